@@ -1,0 +1,12 @@
+"""shinglefold: the fuzzy-duplicate stage for OpenSearch and Elasticsearch.
+
+The packages follow the data: ``canon`` (text to canonical tokens), ``sketch`` (tokens to supershingles),
+``ingest`` (documents in), ``engines`` (where they are kept), ``rerank`` (hits out, folded).
+"""
+
+from shinglefold.errors import ShinglefoldError
+from shinglefold.model import Fingerprint, Sample, Token, TokenBatch
+from shinglefold.scheme import CanonOptions, Scheme
+
+__all__ = ["CanonOptions", "Fingerprint", "Sample", "Scheme", "ShinglefoldError", "Token", "TokenBatch"]
+__version__ = "0.1.0"

@@ -1,0 +1,98 @@
+"""Every error shinglefold raises on purpose.
+
+::
+
+    ShinglefoldError
+    ├── ConfigError            an option, a setting or a pipeline that can't be meant
+    │   ├── UnknownLanguage    no plugin has this code
+    │   └── MissingExtra       an optional dependency is not installed
+    ├── SchemeMismatch         signatures of two schemes, which can't be compared
+    ├── InputError             a file or a document that can't be read
+    ├── ProcessorError         a processor failed on a document
+    └── EngineError            the engine refused or could not
+        ├── IndexMissing       there is no such index
+        ├── IndexExists        the index is there already
+        ├── UnsupportedQuery   the engine has no such query or option
+        └── EngineUnavailable  the engine does not answer, or its files are locked or damaged
+
+Each message names the remedy. Text analysis never raises: it answers with fewer tokens.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ShinglefoldError(Exception):
+    """The root: catch it to catch everything shinglefold raises on purpose."""
+
+
+class ConfigError(ShinglefoldError):
+    """An option, a setting or a pipeline that can't be meant."""
+
+    @classmethod
+    def unknown(cls, what: str, name: str, known: Iterable[str]) -> "ConfigError":
+        """Return the error for a name nobody knows, with the nearest known name."""
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        return cls(f"unknown {what} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+class UnknownLanguage(ConfigError):
+    """No installed plugin has this language code."""
+
+
+class MissingExtra(ConfigError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} needs an optional part. Install it: pip install 'shinglefold[{extra}]'"
+        )
+        self.extra = extra
+        self.needed_for = needed_for
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.extra, self.needed_for)
+
+
+class SchemeMismatch(ShinglefoldError):
+    """Signatures of two schemes, which can't be compared."""
+
+    def __init__(self, found: str, expected: str, where: str, remedy: str) -> None:
+        super().__init__(f"{where} was made with scheme {found}, but {expected} is in use. {remedy}")
+        self.found = found
+        self.expected = expected
+        self.where = where
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
+        return type(self), (self.found, self.expected, self.where, self.remedy)
+
+
+class InputError(ShinglefoldError):
+    """A file or a document that can't be read."""
+
+
+class ProcessorError(ShinglefoldError):
+    """A processor failed on a document."""
+
+
+class EngineError(ShinglefoldError):
+    """The engine refused or could not."""
+
+
+class IndexMissing(EngineError):
+    """There is no such index."""
+
+
+class IndexExists(EngineError):
+    """The index is there already."""
+
+
+class UnsupportedQuery(EngineError):
+    """The engine has no such query or option."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine does not answer, or its files are locked or damaged."""

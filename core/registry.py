@@ -1,0 +1,104 @@
+"""Plugins by entry point: the built-ins come through the same door as a stranger's."""
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+
+from shinglefold.errors import ConfigError, SchemeMismatch, ShinglefoldError, UnknownLanguage
+from shinglefold.language import Language
+from shinglefold.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
+
+LANGUAGES = "shinglefold.languages"
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Return the entry points of all installed languages by code, sorted; none is imported.
+
+    Raises:
+        ConfigError: two distributions claim one code.
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=LANGUAGES):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            raise ConfigError(
+                f"two plugins claim the language {point.name!r}: {other.value} and {point.value}; "
+                "uninstall one of them"
+            )
+    return dict(sorted(found.items()))
+
+
+def language_class(code: str) -> type[Language]:
+    """Import and return the class of a language.
+
+    Raises:
+        UnknownLanguage: no installed plugin has this code.
+        ConfigError: the plugin can't be imported or is no language.
+    """
+    points = installed()
+    if code not in points:
+        raise UnknownLanguage.unknown("language", code, points)
+    plugin = points[code].value
+    try:
+        loaded = points[code].load()
+    except ShinglefoldError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"the plugin {plugin} can't be imported: {error!r}; reinstall it") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, Language)):
+        raise ConfigError(f"the plugin {plugin} is no subclass of shinglefold.language.Language")
+    return loaded
+
+
+def references(
+    codes: Iterable[str] | None = None,
+    options: CanonOptions = CanonOptions(),
+    overrides: Mapping[str, CanonOptions] | None = None,
+) -> tuple[LanguageRef, ...]:
+    """Return the languages of a new scheme, sorted by code: those named, or all installed.
+
+    Args:
+        options: for every language but those in ``overrides``, which has options by code.
+    """
+    chosen = sorted(set(installed() if codes is None else codes))
+    own = overrides or {}
+    for code in own.keys() - set(chosen):
+        raise UnknownLanguage.unknown("language", code, chosen)
+    return tuple(LanguageRef(code, language_class(code).version(), own.get(code, options)) for code in chosen)
+
+
+def make_scheme(
+    preset: str = "default",
+    codes: Iterable[str] | None = None,
+    options: CanonOptions = CanonOptions(),
+    overrides: Mapping[str, CanonOptions] | None = None,
+) -> Scheme:
+    """Return a preset bound to the installed languages and their versions.
+
+    Raises:
+        ConfigError: no such preset or language.
+    """
+    if preset not in PRESETS:
+        raise ConfigError.unknown("preset", preset, PRESETS)
+    base = PRESETS[preset]
+    return Scheme(references(codes, options, overrides), base.name, base.sketch, base.decision)
+
+
+def load_languages(references: Iterable[LanguageRef]) -> tuple[Language, ...]:
+    """Return the languages of a scheme, ready to use.
+
+    Raises:
+        MissingExtra: a language's dictionary is not installed.
+        SchemeMismatch: another version of a language is installed than the scheme was made with.
+    """
+    loaded = []
+    for ref in references:
+        cls = language_class(ref.code)
+        if cls.version() != ref.version:
+            raise SchemeMismatch(
+                found=f"{ref.code} {ref.version}",
+                expected=f"{ref.code} {cls.version()}",
+                where="the scheme",
+                remedy="Install the dictionary version it was made with, or index again with a new scheme.",
+            )
+        loaded.append(cls(ref.options))
+    return tuple(loaded)

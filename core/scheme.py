@@ -1,0 +1,174 @@
+"""A scheme: all parameters that decide a signature, under one id.
+
+Two documents may be compared only when their schemes have the same id. What merely decides how a comparison
+is judged (``Decision``) is kept beside the scheme and is no part of the id: it may change without a backfill.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, get_args
+
+import xxhash
+
+from shinglefold.errors import ConfigError
+
+Mode = Literal["lemma", "stem", "surface"]
+#: Counts up whenever the same parameters would yield other bytes.
+ALGORITHM = 1
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+        raise ConfigError(f"{name} {value!r} is outside {low}…{high}")
+
+
+@dataclass(frozen=True, slots=True)
+class CanonOptions:
+    """How words of a language become canonical tokens.
+
+    ``mode``: the strongest normalization wanted; a language that lacks it takes the next weaker one.
+    ``min_length``: words of fewer characters are dropped (1 keeps all; single Han characters always stay).
+    """
+
+    mode: Mode = "lemma"
+    drop_function_words: bool = True
+    drop_adjectives: bool = False
+    min_length: int = 1
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise ConfigError.unknown("mode", str(self.mode), get_args(Mode))
+        if not 1 <= self.min_length <= 64:
+            raise ConfigError(f"min_length {self.min_length} is outside 1…64")
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRef:
+    """One language of a scheme: its code, the version of its rules and dictionary, its options."""
+
+    code: str
+    version: str
+    options: CanonOptions = CanonOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class SketchOptions:
+    """How tokens become a signature and supershingles (DESIGN of the method: Broder 1997, Fetterly 2003).
+
+    ``word_width``, ``char_width``: tokens in a shingle where the unit is the word, or the character.
+    ``values``: K min-hashes; ``bits`` of each are kept in the stored signature.
+    ``groups``, ``group_size``: M supershingles of N consecutive min-hashes, over the first M·N values.
+    ``min_shingles``: documents with fewer distinct shingles get no signature.
+    """
+
+    word_width: int = 2
+    char_width: int = 2
+    values: int = 168
+    bits: int = 4
+    groups: int = 21
+    group_size: int = 4
+    min_shingles: int = 4
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _within("word_width", self.word_width, 1, 10)
+        _within("char_width", self.char_width, 1, 10)
+        _within("values", self.values, 1, 4096)
+        if self.bits not in (1, 2, 4, 8, 16, 32):
+            raise ConfigError(f"bits {self.bits} is none of 1, 2, 4, 8, 16, 32")
+        _within("groups", self.groups, 1, 1024)
+        _within("group_size", self.group_size, 1, self.values)
+        if self.groups * self.group_size > self.values:
+            raise ConfigError(
+                f"{self.groups} groups of {self.group_size} need {self.groups * self.group_size} values, "
+                f"the signature has {self.values}: raise values or lower groups or group_size"
+            )
+        _within("min_shingles", self.min_shingles, 1, 1_000_000)
+        _within("seed", self.seed, 0, 2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When two documents of one scheme count as near-duplicates.
+
+    ``min_shared``: supershingles a candidate pair must share (k).
+    ``min_resemblance``: the estimate a pair must reach (t).
+    ``min_length_ratio``: 2·min(a, b)/(a + b) of the shingle counts a pair must reach; 0 switches it off.
+    """
+
+    min_shared: int = 1
+    min_resemblance: float = 0.62
+    min_length_ratio: float = 0.8
+
+    def __post_init__(self) -> None:
+        _within("min_shared", self.min_shared, 1, 1024)
+        _within("min_resemblance", self.min_resemblance, 0.0, 1.0)
+        _within("min_length_ratio", self.min_length_ratio, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """Name, languages and parameters; ``id`` belongs to every stored keyword."""
+
+    languages: tuple[LanguageRef, ...] = ()
+    name: str = "default"
+    sketch: SketchOptions = SketchOptions()
+    decision: Decision = field(default=Decision(), compare=False)
+
+    @property
+    def id(self) -> str:
+        """Return ``sf<algorithm>-<13 hex digits>`` of everything that decides a signature."""
+        identity = {"languages": [asdict(ref) for ref in self.languages], "sketch": asdict(self.sketch)}
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return f"sf{ALGORITHM}-{xxhash.xxh3_64_hexdigest(text.encode())[:13]}"
+
+    def with_options(self, **options: Any) -> "Scheme":  # noqa: ANN401 - each option has its own type
+        """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name."""
+        sketch = {f.name for f in fields(SketchOptions)} & options.keys()
+        decision = {f.name for f in fields(Decision)} & options.keys()
+        for name in options.keys() - sketch - decision:
+            known = [f.name for f in (*fields(SketchOptions), *fields(Decision))]
+            raise ConfigError.unknown("scheme option", name, known)
+        return replace(
+            self,
+            sketch=replace(self.sketch, **{name: options[name] for name in sketch}),
+            decision=replace(self.decision, **{name: options[name] for name in decision}),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scheme as JSON, for a mapping's ``_meta.shinglefold``."""
+        return {"id": self.id, "algorithm": ALGORITHM, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Scheme":
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            ConfigError: it is not a scheme.
+        """
+        try:
+            languages = tuple(
+                LanguageRef(ref["code"], ref["version"], CanonOptions(**ref["options"]))
+                for ref in data["languages"]
+            )
+            return cls(languages, data["name"], SketchOptions(**data["sketch"]), Decision(**data["decision"]))
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"not a stored scheme: {error!r}") from error
+
+
+#: Presets by name. "default" is measured best on real revisions; the others follow the literature.
+PRESETS: Mapping[str, Scheme] = {
+    "default": Scheme(),
+    "classic": Scheme(
+        name="classic",
+        sketch=SketchOptions(
+            word_width=3, char_width=3, values=84, bits=8, groups=14, group_size=6, min_shingles=4
+        ),
+    ),
+    "fetterly": Scheme(
+        name="fetterly",
+        sketch=SketchOptions(word_width=5, char_width=5, values=84, bits=8, groups=6, group_size=14),
+        decision=Decision(min_shared=2, min_resemblance=0.0, min_length_ratio=0.0),
+    ),
+}

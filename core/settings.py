@@ -1,0 +1,124 @@
+"""Settings: from ``shinglefold.toml`` and the environment, the environment winning."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from shinglefold.errors import ConfigError
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import CanonOptions, Scheme
+
+_PREFIX = "SHINGLEFOLD_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an installation may set once for all commands.
+
+    In the file: these names, and a table ``[language.CODE]`` with canon options for one language. In the
+    environment: ``SHINGLEFOLD_`` and the upper-case name. ``languages`` empty means all installed;
+    ``workers`` 0 means one a core; ``lexicon_file`` empty means the lexicon is not kept between runs.
+    """
+
+    preset: str = "default"
+    languages: tuple[str, ...] = ()
+    mode: str = "lemma"
+    drop_function_words: bool = True
+    drop_adjectives: bool = False
+    min_length: int = 1
+    field: str = "dedup"
+    data_dir: str = ".shinglefold"
+    workers: int = 0
+    lexicon_file: str = ""
+    language: tuple[tuple[str, CanonOptions], ...] = ()
+
+    def canon_options(self) -> CanonOptions:
+        """Return the options of every language that has none of its own."""
+        return CanonOptions(self.mode, self.drop_function_words, self.drop_adjectives, self.min_length)  # type: ignore[arg-type]
+
+    def scheme(self) -> Scheme:
+        """Return the scheme these settings describe."""
+        return make_scheme(self.preset, self.languages or None, self.canon_options(), dict(self.language))
+
+
+def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings.
+
+    Args:
+        path: a TOML file; None takes ``shinglefold.toml`` of the working folder where there is one.
+        environ: instead of the process's environment.
+
+    Raises:
+        ConfigError: the file can't be read, or a key or a value can't be meant.
+    """
+    settings = _from_table(_read(path))
+    for name, text in sorted((os.environ if environ is None else environ).items()):
+        key = name.removeprefix(_PREFIX).lower()
+        if name.startswith(_PREFIX) and key in _KINDS:
+            settings = replace(settings, **{key: _parse(name, text, _KINDS[key])})
+    return settings
+
+
+def _read(path: str | Path | None) -> dict[str, Any]:
+    file = Path(path or "shinglefold.toml")
+    if path is None and not file.exists():
+        return {}
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"settings file {file}: {error}") from error
+
+
+def _from_table(table: Mapping[str, Any]) -> Settings:
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in _KINDS and key != "language":
+            raise ConfigError.unknown("setting", key, [*_KINDS, "language"])
+        if key != "language":
+            values[key] = _checked(key, value, _KINDS[key])
+    settings = Settings(**values)
+    own = table.get("language", {})
+    if not isinstance(own, dict):
+        raise ConfigError("language: expected tables, such as [language.ru]")
+    return replace(settings, language=tuple((code, _own(settings, code, own[code])) for code in sorted(own)))
+
+
+def _own(settings: Settings, code: str, table: object) -> CanonOptions:
+    known = [f.name for f in fields(CanonOptions)]
+    if not isinstance(table, dict):
+        raise ConfigError(f"[language.{code}] must be a table")
+    for key in table.keys() - set(known):
+        raise ConfigError.unknown(f"option in [language.{code}]", key, known)
+    return replace(settings.canon_options(), **{k: _checked(k, v, _KINDS[k]) for k, v in table.items()})
+
+
+def _checked(key: str, value: Any, kind: type) -> Any:  # noqa: ANN401 - TOML
+    if kind is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    if type(value) is not kind or kind is tuple:
+        raise ConfigError(f"{key}: expected {_SAID[kind]}, got {value!r}")
+    return value
+
+
+def _parse(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind decides
+    if kind is tuple:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if kind is bool and text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    if kind is int and text.strip().isdecimal():
+        return int(text)
+    if kind is str:
+        return text
+    raise ConfigError(f"{name}: expected {_SAID[kind]}, got {text!r}")
+
+
+_KINDS: Mapping[str, type] = {
+    f.name: {"str": str, "int": int, "bool": bool}.get(str(getattr(f.type, "__name__", f.type)), tuple)
+    for f in fields(Settings)
+    if f.name != "language"
+}
+_SAID = {str: "a string", int: "a whole number", bool: "true or false", tuple: "a list of strings"}
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
