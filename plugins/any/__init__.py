@@ -1,1 +1,5 @@
-"""Any language."""
+"""Any language: words as they are."""
+
+from shinglefold.plugins.any.anything import AnyLanguage
+
+__all__ = ["AnyLanguage"]

@@ -1,1 +1,5 @@
-"""Chinese."""
+"""Chinese: characters, Traditional folded to Simplified."""
+
+from shinglefold.plugins.zh.chinese import Chinese
+
+__all__ = ["Chinese"]
