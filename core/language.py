@@ -28,6 +28,8 @@ class Language(ABC):
     scripts: ClassVar[frozenset[str]]
     #: Lower-case letters that tell it from the other languages of its script (``ыэъё`` against ``іїєґ``).
     marks: ClassVar[str] = ""
+    #: Of several languages of one script that the text speaks for equally, the lowest takes it.
+    precedence: ClassVar[int] = 100
     unit: ClassVar[Unit] = "word"
     #: The modes it can do, besides ``surface``.
     modes: ClassVar[frozenset[Mode]] = frozenset({"surface"})

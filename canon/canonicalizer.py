@@ -1,0 +1,174 @@
+"""The two faces of canonicalization, which agree on every input.
+
+``tokens`` gives strings with offsets, for people; ``hash_batch`` gives hashes by the block, for the index:
+there a lexicon maps the hash of a word form to the hash of its canonical token, and only forms never seen
+before become Python strings and go through a language plugin.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+
+import numpy as np
+import xxhash
+
+from shinglefold.canon.lexicon import Found, Lexicon
+from shinglefold.canon.pieces import blocks, pieces
+from shinglefold.canon.routing import choose, make_router
+from shinglefold.canon.segment import Segments, segment
+from shinglefold.canon.words import Form, canonical_form, hashed
+from shinglefold.errors import ConfigError, UnknownLanguage
+from shinglefold.language import Unit
+from shinglefold.model import UNDETERMINED, Int64s, Token, TokenBatch, Uint64s
+from shinglefold.registry import load_languages
+from shinglefold.scheme import LanguageRef, Scheme
+
+#: Counts up whenever canon itself would yield other tokens.
+RULES = 1
+
+
+class Canonicalizer:
+    """Text → canonical tokens, in the languages given; usable by several threads and after a fork.
+
+    Args:
+        languages: of a scheme; one of them must take the words of all other scripts (``any``).
+        capacity: word forms the lexicon keeps at most.
+
+    Raises:
+        MissingExtra: a language's dictionary is not installed.
+        ConfigError: the languages can't be used together.
+    """
+
+    def __init__(self, languages: Iterable[LanguageRef], capacity: int = 1 << 20) -> None:
+        self.references = tuple(languages)
+        self._router = make_router(load_languages(self.references))
+        self._salts = np.array(
+            [xxhash.xxh3_64_intdigest(language.code.encode()) for language in self._router.languages],
+            np.uint64,
+        )
+        identity = json.dumps([RULES, *map(asdict, self.references)], sort_keys=True)
+        self.lexicon = Lexicon(capacity, identity)
+        # The word face has a cache of its own, smaller because it holds strings.
+        self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
+
+    @classmethod
+    def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
+        """Return the canonicalizer of a scheme."""
+        return cls(scheme.languages, capacity)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the languages, in the scheme's order."""
+        return tuple(language.code for language in self._router.languages)
+
+    def unit(self, code: str) -> Unit:
+        """Return the unit of a language: ``word`` or ``char``; ``word`` for ``und``.
+
+        Raises:
+            UnknownLanguage: it is none of this canonicalizer's.
+        """
+        if code == UNDETERMINED:
+            return "word"
+        for language in self._router.languages:
+            if language.code == code:
+                return language.unit
+        raise UnknownLanguage.unknown("language", code, self.codes)
+
+    def detect(self, text: str) -> str:
+        """Return the code of the language most words of a text are of; ``und`` when it has none."""
+        return self.hash_batch([text]).languages[0]
+
+    def tokens(self, text: str, language: str | None = None) -> list[Token]:
+        """Return the canonical tokens of a text with offsets into it.
+
+        Args:
+            language: the declared language, which wins over the letters for the scripts it is written in.
+
+        Cost: about 2 µs a token once its form is known.
+        """
+        declared = self._router.indices([language])
+        found: list[Token] = []
+        for offset, piece in pieces(text):
+            segments = segment([piece], self._router.tables)
+            chosen = choose(self._router, segments, declared).tolist()
+            mixed = self._router.mixed(segments.traits).tolist()
+            starts = (segments.clean.source(segments.starts) + offset).tolist()
+            ends = (segments.clean.source(segments.ends) + offset).tolist()
+            for number, word in enumerate(segments.words()):
+                form = self._form(word, chosen[number], mixed[number])
+                if form.canonical is not None:
+                    code = self._router.languages[form.language].code
+                    found.append(Token(form.canonical, starts[number], ends[number], code))
+        return found
+
+    def hash_batch(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> TokenBatch:
+        """Return the hashes of the canonical tokens of many texts.
+
+        Args:
+            texts: any number, of any length; short ones are worked on in blocks together.
+            languages: the declared language of each text or None.
+
+        Raises:
+            ConfigError: as many languages as texts are needed.
+
+        Cost: about 25 µs a document of 500 words once its forms are known. Memory: 30 bytes a character of
+        a block, whatever the texts.
+        """
+        if languages is not None and len(languages) != len(texts):
+            raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
+        declared = self._router.indices(languages if languages is not None else [None] * len(texts))
+        hashes: list[Uint64s] = [np.zeros(0, np.uint64)]
+        counts = np.zeros(len(texts), np.int64)
+        repairs = np.zeros(len(texts), np.int64)
+        votes = np.zeros((len(texts), len(self.codes)), np.int64)
+        for numbers, block in blocks(texts):
+            segments = segment(block, self._router.tables)
+            chosen = choose(self._router, segments, declared[numbers]).astype(np.int64)
+            found = self._looked_up(segments, chosen)
+            kept = found.values != 0
+            hashes.append(found.values[kept])
+            # The texts of a block follow one another; a long one may have several pieces, and blocks.
+            own = slice(numbers[0], numbers[-1] + 1)
+            text_of = np.repeat(np.array(numbers) - numbers[0], np.diff(segments.bounds))
+            size = numbers[-1] + 1 - numbers[0]
+            counts[own] += np.bincount(text_of[kept], minlength=size)
+            votes[own] += self._votes(segments, text_of, chosen, size)
+            np.add.at(repairs, numbers, segments.clean.removed)
+            if found.repairs.any():
+                repairs[own] += np.bincount(text_of, found.repairs, size).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
+
+    def _looked_up(self, segments: Segments, chosen: Int64s) -> Found:
+        """Return what the lexicon knows of the tokens, after it learned those it did not know."""
+        keys = segments.keys ^ self._salts[chosen]
+        keys[keys == 0] = 1
+        found = self.lexicon.find(keys)
+        missing = np.flatnonzero(~found.known)
+        if not len(missing):
+            return found
+        new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
+        tokens = missing[first]
+        mixed = self._router.mixed(segments.traits[tokens]).tolist()
+        rows = zip(tokens.tolist(), chosen[tokens].tolist(), mixed, strict=True)
+        forms = [self._uncached_form(segments.word(token), language, mix) for token, language, mix in rows]
+        values, repairs = hashed(forms)
+        learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
+        self.lexicon.learn(new, *learned)
+        found.values[missing], found.repairs[missing] = learned[0][inverse], learned[1][inverse]
+        return found
+
+    def _uncached_form(self, word: str, language: int, mixed: bool) -> Form:  # noqa: FBT001 - a cache key
+        return canonical_form(self._router, word, language, mixed=mixed)
+
+    def _votes(self, segments: Segments, text_of: Int64s, chosen: Int64s, texts: int) -> Int64s:
+        """Return how many words of each text are of each language; a number has no vote."""
+        lettered = self._router.lettered(segments.traits)
+        ballots = text_of[lettered] * len(self.codes) + chosen[lettered]
+        return np.bincount(ballots, minlength=texts * len(self.codes)).reshape(texts, -1)
+
+    def _languages(self, votes: Int64s) -> tuple[str, ...]:
+        codes = np.array([*self.codes, UNDETERMINED])
+        winners = np.where(votes.any(axis=1), votes.argmax(axis=1), len(self.codes))
+        return tuple(codes[winners].tolist())

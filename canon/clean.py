@@ -1,0 +1,120 @@
+"""Unicode clean-up of a block of texts, with the way back to the original offsets.
+
+Invisible characters go; letters and the marks behind them are composed; letters that fold to several are
+written out. Most texts need none of it, and that costs one look at the largest kind.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.canon.characters import COMPOSING, INVISIBLE, WORD, fold_character
+from shinglefold.model import Int64s
+
+#: A run of marks longer than any script needs is composed in slices: reordering is quadratic.
+_LONGEST_RUN = 256
+_SEEN = np.uint8(INVISIBLE - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanBlock:
+    """P clean texts one after another, a line end before, between and behind them.
+
+    ``codes``: int64 (N,), code points. ``kind``: uint8 (N,), theirs, one of ``WORD``, ``UNIT``,
+    ``APOSTROPHE`` or 0. ``origins``: int64 (P,), where each text begins. ``places``: int64 (N,), the places
+    of the codes before clean-up, or None where nothing changed. ``removed``: int32 (P,), invisible
+    characters taken out of the inside of words.
+    """
+
+    codes: Int64s
+    kind: NDArray[np.uint8]
+    origins: Int64s
+    places: Int64s | None
+    removed: NDArray[np.int32]
+
+    def source(self, positions: Int64s) -> Int64s:
+        """Return the offsets, in the text as it was given, of positions in the first text of the block."""
+        return (positions if self.places is None else self.places[positions]) - 1
+
+
+def code_points(text: str) -> Int64s:
+    """Return the code points of a text, lone surrogates included."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
+
+
+def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
+    """Return a block of texts cleaned.
+
+    Letters й, ё and ї are composed before marks are dropped, so they stay what they are; a stress mark goes.
+
+    Args:
+        kinds: the kind of every code point.
+    """
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    codes = code_points("\n".join(("", *texts, "")))
+    block = CleanBlock(
+        codes, kinds[codes], np.cumsum(lengths + 1) - lengths, None, np.zeros(len(texts), np.int32)
+    )
+    if block.kind.max() >= INVISIBLE:
+        block = _without_invisible(block)
+    if block.kind.max() >= COMPOSING:
+        block = _composed(block, kinds)
+    return block
+
+
+def _without_invisible(block: CleanBlock) -> CleanBlock:
+    invisible = (block.kind & INVISIBLE).astype(bool)
+    gone = np.flatnonzero(invisible)
+    kept = np.flatnonzero(~invisible)
+    kind = block.kind[kept]
+    after = np.searchsorted(kept, gone)
+    inside = (kind[after - 1] & kind[after] & WORD).astype(bool)
+    text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
+    removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
+    origins = block.origins - np.searchsorted(gone, block.origins)
+    return CleanBlock(block.codes[kept], kind, origins, kept, removed)
+
+
+def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
+    """Rewrite the runs of composing characters, each with the character before it."""
+    codes = [block.codes[:0]]
+    places = [block.codes[:0]]
+    shifts: list[int] = []
+    before = np.arange(len(block.codes)) if block.places is None else block.places
+    done = 0
+    runs = _runs(np.flatnonzero(block.kind & COMPOSING), block.origins)
+    for start, end in runs:
+        cluster = code_points(_composition(block.codes[start:end]))
+        codes += [block.codes[done:start], cluster]
+        places += [before[done:start], before[np.minimum(np.arange(start, start + len(cluster)), end - 1)]]
+        shifts.append(len(cluster) - (end - start))
+        done = end
+    new_codes = np.concatenate([*codes, block.codes[done:]])
+    moved = np.concatenate([[0], np.cumsum(shifts)])
+    origins = block.origins + moved[np.searchsorted([end for _, end in runs], block.origins, "right")]
+    # Marks that compose with nothing (Arabic, Hebrew) keep their bit; from here on they are part of a word.
+    kind = kinds[new_codes] & _SEEN
+    return CleanBlock(new_codes, kind, origins, np.concatenate([*places, before[done:]]), block.removed)
+
+
+def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:
+    """Return the runs of composing characters, each with the character before it in the same text."""
+    breaks = np.flatnonzero(np.diff(composing) > 1)
+    starts = composing[np.concatenate([[0], breaks + 1])]
+    ends = (composing[np.concatenate([breaks, [-1]])] + 1).tolist()
+    starts -= ~np.isin(starts, origins)
+    return [
+        (first, min(first + _LONGEST_RUN, end))
+        for start, end in zip(starts.tolist(), ends, strict=True)
+        for first in range(start, end, _LONGEST_RUN)
+    ]
+
+
+def _composition(cluster: Int64s) -> str:
+    text = cluster.astype(np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
+    folded = "".join(map(fold_character, unicodedata.normalize("NFC", text)))
+    composed = unicodedata.normalize("NFC", folded)
+    return "".join(character for character in composed if not "\u0300" <= character <= "\u036f")

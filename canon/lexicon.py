@@ -1,0 +1,176 @@
+"""The lexicon: word form → canonical token, as hashes in flat arrays that numpy looks up by the block.
+
+It is a cache of a pure function, so what it forgets is only learned again. Arrays of numbers stay shared
+between forked workers: nothing counts references in them.
+"""
+
+import os
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.model import Uint64s
+
+_SMALLEST = 1 << 12
+
+
+class _Slots(NamedTuple):
+    """Open addressing, linear probing; key 0 is an empty slot. Replaced as a whole, so readers need no lock."""
+
+    keys: Uint64s
+    values: Uint64s
+    repairs: NDArray[np.uint8]
+
+
+class Found(NamedTuple):
+    """What the lexicon knows of some keys: ``known`` bool, ``values`` uint64 (0: dropped), ``repairs``."""
+
+    known: NDArray[np.bool_]
+    values: Uint64s
+    repairs: NDArray[np.uint8]
+
+
+class Lexicon:
+    """A bounded map from the key of a word form to the hash of its canonical token.
+
+    Args:
+        capacity: forms kept at most; when they are full, all are forgotten. 17 bytes a slot, two slots a form.
+        identity: what the values depend on; a file saved under another identity isn't loaded.
+    """
+
+    def __init__(self, capacity: int = 1 << 20, identity: str = "") -> None:
+        if capacity < 1:
+            raise ConfigError(f"lexicon capacity {capacity} is below 1")
+        self.capacity = capacity
+        self.identity = identity
+        self._lock = threading.Lock()
+        self._slots = _empty(_SMALLEST)
+        self._count = 0
+        _renew_lock_after_fork(weakref.ref(self))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, keys: Uint64s) -> Found:
+        """Look up keys (uint64, not 0). Cost: about 20 ns a key."""
+        return _find(self._slots, keys)
+
+    def learn(self, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> None:
+        """Add forms; those known already are left as they are."""
+        for start in range(0, len(keys), self.capacity):
+            chunk = slice(start, start + self.capacity)
+            with self._lock:
+                self._learn(keys[chunk], values[chunk], repairs[chunk])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._slots, self._count = _empty(_SMALLEST), 0
+
+    def save(self, path: str | Path) -> None:
+        """Write the forms to a file, whole or not at all.
+
+        Raises:
+            InputError: the file can't be written.
+        """
+        slots = self._slots
+        used = slots.keys != 0
+        target = Path(path)
+        try:
+            with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as file:
+                np.savez(
+                    file,
+                    identity=np.array(self.identity),
+                    keys=slots.keys[used],
+                    values=slots.values[used],
+                    repairs=slots.repairs[used],
+                )
+            os.replace(file.name, target)
+        except OSError as error:
+            raise InputError(f"the lexicon can't be saved to {target}: {error}") from error
+
+    def load(self, path: str | Path) -> bool:
+        """Add the forms of a saved file; False when there is none, or none that fits this lexicon."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                if str(data["identity"]) != self.identity:
+                    return False
+                keys, values, repairs = data["keys"], data["values"], data["repairs"]
+        except (OSError, ValueError, KeyError, EOFError):
+            return False
+        if not (keys.dtype == values.dtype == np.uint64 and len(keys) == len(values) == len(repairs)):
+            return False
+        self.learn(keys[: self.capacity], values, repairs.astype(np.uint8))
+        return True
+
+    def _learn(self, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> None:
+        new = ~_find(self._slots, keys).known
+        keys, values, repairs = keys[new], values[new], repairs[new]
+        if self._count + len(keys) > self.capacity:
+            self._slots, self._count = _empty(_SMALLEST), 0
+        if 2 * (self._count + len(keys)) > len(self._slots.keys):
+            self._slots = _grown(self._slots, 4 * (self._count + len(keys)))
+        self._count += _insert(self._slots, keys, values, repairs)
+
+    def renew_lock(self) -> None:
+        """Start with a free lock: in a forked child, where the thread that held it is not."""
+        self._lock = threading.Lock()
+
+
+def _renew_lock_after_fork(lexicon: "weakref.ref[Lexicon]") -> None:
+    def renew() -> None:
+        if (alive := lexicon()) is not None:
+            alive.renew_lock()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+
+
+def _empty(size: int) -> _Slots:
+    return _Slots(np.zeros(size, np.uint64), np.zeros(size, np.uint64), np.zeros(size, np.uint8))
+
+
+def _grown(slots: _Slots, wanted: int) -> _Slots:
+    bigger = _empty(1 << max(_SMALLEST, wanted - 1).bit_length())
+    used = slots.keys != 0
+    _insert(bigger, slots.keys[used], slots.values[used], slots.repairs[used])
+    return bigger
+
+
+def _find(slots: _Slots, keys: Uint64s) -> Found:
+    last = np.uint64(len(slots.keys) - 1)
+    place = (keys & last).view(np.int64)
+    stored = slots.keys[place]
+    known = stored == keys
+    pending = np.flatnonzero(~known & (stored != 0))
+    while len(pending):
+        place[pending] = (place[pending] + 1) & np.int64(last)
+        stored = slots.keys[place[pending]]
+        known[pending] = same = stored == keys[pending]
+        pending = pending[~same & (stored != 0)]
+    return Found(known, slots.values[place], slots.repairs[place])
+
+
+def _insert(slots: _Slots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> int:
+    """Put forms into free slots and return how many there were; a key given twice counts once.
+
+    The value is written before its key: a reader that sees the key sees its value.
+    """
+    last = len(slots.keys) - 1
+    count = 0
+    taken = slots.keys
+    for key, value, repaired in zip(keys.tolist(), values.tolist(), repairs.tolist(), strict=True):
+        place = key & last
+        while (stored := int(taken[place])) not in (0, key):
+            place = (place + 1) & last
+        if stored == 0:
+            slots.values[place], slots.repairs[place] = value, repaired
+            taken[place] = key
+            count += 1
+    return count

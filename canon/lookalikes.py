@@ -1,0 +1,53 @@
+"""Look-alike letters smuggled into words of another script: found and folded back."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from shinglefold.canon.characters import COMMON, characters
+
+
+class Repaired(NamedTuple):
+    """A word of one script, how many letters were replaced, and the script; ``script`` is empty when the
+    word mixes scripts and can't be brought to one.
+    """
+
+    word: str
+    replaced: int
+    script: str
+
+
+def repair(word: str) -> Repaired:
+    """Return the word in the one script all its letters can be drawn in; the commonest of those it mixes.
+
+    Args:
+        word: folded (lower case).
+    """
+    scripts = [characters().script_of(character) for character in word]
+    present = [script for script in scripts if script != COMMON]
+    # The order of twins() decides ties: Cyrillic words are the ones tampered with.
+    for target in sorted(twins(), key=lambda script: -present.count(script)):
+        table = twins()[target]
+        foreign = [c for c, s in zip(word, scripts, strict=True) if s not in (COMMON, target)]
+        if target in present and all(character in table for character in foreign):
+            return Repaired(word.translate(str.maketrans(dict(table))), len(foreign), target)
+    return Repaired(word, 0, "")
+
+
+@cache
+def twins() -> Mapping[str, Mapping[str, str]]:
+    """Return, by script, the letters of other scripts that look like one of its own: foreign → own."""
+    text = files(__package__).joinpath("lookalikes.txt").read_text("utf-8")
+    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
+    return {
+        script: {
+            other: row[own]
+            for row in rows
+            if row[own] != "-"
+            for other in row
+            if other not in ("-", row[own])
+        }
+        for script, own in columns.items()
+    }

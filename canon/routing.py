@@ -1,0 +1,195 @@
+"""Which language a word is of: by its script, and among languages of one script by their letters.
+
+The letters are counted in words a document; the paragraphs are asked one by one only where a document shows
+two languages of one script. A declared language wins for the scripts it is written in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.canon.characters import (
+    CODE_POINTS,
+    COMMON,
+    OTHER,
+    UNIT,
+    WORD,
+    Characters,
+    characters,
+)
+from shinglefold.canon.segment import Segments, Tables
+from shinglefold.errors import ConfigError
+from shinglefold.language import Language
+from shinglefold.model import Int64s
+
+#: A language shows itself when one word in this many of its script has one of its letters. Russian has them
+#: in one word of eight, Ukrainian in two of five; a borrowed name must not turn a whole page.
+RARITY = 50
+
+_SCRIPT_BITS = 16
+_SCRIPT_MASK = (1 << _SCRIPT_BITS) - 1
+#: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
+_ALIKE = ("Cyrl", "Latn", "Grek")
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """The languages by script.
+
+    ``groups``: for each script bit its languages (indices, by precedence); ``rest`` is the index of the
+    language that takes all others. ``group_of``: uint8 (65536,), script bits → bit number, the last number
+    for words of no script.
+    """
+
+    languages: tuple[Language, ...]
+    groups: tuple[tuple[int, ...], ...]
+    rest: int
+    group_of: NDArray[np.uint8]
+    tables: Tables = field(repr=False)
+
+    def indices(self, codes: Sequence[str | None]) -> Int64s:
+        """Return the language index of each declared code, -1 where none or an unknown one is declared."""
+        known = {language.code: index for index, language in enumerate(self.languages)}
+        return np.array([known.get(code or "", -1) for code in codes], np.int64)
+
+    def mixed(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Tell which tokens have letters of more than one script."""
+        bits = traits & np.uint32(_SCRIPT_MASK)
+        return (bits & (bits - np.uint32(1))) > 0
+
+    def lettered(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Tell which tokens have a letter at all."""
+        return (traits & np.uint32(_SCRIPT_MASK)) > 0
+
+
+def make_router(languages: Sequence[Language]) -> Router:
+    """Return the router of some languages.
+
+    Raises:
+        ConfigError: no language takes what the others leave, or there are more than 16 scripts or languages
+            to tell apart.
+    """
+    facts = characters()
+    rest = next((i for i, language in enumerate(languages) if COMMON in language.scripts), None)
+    if rest is None:
+        raise ConfigError("no language takes the words of other scripts; add the language 'any'")
+    claimed = {script for language in languages for script in language.scripts} - {COMMON}
+    scripts = sorted({*claimed, *_ALIKE}, key=lambda s: (_ALIKE.index(s) if s in _ALIKE else len(_ALIKE), s))
+    if len(scripts) >= _SCRIPT_BITS or len(languages) > 16:
+        raise ConfigError("more than 15 scripts or 16 languages at once; name fewer in languages")
+    groups = tuple(_group(languages, script) or (rest,) for script in scripts)
+    traits = _script_traits(facts, scripts) | _mark_traits(facts, languages)
+    return Router(
+        languages=tuple(languages),
+        groups=groups,
+        rest=rest,
+        group_of=_group_table(len(scripts)),
+        tables=Tables(_kinds(facts, languages), traits),
+    )
+
+
+def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.uint8]:
+    """Return the language index of every token, uint8 (T,).
+
+    Args:
+        declared: int64 (P,), the declared language index of each text or -1.
+    """
+    group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
+    count = len(segments.bounds) - 1
+    winners = np.full((count, len(router.groups) + 1), router.rest, np.uint8)
+    mixtures: list[tuple[int, int]] = []
+    for number, members in enumerate(router.groups):
+        winners[:, number] = members[0]
+        if len(members) > 1:
+            winner, mixed = _by_letters(router, segments, group == number, members)
+            winners[:, number] = winner
+            mixtures += [(text, number) for text in np.flatnonzero(mixed & (declared < 0)).tolist()]
+        for member in members:
+            winners[declared == member, number] = member
+    text_of = np.repeat(np.arange(count), np.diff(segments.bounds))
+    chosen = winners[text_of, group]
+    for text, number in mixtures:
+        _by_paragraph(router, segments, text, number, group, chosen)
+    return chosen
+
+
+def _by_letters(
+    router: Router, segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return, for each text, the language its letters speak for, and whether they speak for two."""
+    shown = np.stack([_per_text(segments, inside & _has(segments, member)) for member in members])
+    enough = (shown > 0) & (shown * RARITY >= _per_text(segments, inside))
+    best = np.where(enough, shown, 0).argmax(axis=0)
+    return np.array(members, np.uint8)[best], enough.sum(axis=0) > 1
+
+
+def _by_paragraph(
+    router: Router,
+    segments: Segments,
+    text: int,
+    number: int,
+    group: NDArray[np.uint8],
+    chosen: NDArray[np.uint8],
+) -> None:
+    """Decide the words of one script of a text paragraph by paragraph; ties stay with the text's language."""
+    first, last = segments.bounds[text : text + 2]
+    own = np.flatnonzero(group[first:last] == number) + first
+    region = segments.clean.codes[segments.clean.origins[text] : segments.ends[last - 1]]
+    line_ends = np.flatnonzero(region == ord("\n")) + segments.clean.origins[text]
+    paragraph = np.searchsorted(line_ends, segments.starts[own])
+    members = sorted(router.groups[number], key=lambda member: member != chosen[own[0]])
+    shown = np.stack([np.bincount(paragraph, _has(segments, member)[own]) for member in members])
+    chosen[own] = np.array(members, np.uint8)[shown.argmax(axis=0)][paragraph]
+
+
+def _has(segments: Segments, member: int) -> NDArray[np.bool_]:
+    return (segments.traits >> np.uint32(_SCRIPT_BITS + member)) & np.uint32(1) > 0
+
+
+def _per_text(segments: Segments, flags: NDArray[np.bool_]) -> Int64s:
+    return np.diff(np.concatenate([[0], np.cumsum(flags)])[segments.bounds])
+
+
+def _group(languages: Sequence[Language], script: str) -> tuple[int, ...]:
+    members = [i for i, language in enumerate(languages) if script in language.scripts]
+    return tuple(sorted(members, key=lambda i: (languages[i].precedence, languages[i].code)))
+
+
+def _group_table(count: int) -> NDArray[np.uint8]:
+    """Return script bits → the lowest bit's number; none → ``count``. Letters of other scripts: ``count``."""
+    table = np.full(1 << _SCRIPT_BITS, count, np.uint8)
+    for number in reversed(range(count)):
+        table[np.arange(len(table)) & (1 << number) > 0] = number
+    return table
+
+
+def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint32]:
+    bits = np.zeros(256, np.uint32)
+    for index, script in enumerate(facts.scripts):
+        if script in scripts:
+            bits[index] = 1 << scripts.index(script)
+        elif script != COMMON:
+            bits[index] = 1 << len(scripts)
+    return bits[facts.script]
+
+
+def _mark_traits(facts: Characters, languages: Sequence[Language]) -> NDArray[np.uint32]:
+    traits = np.zeros(CODE_POINTS, np.uint32)
+    for number, language in enumerate(languages):
+        for mark in language.marks:
+            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (_SCRIPT_BITS + number))
+    return traits
+
+
+def _kinds(facts: Characters, languages: Sequence[Language]) -> NDArray[np.uint8]:
+    """Return the kinds with each script's unit as its language wants it."""
+    kind = facts.kind.copy()
+    for language in languages:
+        scripts = [
+            i for i, script in enumerate(facts.scripts) if script in language.scripts - {COMMON, OTHER}
+        ]
+        inside = np.isin(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
+        kind[inside] = (kind[inside] & ~np.uint8(WORD | UNIT)) | (WORD if language.unit == "word" else UNIT)
+    return kind
