@@ -159,7 +159,7 @@ class Canonicalizer:
         found.values[missing], found.repairs[missing] = learned[0][inverse], learned[1][inverse]
         return found
 
-    def _uncached_form(self, word: str, language: int, mixed: bool) -> Form:  # noqa: FBT001 - a cache key
+    def _uncached_form(self, word: str, language: int, mixed: bool) -> Form:
         return canonical_form(self._router, word, language, mixed=mixed)
 
     def _votes(self, segments: Segments, text_of: Int64s, chosen: Int64s, texts: int) -> Int64s:

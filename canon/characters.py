@@ -45,7 +45,7 @@ class Characters:
 
     def script_of(self, character: str) -> str:
         """Return the ISO 15924 code of a character's script."""
-        return self.scripts[self.script[ord(character)]]
+        return self.scripts[int(self.script[ord(character)])]
 
 
 @cache
@@ -116,7 +116,7 @@ def _joining() -> frozenset[str]:
 def _script_names() -> tuple[dict[str, str], set[str]]:
     names: dict[str, str] = {}
     units: set[str] = set()
-    for line in files(__package__).joinpath("scripts.txt").read_text("utf-8").splitlines():
+    for line in files("shinglefold.canon").joinpath("scripts.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             name, script, *unit = line.split()
             names[name] = script

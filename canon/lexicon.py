@@ -21,7 +21,7 @@ _SMALLEST = 1 << 12
 
 
 class _Slots(NamedTuple):
-    """Open addressing, linear probing; key 0 is an empty slot. Replaced as a whole, so readers need no lock."""
+    """Open addressing; key 0 is a free slot. Replaced as a whole, so that readers need no lock."""
 
     keys: Uint64s
     values: Uint64s
@@ -40,7 +40,7 @@ class Lexicon:
     """A bounded map from the key of a word form to the hash of its canonical token.
 
     Args:
-        capacity: forms kept at most; when they are full, all are forgotten. 17 bytes a slot, two slots a form.
+        capacity: forms kept at most; when full, all are forgotten. A form takes 2 to 4 slots of 17 bytes.
         identity: what the values depend on; a file saved under another identity isn't loaded.
     """
 

@@ -31,14 +31,16 @@ def repair(word: str) -> Repaired:
         table = twins()[target]
         foreign = [c for c, s in zip(word, scripts, strict=True) if s not in (COMMON, target)]
         if target in present and all(character in table for character in foreign):
-            return Repaired(word.translate(str.maketrans(dict(table))), len(foreign), target)
+            return Repaired(
+                word.translate({ord(other): own for other, own in table.items()}), len(foreign), target
+            )
     return Repaired(word, 0, "")
 
 
 @cache
 def twins() -> Mapping[str, Mapping[str, str]]:
     """Return, by script, the letters of other scripts that look like one of its own: foreign → own."""
-    text = files(__package__).joinpath("lookalikes.txt").read_text("utf-8")
+    text = files("shinglefold.canon").joinpath("lookalikes.txt").read_text("utf-8")
     rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
     return {

@@ -103,20 +103,23 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
     for number, members in enumerate(router.groups):
         winners[:, number] = members[0]
         if len(members) > 1:
-            winner, mixed = _by_letters(router, segments, group == number, members)
+            winner, mixed = _by_letters(segments, group == number, members)
             winners[:, number] = winner
             mixtures += [(text, number) for text in np.flatnonzero(mixed & (declared < 0)).tolist()]
         for member in members:
             winners[declared == member, number] = member
     text_of = np.repeat(np.arange(count), np.diff(segments.bounds))
-    chosen = winners[text_of, group]
+    chosen: NDArray[np.uint8] = winners[text_of, group]
     for text, number in mixtures:
-        _by_paragraph(router, segments, text, number, group, chosen)
+        own = np.flatnonzero((text_of == text) & (group == number))
+        winner = int(winners[text, number])
+        members = sorted(router.groups[number], key=lambda member: member != winner)
+        chosen[own] = _by_paragraph(segments, text, own, members)
     return chosen
 
 
 def _by_letters(
-    router: Router, segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
+    segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """Return, for each text, the language its letters speak for, and whether they speak for two."""
     shown = np.stack([_per_text(segments, inside & _has(segments, member)) for member in members])
@@ -125,23 +128,19 @@ def _by_letters(
     return np.array(members, np.uint8)[best], enough.sum(axis=0) > 1
 
 
-def _by_paragraph(
-    router: Router,
-    segments: Segments,
-    text: int,
-    number: int,
-    group: NDArray[np.uint8],
-    chosen: NDArray[np.uint8],
-) -> None:
-    """Decide the words of one script of a text paragraph by paragraph; ties stay with the text's language."""
-    first, last = segments.bounds[text : text + 2]
-    own = np.flatnonzero(group[first:last] == number) + first
-    region = segments.clean.codes[segments.clean.origins[text] : segments.ends[last - 1]]
-    line_ends = np.flatnonzero(region == ord("\n")) + segments.clean.origins[text]
+def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the languages of the words ``own`` of a text, decided paragraph by paragraph.
+
+    Args:
+        members: the candidates; the first takes the paragraphs that speak for nobody.
+    """
+    clean = segments.clean
+    region = clean.codes[clean.origins[text] : segments.ends[own[-1]]]
+    line_ends = np.flatnonzero(region == ord("\n")) + clean.origins[text]
     paragraph = np.searchsorted(line_ends, segments.starts[own])
-    members = sorted(router.groups[number], key=lambda member: member != chosen[own[0]])
     shown = np.stack([np.bincount(paragraph, _has(segments, member)[own]) for member in members])
-    chosen[own] = np.array(members, np.uint8)[shown.argmax(axis=0)][paragraph]
+    best: NDArray[np.uint8] = np.array(members, np.uint8)[shown.argmax(axis=0)][paragraph]
+    return best
 
 
 def _has(segments: Segments, member: int) -> NDArray[np.bool_]:

@@ -1,0 +1,68 @@
+"""What all tests share: the labelled corpora, where they are at hand, and one warm canonicalizer."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import Scheme
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def _data_folder() -> Path:
+    return Path(os.environ.get("SHINGLEFOLD_DATA", _ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def corpus_path() -> Callable[[str], Path]:
+    """The file of a labelled corpus by name; skips where it is not there."""
+
+    def find(name: str) -> Path:
+        path = _data_folder() / f"{name}.jsonl.gz"
+        if not path.exists():
+            pytest.skip(f"no labelled corpus {name} here; set SHINGLEFOLD_DATA to the folder that has it")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def corpus(corpus_path: Callable[[str], Path]) -> Callable[[str], Iterator[dict[str, str]]]:
+    """The pages of a labelled corpus by name."""
+
+    def pages(name: str) -> Iterator[dict[str, str]]:
+        with gzip.open(corpus_path(name), "rt", encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+    return pages
+
+
+@pytest.fixture(scope="session")
+def labelled_pairs(corpus_path: Callable[[str], Path]) -> Callable[[str], dict[tuple[str, str], float]]:
+    """The labelled pairs of a corpus: two ids in order → similarity."""
+
+    def pairs(name: str) -> dict[tuple[str, str], float]:
+        path = corpus_path(name)
+        with gzip.open(path.with_name(f"{name}.pairs.tsv.gz"), "rt", encoding="utf-8") as lines:
+            rows = [line.rstrip("\n").split("\t") for line in lines]
+        return {(min(a, b), max(a, b)): float(similarity) for a, b, similarity, _ in rows}
+
+    return pairs
+
+
+@pytest.fixture(scope="session")
+def scheme() -> Scheme:
+    """The default scheme over all installed languages."""
+    return make_scheme()
+
+
+@pytest.fixture(scope="session")
+def canonicalizer(scheme: Scheme) -> Canonicalizer:
+    """A canonicalizer of the default scheme; its lexicon warms as the tests go."""
+    return Canonicalizer.of(scheme)
