@@ -1,0 +1,44 @@
+"""Work is done in blocks: big enough for arrays to pay, small enough for memory to stay flat."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Characters of plain text in a block to be hashed: 16–64 k tokens.
+TEXT_BUDGET = 256_000
+#: Characters of raw documents, mark-up included, in a block that travels to a worker.
+RAW_BUDGET = 1_000_000
+#: Documents in a block, however short they are.
+MAX_DOCUMENTS = 1_000
+
+
+def blocks(
+    items: Iterable[T], size: Callable[[T], int], budget: int, most: int = MAX_DOCUMENTS
+) -> Iterator[list[T]]:
+    """Split a stream into lists of at most ``budget`` characters and ``most`` items, order kept.
+
+    An item larger than the budget goes alone.
+    """
+    block: list[T] = []
+    used = 0
+    for item in items:
+        length = size(item)
+        if block and (used + length > budget or len(block) >= most):
+            yield block
+            block, used = [], 0
+        block.append(item)
+        used += length
+    if block:
+        yield block
+
+
+def weight(value: object) -> int:
+    """Return about how many characters a JSON value holds."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(weight, value.values())) + 8 * len(value)
+    if isinstance(value, list):
+        return sum(map(weight, value)) + 8
+    return 8

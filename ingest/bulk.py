@@ -1,0 +1,80 @@
+"""Documents to the engine in bulk; what it is too busy for is sent again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic, sleep
+from typing import Any
+
+from shinglefold.contracts import BulkFailure, BulkResult, Engine
+from shinglefold.errors import EngineUnavailable
+
+Action = Mapping[str, Any]
+_BUSY = (429, 503)
+_TICK = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How often to try again: after ``first`` seconds, doubled each time, at most ``most``."""
+
+    retries: int = 6
+    first: float = 0.5
+    most: float = 30.0
+
+    def delays(self) -> Iterator[float]:
+        """Yield the seconds to wait before each retry."""
+        for retry in range(self.retries):
+            yield min(self.most, self.first * 2.0**retry)
+
+
+def send(
+    engine: Engine,
+    actions: Sequence[Action],
+    backoff: Backoff,
+    stop: Callable[[], bool] = lambda: False,
+) -> tuple[list[BulkFailure], int]:
+    """Run bulk actions until the engine took or finally refused each.
+
+    Args:
+        stop: asked while waiting; once true nothing is tried again.
+
+    Returns:
+        The refused actions, and how many were sent again.
+
+    Raises:
+        EngineError: the engine can't be reached, or refuses the request as a whole.
+    """
+    refused: list[BulkFailure] = []
+    again = 0
+    delays = backoff.delays()
+    while True:
+        delay = next(delays, None)
+        result = _attempt(engine, actions, last=delay is None or stop())
+        busy = [failure for failure in result.failures if failure.status in _BUSY]
+        refused += [failure for failure in result.failures if failure.status not in _BUSY]
+        if not busy:
+            return refused, again
+        if delay is None or not _wait(delay, stop):
+            return refused + busy, again
+        actions = [failure.action for failure in busy]
+        again += len(actions)
+
+
+def _attempt(engine: Engine, actions: Sequence[Action], last: bool) -> BulkResult:
+    """Return the engine's result; an engine that does not answer counts as busy but for the last attempt."""
+    try:
+        return engine.bulk(actions)
+    except EngineUnavailable as error:
+        if last:
+            raise
+        return BulkResult(0, tuple(BulkFailure(action, 503, str(error)) for action in actions))
+
+
+def _wait(seconds: float, stop: Callable[[], bool]) -> bool:
+    """Wait, and tell whether it was not cut short."""
+    end = monotonic() + seconds
+    while not stop():
+        if (left := end - monotonic()) <= 0:
+            return True
+        sleep(min(_TICK, left))
+    return False

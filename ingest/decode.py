@@ -1,0 +1,62 @@
+"""Bytes to text: nothing undecodable stops a run, all of it is counted."""
+
+import codecs
+import re
+from typing import Any
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: An HTML page must declare its encoding within its first 1,024 bytes.
+_DECLARED_WITHIN = 1024
+_REPLACEMENT = "\ufffd"
+
+
+def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int]:
+    """Return the text and how many undecodable places became U+FFFD.
+
+    Args:
+        encoding: empty means by BOM, by what an HTML page declares, else UTF-8.
+    """
+    for bom, name in _BOMS:
+        if raw.startswith(bom) and encoding in ("", name):
+            return _decoded(raw[len(bom) :], name)
+    return _decoded(raw, encoding or (_declared(raw) if html else "utf-8"))
+
+
+def _declared(raw: bytes) -> str:
+    match = _CHARSET.search(raw[:_DECLARED_WITHIN])
+    name = match[1].decode("ascii", "replace") if match else "utf-8"
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):
+        return "utf-8"
+    # A page that can be searched for an ASCII declaration is not in UTF-16, whatever it says.
+    return "utf-8" if name.lower().startswith("utf-16") else name
+
+
+def _decoded(raw: bytes, encoding: str) -> tuple[str, int]:
+    try:
+        return raw.decode(encoding), 0
+    except UnicodeError:
+        text = raw.decode(encoding, "replace")
+        return text, text.count(_REPLACEMENT) - raw.count(_REPLACEMENT.encode())
+
+
+def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
+    """Return a JSON value with lone surrogates, which no engine can store, replaced; and how many."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return _SURROGATE.subn(_REPLACEMENT, value)
+        return value, 0
+    if isinstance(value, dict):
+        pairs = [(without_surrogates(key), without_surrogates(item)) for key, item in value.items()]
+        count = sum(key[1] + item[1] for key, item in pairs)
+        return ({key[0]: item[0] for key, item in pairs} if count else value), count
+    if isinstance(value, list):
+        items = [without_surrogates(item) for item in value]
+        count = sum(item[1] for item in items)
+        return ([item[0] for item in items] if count else value), count
+    return value, 0

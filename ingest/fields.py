@@ -1,0 +1,101 @@
+"""Fields of a document by dotted path; documents are never changed, changed copies are returned."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ProcessorError
+
+#: What a path leads to where there is nothing; JSON's null is None.
+MISSING = object()
+_TEMPLATE = re.compile(r"\{\{\{\s*([^{}]*?)\s*\}\}\}|\{\{\s*([^{}]*?)\s*\}\}")
+_SAID = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+
+def said(value: object) -> str:
+    """Return the JSON type of a value in words."""
+    return "null" if value is None else _SAID.get(type(value), f"a {type(value).__name__}")
+
+
+def parts(path: str) -> list[str]:
+    """Split a dotted path; a leading ``_source.`` means nothing, as on the servers."""
+    return path.removeprefix("_source.").split(".")
+
+
+def get(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
+    """Return the value at a path, or ``MISSING``; a number steps into a list."""
+    value: Any = document
+    for part in parts(path):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return MISSING
+    return value
+
+
+def put(document: Mapping[str, Any], path: str, value: object) -> Document:
+    """Return a copy of the document with a value at a path, objects on the way made as needed.
+
+    Raises:
+        ProcessorError: something on the way is neither an object nor a list that long.
+    """
+    new: Document = _put(document, parts(path), value, path)
+    return new
+
+
+def _put(node: Any, keys: Sequence[str], value: object, path: str) -> Any:  # noqa: ANN401 - JSON
+    if not keys:
+        return value
+    key, rest = keys[0], keys[1:]
+    if isinstance(node, Mapping):
+        return {**node, key: _put(node.get(key, {} if rest else None), rest, value, path)}
+    if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+        place = int(key)
+        return [*node[:place], _put(node[place], rest, value, path), *node[place + 1 :]]
+    raise ProcessorError(f"cannot set [{path}]: [{key}] would be inside {said(node)}")
+
+
+def cut(document: Mapping[str, Any], path: str) -> Document:
+    """Return a copy of the document without the value at a path; the same where there is none."""
+    *way, last = parts(path)
+    parent = get(document, ".".join(way)) if way else document
+    if isinstance(parent, Mapping) and last in parent:
+        kept: Any = {key: value for key, value in parent.items() if key != last}
+    elif isinstance(parent, list) and last.isdecimal() and int(last) < len(parent):
+        kept = [*parent[: int(last)], *parent[int(last) + 1 :]]
+    else:
+        return dict(document)
+    return put(document, ".".join(way), kept) if way else kept
+
+
+def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None:
+    """Return the text at a path, or None where it is missing (or null) and may be.
+
+    Raises:
+        ProcessorError: it is missing and must not be, or it is no text.
+    """
+    value = get(document, path)
+    if isinstance(value, str):
+        return value
+    if value is not MISSING and value is not None:
+        raise ProcessorError(f"field [{path}] is {said(value)}, expected text")
+    if missing_ok:
+        return None
+    raise ProcessorError(f"field [{path}] is {'missing' if value is MISSING else 'null'}")
+
+
+def render(template: str, document: Mapping[str, Any]) -> str:
+    """Return a template with every ``{{{path}}}`` (or ``{{path}}``) replaced, missing ones by nothing."""
+
+    def value(match: re.Match[str]) -> str:
+        found = get(document, match[1] or match[2] or "")
+        return "" if found is MISSING or found is None else _shown(found)
+
+    return _TEMPLATE.sub(value, template)
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,133 @@
+"""Texts to fingerprints, block by block: no Python object a token on the way."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
+from shinglefold.ingest.meter import Meter
+from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
+from shinglefold.scheme import Scheme
+from shinglefold.sketch import Sketcher, Sketches
+
+
+@dataclass(frozen=True, slots=True)
+class Prints:
+    """The fingerprints of D documents as arrays, for comparing them without an index.
+
+    ``supershingles``: uint64 (D, M); ``signatures``: uint8 (D, B); ``shingles``: int64 (D,); ``valid``: bool
+    (D,), False where a text has too few shingles for a signature; ``digests``, ``languages``: D strings;
+    ``repairs``: int64 (D,).
+    """
+
+    supershingles: Uint64s
+    signatures: Bytes
+    shingles: Int64s
+    valid: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    digests: tuple[str, ...]
+    languages: tuple[str, ...]
+    repairs: Int64s
+
+    def __len__(self) -> int:
+        return len(self.digests)
+
+
+class Fingerprinter:
+    """Make the fingerprints of texts under one scheme."""
+
+    def __init__(
+        self, scheme: Scheme, canonicalizer: Canonicalizer | None = None, meter: Meter | None = None
+    ) -> None:
+        self.scheme = scheme
+        self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
+        self.meter = Meter() if meter is None else meter
+        self.sketcher = Sketcher(scheme.sketch)
+        #: The codes a document may declare.
+        self.languages = frozenset(ref.code for ref in scheme.languages)
+        self._id = scheme.id
+
+    def fingerprint(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+    ) -> list[Fingerprint]:
+        """Return the fingerprint of each text, in order.
+
+        Args:
+            languages: of each text its declared language, or None to choose it word by word.
+        """
+        return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
+
+    def prints(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Prints:
+        """Return the fingerprints as arrays over all texts, in order."""
+        parts = [self._arrays(batch, made) for batch, made in self._sketched(texts, languages)]
+        return _joined(parts or [self._arrays(*self._sketch([], None))])
+
+    def _sketched(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None
+    ) -> Iterator[tuple[TokenBatch, Sketches]]:
+        start = 0
+        for block in blocks(texts, len, TEXT_BUDGET):
+            end = start + len(block)
+            yield self._sketch(block, None if languages is None else languages[start:end])
+            start = end
+
+    def _sketch(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None
+    ) -> tuple[TokenBatch, Sketches]:
+        with self.meter.stage("canon"):
+            batch = self.canonicalizer.hash_batch(texts, languages)
+        with self.meter.stage("sketch"):
+            made = self.sketcher.sketch(batch.hashes, batch.offsets, self._widths(batch.languages))
+        return batch, made
+
+    def _widths(self, languages: Sequence[str]) -> Int64s:
+        """Return the shingle width of each document: by the unit of the language most of it is in."""
+        options = self.scheme.sketch
+        chars = {code for code in self.languages if self.canonicalizer.unit(code) == "char"}
+        widths = (options.char_width if code in chars else options.word_width for code in languages)
+        return np.fromiter(widths, np.int64, len(languages))
+
+    def _finish(self, batch: TokenBatch, made: Sketches) -> list[Fingerprint]:
+        with self.meter.stage("sketch"):
+            keywords = self.sketcher.keywords(made)
+            signatures = self.sketcher.signatures(made)
+            digests = self.sketcher.digests(batch.hashes, batch.offsets)
+        counts = made.shingles.tolist()
+        self.meter.languages.update(batch.languages)
+        self.meter.counts["repairs"] += int(batch.repairs.sum())
+        self.meter.counts["without_signature"] += len(batch) - int(made.valid.sum())
+        return [
+            Fingerprint(
+                self._id,
+                batch.languages[d],
+                counts[d],
+                digests[d],
+                tuple(keywords[d]),
+                signatures[d].tobytes() if made.valid[d] else b"",
+            )
+            for d in range(len(batch))
+        ]
+
+    def _arrays(self, batch: TokenBatch, made: Sketches) -> Prints:
+        return Prints(
+            self.sketcher.supershingles(made),
+            self.sketcher.signatures(made),
+            made.shingles,
+            made.valid,
+            tuple(self.sketcher.digests(batch.hashes, batch.offsets)),
+            batch.languages,
+            batch.repairs.astype(np.int64),
+        )
+
+
+def _joined(parts: Sequence[Prints]) -> Prints:
+    return Prints(
+        np.concatenate([part.supershingles for part in parts]),
+        np.concatenate([part.signatures for part in parts]),
+        np.concatenate([part.shingles for part in parts]),
+        np.concatenate([part.valid for part in parts]),
+        tuple(digest for part in parts for digest in part.digests),
+        tuple(language for part in parts for language in part.languages),
+        np.concatenate([part.repairs for part in parts]),
+    )

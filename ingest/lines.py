@@ -1,0 +1,76 @@
+"""Streams and their lines: compressed or not, of any length, with the share read so far."""
+
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from shinglefold.errors import InputError
+
+STANDARD_INPUT = "-"
+_CHUNK = 1 << 20
+
+
+class Line(NamedTuple):
+    """One line without its end: its number from 1, its bytes, or why it has none."""
+
+    number: int
+    raw: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An open stream, its name for messages, and the share of it that was read."""
+
+    stream: IO[bytes]
+    name: str
+    fraction: Callable[[], float]
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Source]:
+    """Open a file, unpacking ``.gz``, or standard input.
+
+    Raises:
+        InputError: it can't be opened.
+    """
+    if path == STANDARD_INPUT:
+        yield Source(sys.stdin.buffer, "standard input", lambda: 0.0)
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+    with file:
+        size = Path(path).stat().st_size or 1
+        packed: Any = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+        yield Source(packed, path, lambda: min(1.0, file.tell() / size))
+
+
+def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
+    """Yield the lines of a stream; one that is too long, or where the stream breaks off, has a reason."""
+    number = 0
+    while True:
+        number += 1
+        try:
+            raw = stream.readline(max_bytes + 1)
+            if not raw:
+                return
+            if len(raw) > max_bytes and not raw.endswith(b"\n"):
+                _skip(stream)
+                yield Line(number, b"", f"longer than {max_bytes:,} bytes")
+                continue
+        except (OSError, EOFError, zlib.error) as error:
+            yield Line(number, b"", f"the file is damaged from here on: {error}")
+            return
+        yield Line(number, raw.rstrip(b"\r\n"), "")
+
+
+def _skip(stream: IO[bytes]) -> None:
+    while (rest := stream.readline(_CHUNK)) and not rest.endswith(b"\n"):
+        pass

@@ -1,0 +1,47 @@
+"""What a run of indexing did, in numbers that add up."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is; ``fraction`` of the source read, 0 where unknown."""
+
+    read: int
+    indexed: int
+    dropped: int
+    failed: int
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The end of a run: ``read == indexed + dropped + failed``.
+
+    ``seconds`` by stage: ``read`` (input to documents), ``wait`` (for fingerprints), ``index``, ``commit``
+    and ``total`` are of the clock; ``pipeline`` and its parts ``strip``, ``canon``, ``sketch`` are added up
+    over the workers. ``languages``: documents by language. ``counts``: ``repairs`` (look-alike letters and
+    invisible characters), ``replaced`` (undecodable places), ``without_signature``, ``unknown_language`` …
+    ``reasons``: failed documents by reason. ``stopped``: why the run ended early, empty where it did not;
+    what was read ahead by then is not counted.
+    """
+
+    index: str
+    scheme: str
+    read: int
+    indexed: int
+    dropped: int
+    failed: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    dead_letters: str = ""
+    stopped: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as JSON, seconds to the millisecond."""
+        seconds = {stage: round(value, 3) for stage, value in self.seconds.items()}
+        return {**asdict(self), "seconds": seconds}

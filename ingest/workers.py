@@ -1,0 +1,184 @@
+"""Blocks through a pipeline in worker processes: order kept, memory flat, a crash costs one document.
+
+Each worker has a pipe of its own and one block at a time. So it is always known which block a worker that
+died had, and no more blocks are alive than there are workers.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ConfigError
+from shinglefold.ingest.decode import without_surrogates
+from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.pipeline import Outcome, Pipeline
+from shinglefold.ingest.step import Failure
+
+_Documents = list[Document]
+#: Crashes in one block after which its other documents are given up instead of tried one by one.
+_PATIENCE = 3
+
+
+class Answer(NamedTuple):
+    """What became of each document of a block, and what it took."""
+
+    outcomes: list[Outcome]
+    meter: Meter
+
+
+def process(pipeline: Pipeline, documents: Sequence[Document]) -> Answer:
+    """Return what the pipeline makes of a block."""
+    meter = pipeline.meter
+    clean = []
+    for document in documents:
+        value, replaced = without_surrogates(document)
+        meter.counts["replaced"] += replaced
+        clean.append(value)
+    with meter.stage("pipeline"):
+        outcomes = pipeline.run_block(clean)
+    return Answer(outcomes, meter.take())
+
+
+def process_blocks(
+    pipeline: Pipeline, blocks: Iterable[_Documents], workers: int
+) -> Generator[Answer, None, None]:
+    """Yield the answer to each block, in order.
+
+    Args:
+        workers: processes; 0 means one a core, 1 means none but this one.
+
+    Raises:
+        ConfigError: ``workers`` is negative.
+    """
+    if workers < 0:
+        raise ConfigError(f"workers {workers} must be 0 (one a core) or more")
+    count = workers or _cores()
+    if count == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        return (process(pipeline, block) for block in blocks)
+    pipeline.tools.warm()
+    return _in_processes(pipeline, iter(blocks), count)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_processes(
+    pipeline: Pipeline, blocks: Iterator[_Documents], count: int
+) -> Generator[Answer, None, None]:
+    waiting: deque[tuple[_Worker, _Documents]] = deque()
+    free = deque(_Worker(pipeline) for _ in range(count))
+    try:
+        while True:
+            if free and (block := next(blocks, None)) is not None:
+                worker = free.popleft()
+                worker.ask(block)
+                waiting.append((worker, block))
+            elif waiting:
+                worker, block = waiting.popleft()
+                answer = worker.answer() or _one_by_one(worker, block)
+                # The worker gets its next block before this answer is used: it works meanwhile.
+                if (following := next(blocks, None)) is not None:
+                    worker.ask(following)
+                    waiting.append((worker, following))
+                yield answer
+            else:
+                return
+    finally:
+        for worker in [*free, *(worker for worker, _ in waiting)]:
+            worker.close()
+
+
+def _one_by_one(worker: "_Worker", block: _Documents) -> Answer:
+    """Return the answer to a block a worker died of: the guilty documents failed, the others as usual."""
+    outcomes: list[Outcome] = []
+    meter = Meter()
+    crashes = 0
+    for document in block:
+        if crashes >= _PATIENCE:
+            outcomes.append(_crashed(worker.fate))
+            continue
+        worker.ask([document])
+        if (answer := worker.answer()) is None:
+            crashes += 1
+            outcomes.append(_crashed(worker.fate))
+        else:
+            outcomes += answer.outcomes
+            meter.add(answer.meter)
+    meter.counts["crashes"] += crashes
+    return Answer(outcomes, meter)
+
+
+def _crashed(fate: str) -> Outcome:
+    return Outcome("failed", None, Failure("worker", None, f"the worker process died: {fate}"))
+
+
+class _Worker:
+    """A process that answers blocks; started when it is first asked, and again after it died."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.fate = ""
+        self._pipeline = pipeline
+        self._process: BaseProcess | None = None
+        self._channel: Connection | None = None
+
+    def _start(self) -> Connection:
+        # Forked, so that dictionaries and lexicon are shared and the pipeline needs no pickling.
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(self._pipeline, theirs, ours), daemon=True)
+        self._process.start()
+        # Ours alone keep their end open: it closes with the process.
+        theirs.close()
+        self._channel = ours
+        return ours
+
+    def ask(self, block: _Documents) -> None:
+        """Send a block; its answer must be fetched before the next."""
+        channel = self._channel or self._start()
+        # A worker that died meanwhile shows in its missing answer.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            channel.send(block)
+
+    def answer(self) -> Answer | None:
+        """Wait for the answer; None when the worker died, ``fate`` says how."""
+        assert self._channel is not None
+        try:
+            answer: Answer = self._channel.recv()
+        except (EOFError, ConnectionResetError):
+            self._bury()
+            return None
+        return answer
+
+    def _bury(self) -> None:
+        assert self._process is not None
+        self._process.join()
+        code = self._process.exitcode or 0
+        out_of_memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
+        self.fate = f"signal {-code}{out_of_memory}" if code < 0 else f"exit code {code}"
+        self.close()
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._channel is not None:
+            self._channel.close()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.join()
+        self._channel = self._process = None
+
+
+def _serve(pipeline: Pipeline, channel: Connection, others: Connection) -> None:
+    others.close()
+    # Ctrl-C reaches the whole process group; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            channel.send(process(pipeline, channel.recv()))
