@@ -1,1 +1,1 @@
-"""TODO"""
+"""Conformance kits: what every language plugin and every engine must keep, for yours as for ours."""

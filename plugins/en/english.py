@@ -16,6 +16,7 @@ class English(Language):
 
     code = "en"
     scripts = frozenset({"Latn"})
+    precedence = 10
     modes: ClassVar[frozenset[Mode]] = frozenset({"stem"})
     # The stem of "agree" is "agre", whose own stem is "agr".
     idempotent = False

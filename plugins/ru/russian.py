@@ -24,6 +24,7 @@ class Russian(Language):
     code = "ru"
     scripts = frozenset({"Cyrl"})
     marks = "ыэъё"
+    precedence = 10
     modes: ClassVar[frozenset[Mode]] = frozenset({"lemma", "stem"})
     fold = MappingProxyType({ord("ё"): "е"})
     # The lemma of "ели" is "есть", whose own lemma is "быть".

@@ -24,15 +24,16 @@ class Ukrainian(Language):
     code = "uk"
     scripts = frozenset({"Cyrl"})
     marks = "іїєґ"
+    precedence = 20
     modes: ClassVar[frozenset[Mode]] = frozenset({"lemma"})
     fold = MappingProxyType({ord("ґ"): "г"})
     idempotent = False
     samples = (
         Sample("Діти читають книжки", "дітям читали книжку", True),
-        Sample("М’ята росте біля подвір'я", "мʼяту ростив подвір`ям", True),
+        Sample("М’ята росте біля подвір'я", "мʼята росте: подвір`ям", True),
         Sample("М‘ЯТА ТА ПОДВІР'Я", "м'ята, подвір’я", True),
         Sample("Ґрунти та ґанки", "грунт і ганок", True),
-        Sample("Він ще не пішов у ліс, бо немає дороги", "Піти: лісом, дорогою!", True),
+        Sample("Він ще не прийшов у ліс, бо немає стежки", "Прийти: лісом, стежкою!", True),
         Sample("їхній обʼєкт", "об'єкти", True),
         Sample("Курс гривні зріс на біржі", "Збірна виграла вчорашній матч", False),
         Sample("Встановіть програму та перезавантажте комп'ютер", "Наріжте цибулю й моркву", False),

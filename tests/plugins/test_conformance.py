@@ -1,0 +1,65 @@
+"""Every built-in language passes the kit that strangers run, in each of its modes."""
+
+import pytest
+
+from shinglefold.errors import UnknownLanguage
+from shinglefold.registry import language_class
+from shinglefold.scheme import CanonOptions
+from shinglefold.testing.language import CHECKS, LanguageConformance, check_language
+
+
+class TestRussianLemmas(LanguageConformance):
+    code = "ru"
+
+
+class TestRussianStems(LanguageConformance):
+    code = "ru"
+    options = CanonOptions("stem")
+
+
+class TestRussianWords(LanguageConformance):
+    code = "ru"
+    options = CanonOptions("surface", drop_adjectives=True)
+
+
+class TestUkrainianLemmas(LanguageConformance):
+    code = "uk"
+
+
+class TestUkrainianWords(LanguageConformance):
+    code = "uk"
+    options = CanonOptions("surface", drop_adjectives=True)
+
+
+class TestChinese(LanguageConformance):
+    code = "zh"
+
+
+class TestEnglishStems(LanguageConformance):
+    code = "en"
+
+
+class TestEnglishWords(LanguageConformance):
+    code = "en"
+    options = CanonOptions("surface", drop_function_words=False)
+
+
+class TestAny(LanguageConformance):
+    code = "any"
+
+
+def test_one_call_reports_the_version_and_the_rate():
+    report = check_language("any")
+    assert report.version == language_class("any").version()
+    assert set(report.passed) == set(CHECKS)
+    assert report.words_per_second >= 1000
+
+
+def test_the_class_runs_every_check_of_the_call():
+    methods = {name.removeprefix("test_") for name in vars(LanguageConformance) if name.startswith("test_")}
+    assert methods == set(CHECKS)
+
+
+def test_a_code_nobody_has_is_named_with_the_nearest_one():
+    with pytest.raises(UnknownLanguage, match="did you mean 'any'"):
+        check_language("ane")
