@@ -1,1 +1,48 @@
-"""TODO"""
+"""Token hashes to shingles, MinHash signatures and supershingles, and what these tell of two documents."""
+
+from shinglefold.sketch.adviser import Advice, Wish, advise, probability, resemblance_after, width_for
+from shinglefold.sketch.candidates import nominate
+from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows
+from shinglefold.sketch.digest import digests
+from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
+from shinglefold.sketch.exact import containment, resemblance, sorensen
+from shinglefold.sketch.grouping import megashingles, supershingles
+from shinglefold.sketch.keywords import to_keywords
+from shinglefold.sketch.packing import low_bits, pack, packed_size, unpack
+from shinglefold.sketch.pairs import Pairs, find_pairs, iter_pairs
+from shinglefold.sketch.shingles import shingle_hashes, shingle_set
+from shinglefold.sketch.sketcher import Sketcher, Sketches
+
+__all__ = [
+    "Advice",
+    "Pairs",
+    "Sketcher",
+    "Sketches",
+    "Wish",
+    "advise",
+    "agreement",
+    "agreement_matrix",
+    "agreement_rows",
+    "containment",
+    "digests",
+    "estimate",
+    "find_pairs",
+    "iter_pairs",
+    "length_ratio",
+    "low_bits",
+    "megashingles",
+    "nominate",
+    "pack",
+    "packed_size",
+    "probability",
+    "resemblance",
+    "resemblance_after",
+    "shingle_hashes",
+    "shingle_set",
+    "sorensen",
+    "standard_error",
+    "supershingles",
+    "to_keywords",
+    "unpack",
+    "width_for",
+]

@@ -1,0 +1,59 @@
+"""Keywords: supershingles as short strings an inverted index can hold."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError
+from shinglefold.model import Uint32s, Uint64s
+
+#: Characters of a keyword, slot included.
+LENGTH = 7
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_MOST_SLOTS = 64 * 64
+
+
+def slot_characters(groups: int) -> int:
+    """Return how many characters of a keyword name its slot: 1 up to 64 groups, else 2."""
+    return 1 if groups <= 64 else 2
+
+
+def hash_bits(groups: int) -> int:
+    """Return how many bits of a supershingle its keyword keeps: 36, or 30 with more than 64 groups."""
+    return 6 * (LENGTH - slot_characters(groups))
+
+
+def to_keywords(supershingles: Uint64s, valid: NDArray[np.bool_]) -> list[tuple[str, ...]]:
+    """Return the keywords of each document, in slot order; none where it is not valid.
+
+    A keyword is 7 characters of the URL-safe base64 alphabet: its slot, then hash bits, so two keywords
+    are equal only in the same slot.
+
+    Args:
+        supershingles: uint64 (D, M).
+        valid: bool (D,).
+
+    Cost: about 0.1 µs a keyword; the strings are cut out of one array, not formatted one by one.
+    """
+    rows = iter(_texts(supershingles[valid]).tolist())
+    return [tuple(next(rows)) if good else () for good in valid.tolist()]
+
+
+def _texts(supershingles: Uint64s) -> NDArray[np.str_]:
+    documents, groups = supershingles.shape
+    if groups > _MOST_SLOTS:
+        raise ConfigError(f"{groups} groups can't be named in a keyword: lower groups to {_MOST_SLOTS}")
+    alphabet = np.array([ord(letter) for letter in _ALPHABET], np.uint32)
+    letters = np.empty((documents, groups, LENGTH), np.uint32)
+    slots = slot_characters(groups)
+    letters[:, :, :slots] = _digits(np.arange(groups, dtype=np.uint64), slots, alphabet)
+    letters[:, :, slots:] = _digits(supershingles, LENGTH - slots, alphabet)
+    return letters.view(f"U{LENGTH}")[:, :, 0]
+
+
+def _digits(values: Uint64s, count: int, alphabet: Uint32s) -> Uint32s:
+    """Return the lowest ``count`` base-64 digits as letters, the highest first, along a new last axis."""
+    letters = np.empty((*values.shape, count), np.uint32)
+    for place in range(count):
+        sextets = (values >> np.uint64(6 * (count - 1 - place))).astype(np.uint8) & np.uint8(63)
+        letters[..., place] = alphabet[sextets]
+    return letters

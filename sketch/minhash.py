@@ -1,0 +1,95 @@
+"""MinHash: K independent minima of a document's shingles, in plain numpy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shinglefold.model import Int64s, Uint32s, Uint64s
+from shinglefold.sketch.mix import stream
+
+#: The minimum of nothing.
+EMPTY = np.uint32(0xFFFFFFFF)
+#: Shingle positions worked on at a time.
+BLOCK = 16384
+#: Values of the scratch buffer: 512 KiB of uint32, half of a common second-level cache.
+_BUFFER = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Affine32:
+    """K functions x → (multiplier·x + addend) mod 2³² with odd multipliers.
+
+    Function i sees the low half of the 64-bit shingle hash where i is even, the high half where it is odd.
+    """
+
+    multipliers: Uint32s
+    addends: Uint32s
+
+    @classmethod
+    def of(cls, count: int, seed: int) -> "Affine32":
+        """Return ``count`` functions drawn from a seed; the first ones are the same for every count."""
+        drawn = stream(seed, count)
+        return cls(
+            drawn.astype(np.uint32) | np.uint32(1),
+            (drawn >> np.uint64(32)).astype(np.uint32),
+        )
+
+    def half(self, half: int) -> "Affine32":
+        """Return the functions that see the low (0) or the high half (1)."""
+        return Affine32(self.multipliers[half::2], self.addends[half::2])
+
+    def slice(self, begin: int, end: int) -> "Affine32":
+        """Return the functions begin…end − 1 as columns to be broadcast over values."""
+        return Affine32(self.multipliers[begin:end, None], self.addends[begin:end, None])
+
+    def __len__(self) -> int:
+        return len(self.multipliers)
+
+
+def minima(shingles: Uint64s, starts: Int64s, functions: Affine32, block: int = BLOCK) -> Uint32s:
+    """Return the K minima of each of D documents.
+
+    Args:
+        shingles: uint64 (T,), well mixed; repeats do no harm.
+        starts: int64 (D,), strictly ascending from 0: where each document begins; none may be empty.
+        block: positions worked on at a time, at least 1; the result does not depend on it.
+
+    Returns:
+        uint32 (D, K).
+
+    Cost: about 0.11 µs a function for 500 shingles, and a fixed 512 KiB beside the result.
+
+    Source: Broder 1997; Broder, Charikar, Frieze, Mitzenmacher 1998 (min-wise permutations). Deviation:
+    odd multiply-add modulo 2³² permutes the half-hashes but is min-wise only because they are mixed first.
+    """
+    result = np.full((len(starts), len(functions)), EMPTY, np.uint32)
+    buffer = np.empty(max(_BUFFER, min(block, len(shingles))), np.uint32)
+    for begin in range(0, len(shingles), block):
+        part = shingles[begin : begin + block]
+        first = int(np.searchsorted(starts, begin, "right")) - 1
+        last = int(np.searchsorted(starts, begin + len(part), "left"))
+        # A document may have begun in an earlier block: its minimum is then carried on.
+        local = np.maximum(starts[first:last] - begin, 0)
+        rows = result[first:last]
+        np.minimum(rows, _block_minima(part, local, functions, buffer).T, out=rows)
+    return result
+
+
+def _block_minima(shingles: Uint64s, starts: Int64s, functions: Affine32, buffer: Uint32s) -> Uint32s:
+    found = np.empty((len(functions), len(starts)), np.uint32)
+    for half in (0, 1):
+        values = (shingles >> np.uint64(32 * half)).astype(np.uint32)
+        _half_minima(values, starts, functions.half(half), buffer, found[half::2])
+    return found
+
+
+def _half_minima(values: Uint32s, starts: Int64s, functions: Affine32, buffer: Uint32s, out: Uint32s) -> None:
+    size = len(values)
+    # As many functions at once as the buffer holds: few calls for short input, cached blocks for long.
+    step = max(1, min(len(functions), len(buffer) // size))
+    for begin in range(0, len(functions), step):
+        chosen = functions.slice(begin, begin + step)
+        work = buffer[: len(chosen) * size].reshape(len(chosen), size)
+        np.multiply(values, chosen.multipliers, out=work)
+        np.add(work, chosen.addends, out=work)
+        np.minimum.reduceat(work, starts, axis=1, out=out[begin : begin + step])

@@ -1,0 +1,147 @@
+"""From token hashes to everything that is stored of a document."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.model import Bytes, Int64s, Uint32s, Uint64s
+from shinglefold.scheme import SketchOptions
+from shinglefold.sketch.digest import digests
+from shinglefold.sketch.grouping import supershingles
+from shinglefold.sketch.keywords import to_keywords
+from shinglefold.sketch.minhash import EMPTY, Affine32, minima
+from shinglefold.sketch.packing import low_bits, pack
+from shinglefold.sketch.shingles import batch_shingles, check_width, shingle_counts
+
+_BLOCK = 1 << 16
+#: Positions of a document looked at first when its distinct shingles are counted.
+_GLANCE = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketches:
+    """The sketches of D documents.
+
+    ``minima``: uint32 (D, K); all 2³²−1 where not valid.
+    ``shingles``: int64 (D,), shingle positions: max(0, tokens − width + 1).
+    ``valid``: bool (D,), whether there are enough distinct shingles for a signature.
+    """
+
+    minima: Uint32s
+    shingles: Int64s
+    valid: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.shingles)
+
+
+@dataclass(frozen=True, slots=True)
+class Sketcher:
+    """Sketches documents by one set of options; holds the K functions drawn from the options' seed.
+
+    ``block``: tokens worked on at a time, for the cache's sake; the sketches do not depend on it.
+    """
+
+    options: SketchOptions = SketchOptions()
+    block: int = _BLOCK
+    functions: Affine32 = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "functions", Affine32.of(self.options.values, self.options.seed))
+
+    def sketch(self, hashes: Uint64s, offsets: Int64s, widths: Int64s | int | None = None) -> Sketches:
+        """Sketch a batch of documents.
+
+        Args:
+            hashes: uint64 (T,), the token hashes of all documents one after another.
+            offsets: int64 (D + 1,), ascending; document d is ``hashes[offsets[d]:offsets[d + 1]]``.
+            widths: shingle width of each document, int64 (D,), or of all; None takes ``word_width``.
+
+        Raises:
+            ConfigError: a width is outside 1…10.
+
+        Cost: about 0.11 µs a value and 4 µs besides, for a document of 500 tokens, in batches of
+        some 16,000 tokens or more. A document's sketch never depends on the others in the batch.
+        """
+        width = self.options.word_width if widths is None else widths
+        each = np.broadcast_to(np.asarray(width, np.int64), (len(offsets) - 1,))
+        for one in np.unique(each).tolist():
+            check_width(one)
+        result = Sketches(
+            np.full((len(each), self.options.values), EMPTY, np.uint32),
+            np.zeros(len(each), np.int64),
+            np.zeros(len(each), np.bool_),
+        )
+        for block in _blocks(offsets, self.block):
+            for one in np.unique(each[block]).tolist():
+                chosen = block.start + np.flatnonzero(each[block] == one)
+                self._sketch(*_select(hashes, offsets, chosen), one, result, chosen)
+        return result
+
+    def supershingles(self, sketches: Sketches) -> Uint64s:
+        """Return the M supershingles of each document, uint64 (D, M); zeros where not valid."""
+        found = supershingles(sketches.minima, self.options.groups, self.options.group_size)
+        found[~sketches.valid] = 0
+        return found
+
+    def keywords(self, sketches: Sketches) -> list[tuple[str, ...]]:
+        """Return the M keywords of each document, 7 characters each; none where not valid."""
+        return to_keywords(self.supershingles(sketches), sketches.valid)
+
+    def signatures(self, sketches: Sketches) -> Bytes:
+        """Return the packed signatures, uint8 (D, ceil(K·bits/8)); zeros where not valid."""
+        packed = pack(low_bits(sketches.minima, self.options.bits), self.options.bits)
+        packed[~sketches.valid] = 0
+        return packed
+
+    def digests(self, hashes: Uint64s, offsets: Int64s) -> list[str]:
+        """Return the digest of each document's whole token sequence; "" under two tokens."""
+        return digests(hashes, offsets)
+
+    def _sketch(self, hashes: Uint64s, offsets: Int64s, width: int, result: Sketches, rows: Int64s) -> None:
+        shingles = batch_shingles(hashes, offsets, width)
+        counts = shingle_counts(offsets, width)
+        valid = _enough(shingles, offsets[:-1], counts, self.options.min_shingles)
+        # reduceat gives a neighbour's value for an empty document, so these stay out.
+        filled = np.flatnonzero(np.diff(offsets))
+        found = minima(shingles, offsets[:-1][filled], self.functions)
+        result.minima[rows[filled]] = np.where(valid[filled, None], found, EMPTY)
+        result.shingles[rows] = counts
+        result.valid[rows] = valid
+
+
+def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
+    """Cut a batch into runs of documents of at most so many tokens, or of a single longer document."""
+    begin, documents = 0, len(offsets) - 1
+    while begin < documents:
+        end = int(np.searchsorted(offsets, offsets[begin] + tokens, "right")) - 1
+        end = min(max(end, begin + 1), documents)
+        yield slice(begin, end)
+        begin = end
+
+
+def _select(hashes: Uint64s, offsets: Int64s, chosen: Int64s) -> tuple[Uint64s, Int64s]:
+    """Return the tokens of some documents, one after another, and their own offsets."""
+    first, last = int(chosen[0]), int(chosen[-1])
+    if last - first + 1 == len(chosen):
+        return hashes[offsets[first] : offsets[last + 1]], offsets[first : last + 2] - offsets[first]
+    starts, lengths = offsets[:-1][chosen], np.diff(offsets)[chosen]
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    inside = np.arange(int(ends[-1])) + np.repeat(starts - ends[:-1], lengths)
+    return hashes[inside], ends
+
+
+def _enough(shingles: Uint64s, starts: Int64s, counts: Int64s, wanted: int) -> NDArray[np.bool_]:
+    """Tell which documents have ``wanted`` distinct shingles; most show it at their beginning."""
+    enough = np.zeros(len(counts), np.bool_)
+    hopeful = np.flatnonzero(counts >= wanted)
+    glance = np.arange(min(4 * wanted, _GLANCE))
+    places = starts[hopeful, None] + np.minimum(glance, counts[hopeful, None] - 1)
+    seen = np.sort(shingles[places], axis=1)
+    enough[hopeful] = 1 + np.count_nonzero(seen[:, 1:] != seen[:, :-1], axis=1) >= wanted
+    for document in hopeful[~enough[hopeful]].tolist():
+        start = starts[document]
+        enough[document] = len(np.unique(shingles[start : start + counts[document]])) >= wanted
+    return enough
