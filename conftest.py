@@ -1,6 +1,8 @@
 """Stops a test run whose sources are not linked under their package names."""
 
 import tomllib
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,17 +16,16 @@ def pytest_configure() -> None:
     A strict editable install links each module when it is made, so a new one is invisible until it is made
     again, and tests would pass or fail on what is not there.
     """
-    from importlib.util import find_spec
-
-    unlinked = [name for name in _modules() if find_spec(name) is None]
-    if unlinked:
-        raise pytest.UsageError(f"not linked: {', '.join(unlinked)}; run: make dev")
+    linked = Path((find_spec("shinglefold") or ModuleSpec("", None)).origin or "").parent
+    missing = [name for name in _modules() if not linked.joinpath(*name.split("/")).exists()]
+    if missing:
+        raise pytest.UsageError(f"not linked: {', '.join(missing)}; run: make dev")
 
 
 def _modules() -> list[str]:
     settings = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     return [
-        package if path.stem == "__init__" else f"{package}.{path.stem}"
+        "/".join([*package.split(".")[1:], path.name])
         for package, folder in settings["package-dir"].items()
         for path in sorted((_ROOT / folder).glob("*.py"))
     ]

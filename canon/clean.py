@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.characters import COMPOSING, INVISIBLE, WORD, fold_character
+from shinglefold.canon.characters import COMPOSING, INVISIBLE, UNIT, WORD, fold_character
 from shinglefold.model import Int64s
 
 #: A run of marks longer than any script needs is composed in slices: reordering is quadratic.
@@ -71,11 +71,15 @@ def _without_invisible(block: CleanBlock) -> CleanBlock:
     kept = np.flatnonzero(~invisible)
     kind = block.kind[kept]
     after = np.searchsorted(kept, gone)
-    inside = (kind[after - 1] & kind[after] & WORD).astype(bool)
+    inside = _readable(kind[after - 1]) & _readable(kind[after])
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
     removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
     origins = block.origins - np.searchsorted(gone, block.origins)
     return CleanBlock(block.codes[kept], kind, origins, kept, removed)
+
+
+def _readable(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return (kind & (WORD | UNIT)) > 0
 
 
 def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:

@@ -10,6 +10,7 @@ import threading
 import weakref
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +103,7 @@ class Lexicon:
                 if str(data["identity"]) != self.identity:
                     return False
                 keys, values, repairs = data["keys"], data["values"], data["repairs"]
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return False
         if not (keys.dtype == values.dtype == np.uint64 and len(keys) == len(values) == len(repairs)):
             return False

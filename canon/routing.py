@@ -103,18 +103,18 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
     for number, members in enumerate(router.groups):
         winners[:, number] = members[0]
         if len(members) > 1:
-            winner, mixed = _by_letters(segments, group == number, members)
-            winners[:, number] = winner
-            mixtures += [(text, number) for text in np.flatnonzero(mixed & (declared < 0)).tolist()]
+            winners[:, number], mixed = _by_letters(segments, group == number, members)
+            undeclared = ~np.isin(declared, members)
+            mixtures += [(text, number) for text in np.flatnonzero(mixed & undeclared).tolist()]
         for member in members:
             winners[declared == member, number] = member
     text_of = np.repeat(np.arange(count), np.diff(segments.bounds))
     chosen: NDArray[np.uint8] = winners[text_of, group]
     for text, number in mixtures:
         own = np.flatnonzero((text_of == text) & (group == number))
-        winner = int(winners[text, number])
-        members = sorted(router.groups[number], key=lambda member: member != winner)
-        chosen[own] = _by_paragraph(segments, text, own, members)
+        first = int(winners[text, number])
+        others = [member for member in router.groups[number] if member != first]
+        chosen[own] = _by_paragraph(segments, text, own, [first, *others])
     return chosen
 
 

@@ -1,0 +1,126 @@
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from support.generated import texts
+
+from shinglefold.canon import Canonicalizer, Lexicon
+from shinglefold.errors import ConfigError, InputError
+
+
+def forms(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    chance = np.random.default_rng(seed)
+    keys = chance.integers(1, 2**64, count, dtype=np.uint64)
+    return keys, keys ^ np.uint64(0xFF), (keys % np.uint64(3)).astype(np.uint8)
+
+
+def test_what_was_learned_is_found_and_nothing_else():
+    lexicon = Lexicon()
+    keys, values, repairs = forms(50_000)
+    lexicon.learn(keys, values, repairs)
+    found = lexicon.find(keys)
+    assert found.known.all()
+    assert (found.values == values).all()
+    assert (found.repairs == repairs).all()
+    assert not lexicon.find(forms(1_000, seed=1)[0]).known.any()
+
+
+def test_keys_that_fall_into_one_slot_are_all_found():
+    lexicon = Lexicon()
+    keys = (np.arange(1, 500, dtype=np.uint64) << np.uint64(40)) | np.uint64(4095)
+    lexicon.learn(keys, keys, np.zeros(len(keys), np.uint8))
+    assert (lexicon.find(keys).values == keys).all()
+
+
+def test_learning_twice_changes_nothing():
+    lexicon = Lexicon()
+    keys, values, repairs = forms(100)
+    lexicon.learn(
+        np.concatenate([keys, keys]), np.concatenate([values, values]), np.concatenate([repairs, repairs])
+    )
+    lexicon.learn(keys, values, repairs)
+    assert len(lexicon) == 100
+
+
+def test_it_never_holds_more_than_its_capacity():
+    lexicon = Lexicon(capacity=1_000)
+    for seed in range(20):
+        lexicon.learn(*forms(700, seed))
+        assert len(lexicon) <= 1_000
+    lexicon.learn(*forms(5_000, seed=99))
+    assert len(lexicon) <= 1_000
+
+
+def test_a_tiny_lexicon_changes_no_token(scheme, canonicalizer):
+    batch = list(texts(2_000, seed=5))
+    tiny = Canonicalizer.of(scheme, capacity=16)
+    assert (tiny.hash_batch(batch).hashes == canonicalizer.hash_batch(batch).hashes).all()
+    assert len(tiny.lexicon) <= 16
+
+
+def test_a_saved_lexicon_is_loaded_where_it_fits(tmp_path, scheme):
+    batch = list(texts(500, seed=6))
+    taught, fresh = Canonicalizer.of(scheme), Canonicalizer.of(scheme)
+    expected = taught.hash_batch(batch).hashes
+    taught.lexicon.save(tmp_path / "forms.npz")
+    assert fresh.lexicon.load(tmp_path / "forms.npz")
+    assert len(fresh.lexicon) == len(taught.lexicon)
+    assert (fresh.hash_batch(batch).hashes == expected).all()
+    assert len(fresh.lexicon) == len(taught.lexicon)
+
+
+def test_a_lexicon_of_other_rules_or_a_damaged_one_is_not_loaded(tmp_path):
+    lexicon = Lexicon(identity="one")
+    lexicon.learn(*forms(10))
+    lexicon.save(tmp_path / "forms.npz")
+    assert not Lexicon(identity="two").load(tmp_path / "forms.npz")
+    (tmp_path / "damaged.npz").write_bytes((tmp_path / "forms.npz").read_bytes()[:100])
+    assert not Lexicon(identity="one").load(tmp_path / "damaged.npz")
+    assert not Lexicon(identity="one").load(tmp_path / "missing.npz")
+
+
+def test_saving_to_nowhere_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="can't be saved"):
+        Lexicon().save(tmp_path / "no" / "such" / "folder.npz")
+
+
+def test_a_capacity_below_one_is_refused():
+    with pytest.raises(ConfigError, match="below 1"):
+        Lexicon(capacity=0)
+
+
+def test_threads_may_read_and_learn_together(scheme):
+    shared = Canonicalizer.of(scheme, capacity=300)
+    batches = [list(texts(300, seed)) for seed in range(4)]
+    expected = [Canonicalizer.of(scheme).hash_batch(batch).hashes for batch in batches]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        answers = (shared.hash_batch(batches[number]).hashes for _ in range(5))
+        wrong.extend(number for answer in answers if not np.array_equal(answer, expected[number]))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_forked_worker_starts_with_what_the_parent_learned(scheme):
+    parent = Canonicalizer.of(scheme)
+    batch = list(texts(300, seed=8))
+    expected = parent.hash_batch(batch).hashes
+    known = len(parent.lexicon)
+    context = multiprocessing.get_context("fork")
+    answer = context.Queue()
+
+    def work() -> None:
+        same = np.array_equal(parent.hash_batch(batch).hashes, expected)
+        answer.put((len(parent.lexicon) == known, same, len(parent.hash_batch(["незнакомость"]).hashes)))
+
+    child = context.Process(target=work)
+    child.start()
+    assert answer.get(timeout=60) == (True, True, 1)
+    child.join(timeout=60)

@@ -1,0 +1,72 @@
+"""Text analysis never raises, never hangs, and its memory does not follow the text."""
+
+import tracemalloc
+
+import pytest
+
+from shinglefold.canon import Canonicalizer, token_hash
+from shinglefold.canon.pieces import PIECE, REACH, pieces
+from shinglefold.language import Language
+from shinglefold.scheme import CanonOptions, LanguageRef
+
+
+def test_a_word_of_ten_megabytes_is_no_word(canonicalizer):
+    batch = canonicalizer.hash_batch(["ы" * 10_000_000, "AbC0+/" * 1_700_000])
+    assert batch.offsets[1] <= 1
+    assert canonicalizer.tokens("x" * 1_000_000) == []
+
+
+def test_a_text_of_a_hundred_megabytes_takes_the_memory_of_a_block(canonicalizer):
+    sentence = "Мама мыла раму, а папа читал газету у окна. "
+    text = sentence * (50_000_000 // len(sentence))  # two bytes a letter
+    tracemalloc.start()
+    batch = canonicalizer.hash_batch([text])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(batch.hashes) > 5_000_000
+    assert peak - 4 * batch.hashes.nbytes < 64 << 20
+
+
+@pytest.mark.parametrize("text", ["a " * PIECE, "漢" * 3 * PIECE, "x" * 3 * PIECE, "", " ", "мама " * 50_000])
+def test_pieces_are_the_text(text):
+    parts = list(pieces(text))
+    assert "".join(part for _, part in parts) == text
+    assert all(text[offset : offset + len(part)] == part for offset, part in parts)
+    assert all(len(part) <= PIECE + REACH for _, part in parts)
+
+
+def test_a_long_text_has_the_tokens_of_its_parts(canonicalizer):
+    sentence = "Кошки ловили мышей в подвале. "
+    once = canonicalizer.hash_batch([sentence]).hashes.tolist()
+    count = 3 * PIECE // len(sentence)
+    many = canonicalizer.hash_batch([sentence * count]).hashes.tolist()
+    assert many == once * count
+    last = canonicalizer.tokens(sentence * count)[-1]
+    assert (sentence * count)[last.start : last.end] == "подвале"
+    assert token_hash(last.text) == many[-1]
+
+
+def test_an_empty_batch_is_an_empty_answer(canonicalizer):
+    batch = canonicalizer.hash_batch([])
+    assert len(batch) == 0
+    assert batch.offsets.tolist() == [0]
+
+
+def test_a_plugin_that_fails_loses_its_lemma_and_not_the_document(monkeypatch):
+    class Broken(Language):
+        code = "any"
+        scripts = frozenset({"Zyyy"})
+
+        def canonical(self, word: str) -> str | None:
+            raise RuntimeError(word)
+
+    monkeypatch.setattr("shinglefold.canon.canonicalizer.load_languages", lambda _: (Broken(CanonOptions()),))
+    canonicalizer = Canonicalizer([LanguageRef("any", "1")])
+    assert [token.text for token in canonicalizer.tokens("Мама mia")] == ["мама", "mia"]
+
+
+def test_short_words_are_dropped_on_request(scheme):
+    refs = [
+        LanguageRef(r.code, r.version, CanonOptions("surface", False, min_length=3)) for r in scheme.languages
+    ]
+    assert [t.text for t in Canonicalizer(refs).tokens("Он не спал и ел, 很好 ok")] == ["спал", "很", "好"]

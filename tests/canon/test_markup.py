@@ -1,0 +1,55 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shinglefold.canon import strip_html
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("сло<b>во</b>", "слово"),
+        ("<p>раз</p><p>два</p>", "раз\nдва"),
+        ("<td>раз<td>два", "раз\nдва"),
+        ("раз<br>два<hr/>три", "раз\nдва\nтри"),
+        ("<ul><li>раз<li>два</ul>", "раз\nдва"),
+        ("<script>раз</script><style>два</style><template>три</template>четыре", "четыре"),
+        (
+            "<p hidden>раз</p><p style='display: none'>два</p><p style='color:red;DISPLAY:none'>3</p>видно",
+            "видно",
+        ),
+        ("<head><title>заголовок</title></head><body>текст", "текст"),
+        ("Tom &amp; Jerry&nbsp;&#8212; &laquo;мышь&raquo;", "Tom & Jerry — «мышь»"),
+        ("<!-- раз -->два", "два"),
+        ('<a title="<p>раз">два</a>', "два"),
+        ("много   пробелов\n\n\n  и строк", "много пробелов\nи строк"),
+        ("<p>незакрыто <b>и <i>криво</p></b>", "незакрыто и криво"),
+        ("без разметки < и > &", "без разметки < и > &"),
+        ("", ""),
+        ("\ud800раз\x00два", "раздва"),
+    ],
+)
+def test_what_a_reader_sees(html, text):
+    assert strip_html(html) == text
+
+
+@given(st.text(st.characters(codec=None), max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_it_never_raises(html):
+    assert isinstance(strip_html(html), str)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<p", "<b>", "</p>", "<script>", "-->", "<!--", "<svg>", "&#", "x", "'", '"', "<table>"]
+        )
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_it_never_raises_on_broken_markup(parts):
+    assert isinstance(strip_html("".join(parts)), str)
+
+
+def test_deep_nesting_is_read():
+    assert strip_html("<div>" * 20_000 + "дно" + "</div>" * 20_000) == "дно"

@@ -1,0 +1,72 @@
+"""The face for people and the face for the index are one canonicalization."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generated import texts
+
+from shinglefold.canon import Canonicalizer, strip_html, token_hash
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import CanonOptions
+
+ANY_TEXT = st.text(st.characters(codec=None), max_size=80)
+
+
+def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
+    hashed = canonicalizer.hash_batch(batch)
+    assert len(hashed) == len(batch)
+    assert hashed.offsets[0] == 0
+    assert hashed.offsets[-1] == len(hashed.hashes)
+    for number, text in enumerate(batch):
+        own = hashed.hashes[hashed.offsets[number] : hashed.offsets[number + 1]].tolist()
+        assert [token_hash(token.text) for token in canonicalizer.tokens(text)] == own, repr(text)
+    return len(hashed.hashes)
+
+
+def test_on_a_hundred_thousand_generated_texts(canonicalizer):
+    tokens = sum(assert_agreement(canonicalizer, list(texts(5_000, seed))) for seed in range(20))
+    assert tokens > 500_000
+
+
+@pytest.mark.parametrize(
+    "options", [CanonOptions("stem"), CanonOptions("surface", False), CanonOptions(min_length=3)]
+)
+def test_with_every_kind_of_options(options):
+    assert_agreement(Canonicalizer.of(make_scheme(options=options)), list(texts(2_000, seed=99)))
+
+
+@given(st.lists(ANY_TEXT, max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_on_any_unicode(canonicalizer, batch):
+    assert_agreement(canonicalizer, batch)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", ["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"])
+def test_on_every_page_of_the_corpora(
+    canonicalizer: Canonicalizer, corpus: Callable[[str], Iterator[dict[str, str]]], name: str
+):
+    pages = [strip_html(p["body"]) if p["format"] == "html" else p["body"] for p in corpus(name)]
+    assert assert_agreement(canonicalizer, pages) > 90_000
+
+
+@given(st.lists(ANY_TEXT, min_size=1, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_neighbours_in_a_batch_change_nothing(canonicalizer, batch):
+    together = canonicalizer.hash_batch(batch)
+    alone = [canonicalizer.hash_batch([text]) for text in batch]
+    assert together.hashes.tolist() == [value for one in alone for value in one.hashes.tolist()]
+    assert together.languages == tuple(one.languages[0] for one in alone)
+    assert together.repairs.tolist() == [int(one.repairs[0]) for one in alone]
+
+
+@given(ANY_TEXT)
+@settings(max_examples=300, deadline=None)
+def test_offsets_point_into_the_text_in_order(canonicalizer, text):
+    end = 0
+    for token in canonicalizer.tokens(text):
+        assert end <= token.start <= token.end <= len(text)
+        assert token.text
+        end = token.start
