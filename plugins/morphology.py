@@ -26,7 +26,7 @@ class Morphology:
     def parses(self, word: str) -> list[Parse]:
         """Return the readings of a word of lower-case letters, best first where the dictionary has scores.
 
-        Cost: 10–150 µs; the first call loads the dictionary, about 0.2 s and 20 MB.
+        Cost: 10–150 µs; the first call loads the dictionary, about 0.05 s and 20 MB.
         """
         analyze = self._analyze or self._load()
         return [Parse(parse[2], parse[1].grammemes) for parse in analyze(word)]

@@ -79,7 +79,7 @@ def main() -> None:
     if hasattr(os, "fork"):
         forked["with an instance in use"] = _ask_forked(language, words)
         forked["with an instance not yet used"] = _ask_forked(unused, words)
-    found = ProcessAnswers(cls.version(), answers, forked, tuple(network))
+    found = ProcessAnswers(cls.version(), answers, forked, tuple(sorted(set(network))))
     sys.stdout.write(json.dumps(asdict(found)))
 
 

@@ -89,7 +89,7 @@ class Subject:
     @cached_property
     def words_per_second(self) -> float:
         """New words a second of CPU time: the best of three rounds, since other work only ever slows it."""
-        count = 1000
+        count = 500
         self.language.canonical(self.words[0])
         rates = []
         for seed in (10, 11, 12):
