@@ -36,9 +36,10 @@ class Tools:
         if code is None or code == "":
             return None
         known = self.fingerprinter.languages
-        for candidate in (code, str(code).replace("_", "-").split("-")[0].lower()):
-            if candidate in known and isinstance(candidate, str):
-                return candidate
+        if isinstance(code, str):
+            for candidate in (code, code.replace("_", "-").split("-")[0].lower()):
+                if candidate in known:
+                    return candidate
         self.meter.counts["unknown_language"] += 1
         return None
 

@@ -7,15 +7,17 @@ died had, and no more blocks are alive than there are workers.
 import multiprocessing
 import os
 import signal
+import tempfile
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import NamedTuple
 
 from shinglefold.contracts import Document
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.decode import without_surrogates
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline import Outcome, Pipeline
@@ -74,7 +76,8 @@ def _in_processes(
     pipeline: Pipeline, blocks: Iterator[_Documents], count: int
 ) -> Generator[Answer, None, None]:
     waiting: deque[tuple[_Worker, _Documents]] = deque()
-    free = deque(_Worker(pipeline) for _ in range(count))
+    workers = [_Worker(pipeline) for _ in range(count)]
+    free = deque(workers)
     try:
         while True:
             if free and (block := next(blocks, None)) is not None:
@@ -90,10 +93,20 @@ def _in_processes(
                     waiting.append((worker, following))
                 yield answer
             else:
+                _learn(pipeline, workers)
                 return
     finally:
-        for worker in [*free, *(worker for worker, _ in waiting)]:
+        for worker in workers:
             worker.close()
+
+
+def _learn(pipeline: Pipeline, workers: Sequence["_Worker"]) -> None:
+    """Take over the word forms the workers learned, so that they can be kept for the next run."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, worker in enumerate(workers):
+            path = Path(folder) / str(number)
+            if worker.save_lexicon(path):
+                pipeline.tools.canonicalizer.lexicon.load(path)
 
 
 def _one_by_one(worker: "_Worker", block: _Documents) -> Answer:
@@ -157,6 +170,15 @@ class _Worker:
             return None
         return answer
 
+    def save_lexicon(self, path: Path) -> bool:
+        """Have the process write its lexicon to a file; False when there is no process to ask."""
+        if self._channel is None:
+            return False
+        with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+            self._channel.send(path)
+            return bool(self._channel.recv())
+        return False
+
     def _bury(self) -> None:
         assert self._process is not None
         self._process.join()
@@ -181,4 +203,16 @@ def _serve(pipeline: Pipeline, channel: Connection, others: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            channel.send(process(pipeline, channel.recv()))
+            asked = channel.recv()
+            if isinstance(asked, Path):
+                channel.send(_saved(pipeline, asked))
+            else:
+                channel.send(process(pipeline, asked))
+
+
+def _saved(pipeline: Pipeline, path: Path) -> bool:
+    try:
+        pipeline.tools.canonicalizer.lexicon.save(path)
+    except InputError:
+        return False
+    return True

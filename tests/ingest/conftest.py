@@ -1,0 +1,34 @@
+"""What the ingest tests share: a way to build pipelines on one warm canonicalizer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest import Fingerprinter, Pipeline
+from shinglefold.scheme import Scheme
+
+
+@pytest.fixture
+def make_pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Callable[..., Pipeline]:
+    def make(*processors: dict[str, Any], **rest: Any) -> Pipeline:
+        return Pipeline.from_json({"processors": list(processors), **rest}, scheme, canonicalizer)
+
+    return make
+
+
+@pytest.fixture
+def run_one(make_pipeline: Callable[..., Pipeline]) -> Callable[..., Any]:
+    """Take one document through processors; its outcome."""
+
+    def run(document: dict[str, Any], *processors: dict[str, Any], **rest: Any) -> Any:
+        (outcome,) = make_pipeline(*processors, **rest).run([document])
+        return outcome
+
+    return run
+
+
+@pytest.fixture
+def fingerprinter(scheme: Scheme, canonicalizer: Canonicalizer) -> Fingerprinter:
+    return Fingerprinter(scheme, canonicalizer)

@@ -1,0 +1,312 @@
+import json
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts import BulkFailure, BulkResult, Engine
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError, EngineUnavailable, SchemeMismatch
+from shinglefold.ingest import (
+    Backoff,
+    Pipeline,
+    Progress,
+    Summary,
+    default_definition,
+    index_documents,
+    mappings,
+    read,
+    replay,
+)
+from shinglefold.model import Fingerprint
+from shinglefold.scheme import Scheme
+
+Make = Callable[..., Pipeline]
+TEXT = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEngine]:
+    opened = EmbeddedEngine(tmp_path / "engine", canonicalizer)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def pages(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+class Moody:
+    """A real engine before which a script of moods goes: each is asked for the next bulk request."""
+
+    def __init__(self, engine: Engine, *moods: Callable[[list[Any]], BulkResult | None]) -> None:
+        self._engine = engine
+        self._moods = list(moods)
+        self.requests: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
+        given = list(actions)
+        self.requests.append(len(given))
+        answer = self._moods.pop(0)(given) if self._moods else None
+        return self._engine.bulk(given) if answer is None else answer
+
+
+def busy(status: int) -> Callable[[list[Any]], BulkResult]:
+    return lambda given: BulkResult(0, tuple(BulkFailure(dict(one), status, "busy") for one in given))
+
+
+def away(_: list[Any]) -> BulkResult:
+    raise EngineUnavailable("no answer; is it running?")
+
+
+def adds_up(summary: Summary) -> bool:
+    return summary.read == summary.indexed + summary.dropped + summary.failed
+
+
+def count(engine: Engine, index: str) -> int:
+    return engine.search(index, {"query": {"match_all": {}}, "size": 0, "track_total_hits": True})["hits"][
+        "total"
+    ]["value"]
+
+
+def sources(count: int, start: int = 0) -> list[dict[str, Any]]:
+    return [
+        {"_id": str(n), "title": f"Заметка {n}", "body": f"{TEXT} {n}"} for n in range(start, start + count)
+    ]
+
+
+QUICK = Backoff(retries=3, first=0.01)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_documents_end_in_the_index_with_their_fingerprints(
+    engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme, workers: int
+):
+    seen: list[Progress] = []
+    summary = index_documents(engine, "notes", sources(2_500), pages, workers=workers, progress=seen.append)
+    assert (summary.read, summary.indexed, summary.dropped, summary.failed) == (2_500, 2_500, 0, 0)
+    assert count(engine, "notes") == 2_500
+    stored = engine.get("notes", "7")["_source"]
+    assert stored.keys() == {"title", "body", "dedup", "lang"}
+    assert Fingerprint.from_field(stored["dedup"]).scheme == scheme.id == summary.scheme
+    assert summary.languages == {"ru": 2_500}
+    assert {"read", "canon", "sketch", "index", "commit", "total"} <= summary.seconds.keys()
+    assert [step.read for step in seen] == sorted(step.read for step in seen)
+    assert seen[-1].indexed == 2_500
+    json.dumps(summary.to_json())
+
+
+def test_the_mapping_keeps_the_scheme_and_the_field(engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme):
+    index_documents(engine, "i", [], pages, workers=1, properties={"host": {"type": "keyword"}})
+    made = engine.mappings("i")
+    assert made["_meta"]["shinglefold"] == json.loads(json.dumps(scheme.to_json()))
+    assert made["properties"]["host"] == {"type": "keyword"}
+    assert made["properties"]["dedup"]["properties"]["supershingles"] == {"type": "keyword"}
+    assert mappings(scheme, "a.b")["properties"]["a"]["properties"]["b"]["properties"]["scheme"]
+
+
+def test_an_index_of_another_scheme_is_refused_with_both_names_and_the_remedy(
+    engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme
+):
+    other = scheme.with_options(values=84)
+    engine.create_index("old", mappings(other), {})
+    with pytest.raises(SchemeMismatch) as told:
+        index_documents(engine, "old", sources(1), pages, workers=1)
+    for part in (scheme.id, other.id, "'old'", "Index all documents again"):
+        assert part in str(told.value)
+
+
+def test_an_index_that_was_not_made_for_fingerprints_is_refused(
+    engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme
+):
+    engine.create_index("plain", {"properties": {}}, {})
+    with pytest.raises(ConfigError, match="not made for fingerprints"):
+        index_documents(engine, "plain", sources(1), pages, workers=1)
+    engine.create_index("other-field", mappings(scheme, "copies"), {})
+    with pytest.raises(ConfigError, match="no field 'dedup'"):
+        index_documents(engine, "other-field", sources(1), pages, workers=1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_bad_input_is_counted_and_kept_with_its_lines(
+    engine: EmbeddedEngine, pages: Pipeline, tmp_path: Path, workers: int
+):
+    lines = [
+        json.dumps({"id": "good", "body": TEXT}),
+        "{broken",
+        json.dumps({"id": "number", "body": 5}),
+        json.dumps({"id": "list", "body": ["a"]}),
+        json.dumps({"id": "surrogate", "body": f"\ud800{TEXT}"}),
+        json.dumps({"id": "nul", "body": f"{TEXT}\0{TEXT}"}),
+        json.dumps({"id": "empty", "body": ""}),
+        json.dumps({"id": "word", "body": "слово"}),
+        json.dumps({"id": "html", "format": "html", "body": f"<p><b>{TEXT}</i><div"}),
+        json.dumps({"id": "long", "body": "щ" * 10_000_000}),
+        json.dumps({"id": "klingon", "lang": "tlh", "body": TEXT}),
+        json.dumps({"id": ["x"], "body": TEXT}),
+        "[1, 2]",
+    ]
+    path, dead = tmp_path / "in.jsonl", tmp_path / "dead.jsonl"
+    path.write_text("\n".join(lines))
+    summary = index_documents(engine, "i", read(path), pages, dead_letters=dead, workers=workers)
+    assert adds_up(summary)
+    assert (summary.read, summary.indexed, summary.failed) == (13, 8, 5)
+    assert summary.counts["replaced"] == 1
+    assert summary.counts["unknown_language"] == 1
+    assert summary.counts["without_signature"] == 3
+    letters = [json.loads(line) for line in dead.read_text().splitlines()]
+    assert [(one["line"], one["stage"]) for one in letters] == [
+        (2, "read"),
+        (3, "pipeline"),
+        (4, "pipeline"),
+        (12, "read"),
+        (13, "read"),
+    ]
+    assert sum(summary.reasons.values()) == 5
+    assert summary.dead_letters == str(dead)
+    for name in ("empty", "word", "long"):
+        assert "signature" not in engine.get("i", name)["_source"]["dedup"]
+    assert engine.get("i", "surrogate")["_source"]["body"].startswith("\ufffd")
+    assert engine.get("i", "klingon")["_source"]["dedup"]["lang"] == "ru"
+
+
+def test_dead_letters_can_be_indexed_once_the_pipeline_is_mended(
+    engine: EmbeddedEngine, make_pipeline: Make, tmp_path: Path
+):
+    strict = make_pipeline({"fail": {"message": "no"}})
+    dead = tmp_path / "dead.jsonl"
+    index_documents(engine, "i", sources(3), strict, dead_letters=dead, workers=1)
+    mended = make_pipeline({"supershingle": {"field": "body"}})
+    summary = index_documents(engine, "i", replay(dead), mended, workers=1)
+    assert (summary.indexed, summary.failed) == (3, 0)
+    assert engine.get("i", "1")["_source"]["title"] == "Заметка 1"
+
+
+def test_dropped_documents_are_counted(engine: EmbeddedEngine, make_pipeline: Make):
+    odd = make_pipeline({"drop": {"if": "ctx.odd"}})
+    documents = [{"_id": str(n), "odd": n % 2 == 1} for n in range(11)]
+    summary = index_documents(engine, "i", documents, odd, workers=1)
+    assert (summary.read, summary.indexed, summary.dropped) == (11, 6, 5)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_the_engine_is_too_busy_for_is_sent_again(engine: EmbeddedEngine, pages: Pipeline, status: int):
+    moody = Moody(engine, busy(status), busy(status))
+    summary = index_documents(moody, "i", sources(5), pages, workers=1, backoff=QUICK)
+    assert (summary.indexed, summary.failed, summary.counts["sent_again"]) == (5, 0, 10)
+    assert moody.requests == [5, 5, 5]
+
+
+def test_only_what_was_refused_is_sent_again_or_kept(engine: EmbeddedEngine, pages: Pipeline, tmp_path: Path):
+    def some(given: list[Any]) -> BulkResult:
+        wrong, late = given[1], given[3]
+        engine.bulk([given[0], given[2], given[4]])
+        return BulkResult(3, (BulkFailure(wrong, 400, "bad mapping"), BulkFailure(dict(late), 429, "busy")))
+
+    dead = tmp_path / "dead.jsonl"
+    moody = Moody(engine, some)
+    summary = index_documents(moody, "i", sources(5), pages, workers=1, backoff=QUICK, dead_letters=dead)
+    assert moody.requests == [5, 1]
+    assert (summary.indexed, summary.failed) == (4, 1)
+    (letter,) = replay(dead)
+    assert letter.document == sources(5)[1]
+    assert summary.reasons == {"400: bad mapping": 1}
+
+
+def test_an_engine_that_stays_busy_fails_the_documents_in_the_end(engine: EmbeddedEngine, pages: Pipeline):
+    moody = Moody(engine, *[busy(429)] * 4)
+    summary = index_documents(moody, "i", sources(3), pages, workers=1, backoff=QUICK)
+    assert (summary.indexed, summary.failed, summary.reasons) == (0, 3, {"429: busy": 3})
+
+
+def test_an_engine_that_comes_back_is_waited_for(engine: EmbeddedEngine, pages: Pipeline):
+    summary = index_documents(Moody(engine, away, away), "i", sources(3), pages, workers=1, backoff=QUICK)
+    assert (summary.indexed, summary.failed, summary.stopped) == (3, 0, "")
+
+
+def test_an_engine_that_is_gone_ends_the_run_with_numbers_that_add_up(
+    engine: EmbeddedEngine, pages: Pipeline, tmp_path: Path
+):
+    dead = tmp_path / "dead.jsonl"
+    moody = Moody(engine, lambda _: None, *[away] * 4)
+    documents = sources(2_500)
+    summary = index_documents(moody, "i", documents, pages, workers=1, backoff=QUICK, dead_letters=dead)
+    assert "is it running" in summary.stopped
+    assert adds_up(summary)
+    assert (summary.indexed, summary.failed) == (1_000, 1_000)
+    assert [record.document["_id"] for record in replay(dead)] == [str(n) for n in range(1_000, 2_000)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_leaves_a_consistent_index_and_a_summary(
+    engine: EmbeddedEngine, pages: Pipeline, workers: int
+):
+    def endless() -> Iterator[dict[str, Any]]:
+        yield from sources(3_500)
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("the signal did not arrive")
+
+    before = signal.getsignal(signal.SIGINT)
+    summary = index_documents(engine, "i", endless(), pages, workers=workers)
+    assert summary.stopped == "interrupted"
+    assert adds_up(summary)
+    assert summary.indexed == count(engine, "i") > 0
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_the_engine_writes_is_held_back_until_it_is_counted(
+    engine: EmbeddedEngine, pages: Pipeline
+):
+    def interrupt(given: list[Any]) -> BulkResult:
+        os.kill(os.getpid(), signal.SIGINT)
+        return engine.bulk(given)
+
+    summary = index_documents(Moody(engine, interrupt), "i", sources(1_500), pages, workers=1)
+    assert summary.stopped == "interrupted"
+    assert summary.indexed == count(engine, "i") == 1_000
+
+
+def test_ctrl_c_while_waiting_for_a_busy_engine_does_not_wait_on(engine: EmbeddedEngine, pages: Pipeline):
+    def interrupt(given: list[Any]) -> BulkResult:
+        os.kill(os.getpid(), signal.SIGINT)
+        return busy(429)(given)
+
+    patient = Backoff(retries=3, first=60.0, most=60.0)
+    summary = index_documents(Moody(engine, interrupt), "i", sources(3), pages, workers=1, backoff=patient)
+    assert (summary.stopped, summary.failed) == ("interrupted", 3)
+
+
+def test_an_error_in_the_input_still_commits_what_came_before(engine: EmbeddedEngine, pages: Pipeline):
+    def breaking() -> Iterator[dict[str, Any]]:
+        yield from sources(1_200)
+        raise ValueError("from outside")
+
+    with pytest.raises(ValueError, match="from outside"):
+        index_documents(engine, "i", breaking(), pages, workers=1)
+    assert count(engine, "i") == 1_000
+
+
+def test_things_that_are_no_documents_are_failures(engine: EmbeddedEngine, pages: Pipeline):
+    summary = index_documents(engine, "i", [{"body": TEXT}, 5, {"id": []}], pages, workers=1)  # type: ignore[list-item]
+    assert (summary.read, summary.indexed, summary.failed) == (3, 1, 2)
+
+
+def test_indexing_again_replaces(engine: EmbeddedEngine, pages: Pipeline):
+    for _ in range(2):
+        index_documents(engine, "i", sources(10), pages, workers=1)
+    assert count(engine, "i") == 10
+
+
+@pytest.mark.slow
+def test_a_document_of_a_hundred_megabytes_is_indexed(engine: EmbeddedEngine, pages: Pipeline):
+    body = (TEXT + "\n") * (100_000_000 // len(TEXT.encode()))
+    summary = index_documents(engine, "i", [{"_id": "1", "body": body}], pages, workers=1)
+    assert (summary.indexed, summary.failed) == (1, 0)

@@ -1,0 +1,148 @@
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts import Document, Processor
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import Options, Pipeline, Tools, default_definition
+from shinglefold.scheme import Scheme
+
+Run = Callable[..., Any]
+Make = Callable[..., Pipeline]
+FAIL = {"fail": {"message": "no good", "tag": "gate"}}
+NOTE = {
+    "set": {
+        "field": "why",
+        "value": "{{{_ingest.on_failure_processor_type}}} {{{_ingest.on_failure_processor_tag}}}: "
+        "{{{_ingest.on_failure_message}}}",
+    }
+}
+AFTER = {"set": {"field": "after", "value": 1}}
+
+
+def with_handlers(*handlers: dict[str, Any]) -> dict[str, Any]:
+    return {"fail": {**FAIL["fail"], "on_failure": list(handlers)}}
+
+
+def test_a_document_a_handler_saves_goes_on_with_the_next_step(run_one: Run):
+    done = run_one({"a": 1}, with_handlers(NOTE), AFTER)
+    assert done.document == {"a": 1, "why": "fail gate: no good", "after": 1}
+
+
+def test_ignore_failure_goes_on_as_if_nothing_were(run_one: Run):
+    ignored = {"fail": {**FAIL["fail"], "ignore_failure": True, "on_failure": [NOTE]}}
+    assert run_one({"a": 1}, ignored, AFTER).document == {"a": 1, "after": 1}
+
+
+def test_the_pipeline_s_handlers_end_the_way_of_a_document(run_one: Run):
+    done = run_one({"a": 1}, FAIL, AFTER, on_failure=[NOTE])
+    assert done.document == {"a": 1, "why": "fail gate: no good"}
+
+
+def test_a_handler_that_fails_hands_over_to_the_pipeline_s(run_one: Run):
+    second = {"fail": {"message": "worse", "tag": "handler"}}
+    done = run_one({}, with_handlers(second), AFTER, on_failure=[NOTE])
+    assert done.document == {"why": "fail handler: worse"}
+    assert str(run_one({}, with_handlers(second)).failure) == "fail [handler]: worse"
+    assert run_one({}, FAIL, on_failure=[second]).failure.reason == "worse"
+
+
+def test_handlers_may_drop_and_have_conditions(run_one: Run):
+    assert run_one({}, with_handlers({"drop": {}}), AFTER).status == "dropped"
+    inner = {"drop": {"if": "ctx._ingest.on_failure_message == 'another'"}}
+    assert run_one({}, with_handlers(inner), AFTER).document == {"after": 1}
+
+
+def test_conditions_choose_documents_within_a_block(make_pipeline: Make):
+    pipeline = make_pipeline(
+        {"drop": {"if": "ctx.n == 1"}},
+        {"set": {"if": "ctx.n > 1 && ctx.n < 4", "field": "mid", "value": True}},
+    )
+    outcomes = list(pipeline.run([{"n": n} for n in range(5)]))
+    assert [outcome.status for outcome in outcomes] == ["done", "dropped", "done", "done", "done"]
+    kept = [outcome.document for outcome in outcomes if outcome.document]
+    assert kept == [{"n": 0}, {"n": 2, "mid": True}, {"n": 3, "mid": True}, {"n": 4}]
+
+
+def test_a_condition_that_cannot_be_decided_fails_past_the_step_s_own_handlers(run_one: Run):
+    step = {"drop": {"if": "ctx.a.b == 1", "ignore_failure": True, "on_failure": [AFTER]}}
+    failed = run_one({}, step)
+    assert "no [b] in null" in failed.failure.reason
+    assert run_one({}, step, on_failure=[AFTER]).document == {"after": 1}
+
+
+def test_order_is_kept_over_many_blocks(make_pipeline: Make):
+    pipeline = make_pipeline({"supershingle": {"field": "body"}})
+    documents = [{"n": n, "body": f"слово {n} " * (n % 7)} for n in range(2_500)]
+    assert [outcome.document["n"] for outcome in pipeline.run(documents)] == list(range(2_500))
+
+
+def test_the_documents_given_stay_as_they_are(make_pipeline: Make):
+    documents = [{"_id": "1", "a": {"b": "<p>x</p>"}, "l": [1]}]
+    before = copy.deepcopy(documents)
+    list(
+        make_pipeline({"html_strip": {"field": "a.b"}}, {"set": {"field": "l.0", "value": 2}}).run(documents)
+    )
+    assert documents == before
+
+
+class Fragile:
+    """A processor that breaks its contract."""
+
+    type: ClassVar[str] = "fragile"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.short = options.flag("short", False)
+
+    def apply(self, documents: Sequence[Document]) -> list[Document | Exception | None]:
+        if any(document.get("poison") for document in documents):
+            raise RuntimeError("broke")
+        return [] if self.short else [{**document, "ok": True} for document in documents]
+
+
+def fragile(scheme: Scheme, canonicalizer: Canonicalizer, **options: Any) -> Pipeline:
+    definition = {"processors": [{"fragile": options}]}
+    return Pipeline.from_json(definition, scheme, canonicalizer, processors={"fragile": Fragile})
+
+
+def test_a_processor_that_raises_fails_only_the_culprit(scheme: Scheme, canonicalizer: Canonicalizer):
+    outcomes = list(fragile(scheme, canonicalizer).run([{"n": 1}, {"poison": 1}, {"n": 3}]))
+    assert [outcome.status for outcome in outcomes] == ["done", "failed", "done"]
+    assert "RuntimeError('broke')" in outcomes[1].failure.reason
+    assert isinstance(Fragile(Options({}, ""), None), Processor)
+
+
+def test_a_processor_that_loses_documents_fails_them_all(scheme: Scheme, canonicalizer: Canonicalizer):
+    outcomes = list(fragile(scheme, canonicalizer, short=True).run([{"n": 1}, {"n": 2}]))
+    assert [outcome.failure.reason for outcome in outcomes] == ["fragile returned 0 documents for 2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("definition", "told"),
+    [
+        ([], "a pipeline is an object"),
+        ({}, "'processors' must not be null"),
+        ({"processors": {}}, "'processors' must not be an object"),
+        ({"processors": [], "versoin": 1}, "'versoin'; did you mean 'version'"),
+        ({"processors": [], "version": "1"}, "'version' must not be"),
+        ({"processors": [], "on_failure": []}, "must not be empty"),
+    ],
+)
+def test_a_definition_of_another_shape_is_refused(definition: Any, told: str):
+    with pytest.raises(ConfigError, match=told):
+        Pipeline.from_json(definition)
+
+
+def test_the_default_pipeline_takes_pages_and_texts(scheme: Scheme, canonicalizer: Canonicalizer):
+    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    text = "Сегодня в городе выпал первый снег, и стало совсем тихо."
+    page = {"_id": "1", "format": "html", "title": "Снег", "body": f"<p>{text}</p><script>x()</script>"}
+    plain = {"_id": "2", "title": "Снег", "body": text}
+    one, other, empty = (o.document for o in pipeline.run([page, plain, {"_id": "3"}]))
+    assert one["body"].strip() == text
+    assert one["dedup"] == other["dedup"]
+    assert (one["lang"], empty["lang"]) == ("ru", "und")
+    assert "signature" not in empty["dedup"]

@@ -1,0 +1,216 @@
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest import ReadOptions, Record, read
+
+
+def write(path: Path, content: bytes | str) -> Path:
+    data = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def read_all(path: Path, **options: Any) -> list[Record]:
+    return list(read(path, ReadOptions(**options)))
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz", "pages.ndjson", "pages.JSON"])
+def test_jsonl_gives_a_document_a_line_with_its_number(tmp_path: Path, name: str):
+    path = write(
+        tmp_path / name, '{"id": "a", "title": "раз"}\n\n  \r\n{"_id": 7, "body": "два"}\r\n{"body": "три"}'
+    )
+    records = read_all(path)
+    documents = [{"_id": "a", "id": "a", "title": "раз"}, {"_id": "7", "body": "два"}, {"body": "три"}]
+    assert [record.document for record in records] == documents
+    assert [record.line for record in records] == [1, 4, 5]
+    assert {record.source for record in records} == {str(path)}
+    assert records[-1].fraction == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{not json", "invalid JSON"),
+        ('{"a": 1', "invalid JSON"),
+        ('{"a": NaN}', "NaN is no JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"n": ' + "9" * 10_000 + "}", "invalid JSON"),
+        ("5", "expected a JSON object, found a number"),
+        ("null", "found null"),
+        ('[{"id": 1}]', "write one object a line"),
+        ('{"id": ["x"]}', r"the id in \[id\] must be text"),
+        ('{"_id": true}', r"the id in \[_id\] must be text"),
+        ('{"id": ""}', "must be text"),
+        ('{"id": 1.5}', "must be text"),
+    ],
+)
+def test_a_line_that_is_no_document_says_why_and_stops_nothing(tmp_path: Path, line: str, reason: str):
+    path = write(tmp_path / "x.jsonl", f'{{"id": "1"}}\n{line}\n{{"id": "3"}}\n')
+    first, bad, last = read_all(path)
+    assert (first.line, bad.line, last.line) == (1, 2, 3)
+    assert bad.document is None
+    assert bad.raw == line
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(bad.reason)
+
+
+def test_a_search_hit_is_unwrapped(tmp_path: Path):
+    hit = {"_index": "i", "_id": "9", "_score": 1.0, "_source": {"body": "текст", "id": "inner"}}
+    (record,) = read_all(write(tmp_path / "x.jsonl", json.dumps(hit)))
+    assert record.document == {"_id": "9", "body": "текст", "id": "inner"}
+
+
+def test_the_id_field_can_be_chosen(tmp_path: Path):
+    path = write(tmp_path / "x.jsonl", '{"url": "u", "id": 5}\n{"id": 6}')
+    assert [r.document for r in read_all(path, id_field="url")] == [
+        {"_id": "u", "url": "u", "id": 5},
+        {"id": 6},
+    ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path):
+    assert read_all(write(tmp_path / "x.jsonl", '\ufeff{"id": "1"}\n'))[0].document == {"_id": "1", "id": "1"}
+    (text,) = read_all(write(tmp_path / "x.txt", "\ufeffтекст"))
+    assert text.document["body"] == "текст"
+    (page,) = read_all(write(tmp_path / "x.html", "<p>текст".encode("utf-16")))
+    assert page.document["body"] == "<p>текст"
+
+
+def test_bad_utf_8_is_replaced_and_counted(tmp_path: Path):
+    path = write(tmp_path / "x.jsonl", b'{"id": "1", "body": "a\xff\xfeb \xef\xbf\xbd"}\n')
+    (record,) = read_all(path)
+    assert record.document["body"] == "a\ufffd\ufffdb \ufffd"
+    assert record.replaced == 2
+
+
+def test_lone_surrogates_are_replaced_and_counted(tmp_path: Path):
+    line = '{"id": "1", "\\udC00k": ["\\ud800", {"x": "a\\uDFFFb"}], "good": "\\ud83d\\ude00"}'
+    (record,) = read_all(write(tmp_path / "x.jsonl", line))
+    assert record.replaced == 3
+    assert record.document["\ufffdk"] == ["\ufffd", {"x": "a\ufffdb"}]
+    assert record.document["good"] == "😀"
+    json.dumps(record.document, ensure_ascii=False).encode()
+
+
+def test_a_line_longer_than_allowed_is_refused_without_the_rest(tmp_path: Path):
+    path = write(tmp_path / "x.jsonl.gz", '{"id": "1"}\n{"body": "' + "я" * 3_000_000 + '"}\n{"id": "3"}\n')
+    first, long, last = read_all(path, max_bytes=1_000)
+    assert long.reason == "longer than 1,000 bytes"
+    assert (first.line, long.line, last.line) == (1, 2, 3)
+    assert last.document == {"_id": "3", "id": "3"}
+
+
+def test_a_damaged_archive_gives_what_is_whole_and_says_where_it_broke(tmp_path: Path):
+    data = gzip.compress("".join(f'{{"id": {n}, "x": "{n * 7919}"}}\n' for n in range(5000)).encode())
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(data[: len(data) // 2])
+    *good, broken = read_all(cut)
+    assert len(good) > 100
+    assert [record.document["_id"] for record in good] == [str(n) for n in range(len(good))]
+    assert "damaged from here on" in broken.reason
+    garbage = tmp_path / "garbage.jsonl.gz"
+    garbage.write_bytes(b"this is no archive")
+    (only,) = read_all(garbage)
+    assert "damaged" in only.reason
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.csv"])
+def test_an_empty_file_has_no_documents(tmp_path: Path, name: str):
+    assert read_all(write(tmp_path / name, "")) == []
+
+
+def test_csv_gives_a_document_a_row(tmp_path: Path):
+    rows = (
+        'id;title;body\n1;"раз; два";"в две\nстроки"\n\n2;три\n3;a;"' + "ы" * 200_000 + '"\n;без номера;x\n'
+    )
+    one, bad, long, noid = read_all(write(tmp_path / "x.csv", rows))
+    assert one.document == {"_id": "1", "id": "1", "title": "раз; два", "body": "в две\nстроки"}
+    assert (bad.reason, bad.raw) == ("2 values in a row, the header has 3", "2;три")
+    assert [record.line for record in (one, bad, long, noid)] == [2, 5, 6, 7]
+    assert len(long.document["body"]) == 200_000
+    assert "must be text" in noid.reason
+
+
+def test_csv_may_be_separated_by_tabs_and_in_another_encoding(tmp_path: Path):
+    path = write(tmp_path / "x.tsv.gz", "id\tbody\n1\tтекст, ещё\n".encode("windows-1251"))
+    (record,) = read_all(path, encoding="windows-1251")
+    assert record.document == {"_id": "1", "id": "1", "body": "текст, ещё"}
+
+
+def test_a_folder_gives_its_pages_and_texts_by_name(tmp_path: Path):
+    write(tmp_path / "b.txt", "просто текст")
+    (tmp_path / "a" / "deep").mkdir(parents=True)
+    write(tmp_path / "a" / "deep" / "p.HTML", "<title> Заго&shy;ловок\n и </title><p>да")
+    write(tmp_path / "a" / "empty.htm", "")
+    write(tmp_path / "logo.png", b"\x89PNG")
+    page, empty, text = sorted(
+        read_all(tmp_path), key=lambda record: record.document["_id"] != "a/deep/p.HTML"
+    )
+    assert page.document == {
+        "_id": "a/deep/p.HTML",
+        "title": "Заго\xadловок и",
+        "format": "html",
+        "body": "<title> Заго&shy;ловок\n и </title><p>да",
+    }
+    assert empty.document == {"_id": "a/empty.htm", "title": "", "format": "html", "body": ""}
+    assert text.document == {"_id": "b.txt", "title": "b", "format": "text", "body": "просто текст"}
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<meta charset="windows-1251">',
+        '<META http-equiv=Content-Type content="text/html; charset=windows-1251">',
+    ],
+)
+def test_a_page_is_read_in_the_encoding_it_declares(tmp_path: Path, declaration: str):
+    path = write(tmp_path / "x.html", f"<html><head>{declaration}</head><p>Привет".encode("windows-1251"))
+    assert read_all(path)[0].document["body"].endswith("<p>Привет")
+
+
+@pytest.mark.parametrize("charset", ["no-such-thing", "utf-16", "rot13", "hex"])
+def test_a_page_that_declares_nonsense_is_read_as_utf_8(tmp_path: Path, charset: str):
+    path = write(tmp_path / "x.html", f'<meta charset="{charset}"><p>Привет')
+    assert read_all(path)[0].document["body"].endswith("<p>Привет")
+
+
+def test_standard_input_is_read_as_jsonl_unless_told(monkeypatch: pytest.MonkeyPatch):
+    def given(data: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data.encode())))
+
+    given('{"id": "1"}\n')
+    assert [(r.document, r.source) for r in read("-")] == [({"_id": "1", "id": "1"}, "standard input")]
+    given("<p>страница")
+    (page,) = read("-", ReadOptions(format="html"))
+    assert page.document["body"] == "<p>страница"
+
+
+def test_what_cannot_be_opened_is_an_input_error(tmp_path: Path):
+    with pytest.raises(InputError, match="no such file"):
+        read(tmp_path / "missing.jsonl")
+    with pytest.raises(ConfigError, match="say its format"):
+        read(write(tmp_path / "x.docx", "x"))
+    (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
+    (record,) = [r for r in read(tmp_path) if r.document is None]
+    assert "cannot be read" in record.reason
+
+
+@pytest.mark.parametrize(
+    "options", [{"format": "xml"}, {"encoding": "no-such"}, {"encoding": "hex"}, {"max_bytes": 0}]
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any]):
+    with pytest.raises(ConfigError):
+        ReadOptions(**options)
+
+
+def test_a_document_of_a_hundred_megabytes_is_read(tmp_path: Path):
+    path = tmp_path / "big.jsonl"
+    path.write_text(json.dumps({"id": "1", "body": "слово " * 10_000_000}, ensure_ascii=False), "utf-8")
+    (record,) = read(path)
+    assert len(record.document["body"]) == 60_000_000
