@@ -2,44 +2,49 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
+LINKED := $(VENV)/.linked
+# A strict editable install links each module when it is made. A folder's time changes with its list of
+# files, so a new module is linked before the next command needs it.
+FOLDERS := core canon sketch ingest engines $(wildcard engines/*/) rerank plugins $(wildcard plugins/[a-z]*/) \
+	testing cli examples
+TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
 .PHONY: help dev demo test check bench clean
 
 help: ## what each command does
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# Re-links the sources too: a strict editable install links each module, so a new module needs `make dev`.
-dev: $(VENV)/bin/python ## set up .venv with all extras, or link new modules into it
-	@$(BIN)/python -m pip install --quiet -e '.[all,dev]'
-	@touch $(STAMP)
-
-$(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "shinglefold needs Python 3.11 or newer; say which: make PYTHON=python3.12 …")'
-	@$(PYTHON) -m venv $(VENV)
-
-# What the demo needs and no more: it shall start soon on a fresh clone.
-$(STAMP): pyproject.toml setup.cfg | $(VENV)/bin/python
-	@echo 'Setting up .venv (once) …'
-	@$(BIN)/python -m pip install --quiet -e '.[all,dev]'
-	@touch $@
-
-demo: $(STAMP) ## index the example corpus and show result pages before and after folding
+demo: $(LINKED) ## index the example site and show result pages before and after folding
 	@$(BIN)/shinglefold demo
 
-test: $(STAMP) ## run the tests
+test: $(LINKED) ## run the tests; ARGS="tests/canon -x" chooses
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(STAMP) ## lint, layers and types
+check: $(LINKED) ## lint, layers and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-bench: $(STAMP) ## time and measure every stage; evidence goes to bench/runs/
-	$(BIN)/python -m bench $(ARGS)
+bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/runs/
+	@$(BIN)/python -m bench $(ARGS)
+
+dev: $(INSTALLED) ## set up .venv, or link new modules into it
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $(LINKED)
 
 clean: ## remove everything that was set up or built here
-	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info
+
+$(LINKED): $(INSTALLED) $(FOLDERS)
+	@$(MAKE) --no-print-directory dev
+
+$(INSTALLED): pyproject.toml setup.cfg
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(TOO_OLD)")'
+	@echo 'Setting up $(VENV); this is done once …'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet -e '.[all,dev]'
+	@touch $@

@@ -1,0 +1,38 @@
+import json
+
+import pytest
+
+from shinglefold.errors import InputError
+from shinglefold.model import Fingerprint
+
+FULL = Fingerprint("sf1-x", "ru", 120, "digest", ("a", "b"), bytes(range(84)))
+
+
+@pytest.mark.parametrize(
+    "fingerprint", [FULL, Fingerprint("sf1-x", "und", 0), Fingerprint("sf1-x", "en", 1, "d")]
+)
+def test_a_stored_fingerprint_is_read_back(fingerprint):
+    stored = json.loads(json.dumps(fingerprint.to_field()))
+    assert Fingerprint.from_field(stored) == fingerprint
+
+
+def test_doc_values_are_read_too():
+    fields = {name: value if isinstance(value, list) else [value] for name, value in FULL.to_field().items()}
+    assert Fingerprint.from_field(fields) == FULL
+
+
+def test_without_a_signature_there_are_no_supershingles():
+    assert Fingerprint("sf1-x", "en", 1, "d").to_field() == {
+        "scheme": "sf1-x",
+        "lang": "en",
+        "shingles": 1,
+        "digest": "d",
+    }
+
+
+@pytest.mark.parametrize(
+    "field", [{}, {"scheme": []}, {"scheme": "x", "shingles": "many"}, {"scheme": "x", "signature": "!"}]
+)
+def test_what_is_no_fingerprint_is_refused(field):
+    with pytest.raises(InputError, match="index the document again"):
+        Fingerprint.from_field(field)

@@ -1,0 +1,61 @@
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from shinglefold import registry
+from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, UnknownLanguage
+from shinglefold.scheme import CanonOptions, LanguageRef
+
+
+def test_the_built_in_languages_are_found():
+    assert {"any", "en", "ru", "uk", "zh"} <= set(registry.installed())
+
+
+def test_languages_of_a_scheme_are_sorted_whatever_order_they_are_named_in():
+    assert registry.references(["ru", "any"]) == registry.references(["any", "ru"])
+
+
+def test_an_unknown_language_names_the_nearest():
+    with pytest.raises(UnknownLanguage, match="did you mean 'uk'"):
+        registry.make_scheme(codes=["ukr", "any"])
+
+
+def test_options_for_a_language_outside_the_scheme_are_refused():
+    with pytest.raises(UnknownLanguage, match="'zh'"):
+        registry.references(["ru", "any"], overrides={"zh": CanonOptions()})
+
+
+def test_a_scheme_made_with_another_dictionary_is_refused():
+    with pytest.raises(SchemeMismatch, match="ru 0-ancient") as caught:
+        registry.load_languages([LanguageRef("ru", "0-ancient")])
+    assert "index again" in str(caught.value)
+
+
+def test_two_plugins_of_one_code_are_refused(monkeypatch):
+    both = [EntryPoint("xx", "a:A", registry.LANGUAGES), EntryPoint("xx", "b:B", registry.LANGUAGES)]
+    monkeypatch.setattr(registry, "entry_points", lambda group: both)
+    with pytest.raises(ConfigError, match="two plugins claim the language 'xx': a:A and b:B"):
+        registry.installed()
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("no.such.module:X", "can't be imported"),
+        ("pathlib:Path", "no subclass"),
+        ("json:dumps", "no subclass"),
+    ],
+)
+def test_a_broken_plugin_is_named(monkeypatch, target, says):
+    monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("xx", target, group)])
+    with pytest.raises(ConfigError, match=says) as caught:
+        registry.language_class("xx")
+    assert target in str(caught.value)
+
+
+@pytest.mark.parametrize(("code", "module"), [("ru", "pymorphy3"), ("uk", "pymorphy3"), ("zh", "opencc")])
+def test_a_missing_extra_names_the_pip_command(monkeypatch, code, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=rf"pip install 'shinglefold\[{code}\]'"):
+        registry.load_languages(registry.references([code]))

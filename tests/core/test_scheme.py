@@ -1,0 +1,77 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from shinglefold.errors import ConfigError
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import PRESETS, CanonOptions, Decision, LanguageRef, Scheme, SketchOptions
+
+RUSSIAN = LanguageRef("ru", "1")
+
+
+def test_the_id_depends_on_everything_that_decides_a_signature():
+    scheme = Scheme((RUSSIAN,))
+    others = [
+        Scheme(),
+        Scheme((replace(RUSSIAN, version="2"),)),
+        Scheme((replace(RUSSIAN, options=CanonOptions("surface")),)),
+        Scheme((RUSSIAN,), sketch=SketchOptions(word_width=3)),
+        Scheme((RUSSIAN,), sketch=SketchOptions(seed=2)),
+    ]
+    assert len({scheme.id, *(other.id for other in others)}) == 1 + len(others)
+
+
+def test_the_id_does_not_depend_on_what_only_judges_a_comparison():
+    assert Scheme((RUSSIAN,), decision=Decision(min_resemblance=0.9)).id == Scheme((RUSSIAN,), name="mine").id
+
+
+def test_the_id_of_a_scheme_is_frozen():
+    # A change here is a new scheme for every index there is: raise ALGORITHM, say so in CHANGELOG.md.
+    assert Scheme((RUSSIAN,)).id == "sf1-FROZEN"
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_stored_scheme_is_read_back(preset):
+    scheme = make_scheme(preset)
+    stored = json.loads(json.dumps(scheme.to_json()))
+    assert Scheme.from_json(stored) == scheme
+    assert Scheme.from_json(stored).id == stored["id"] == scheme.id
+    assert Scheme.from_json(stored).decision == scheme.decision
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"languages": 5}, {"languages": [], "name": "x", "sketch": {"width": 1}}]
+)
+def test_what_is_no_stored_scheme_is_refused(data):
+    with pytest.raises(ConfigError, match="not a stored scheme"):
+        Scheme.from_json(data)
+
+
+def test_options_are_replaced_by_name():
+    scheme = Scheme().with_options(word_width=5, min_resemblance=0.5)
+    assert (scheme.sketch.word_width, scheme.decision.min_resemblance) == (5, 0.5)
+
+
+def test_an_unknown_option_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'word_width'"):
+        Scheme().with_options(word_with=5)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: SketchOptions(word_width=0), "word_width 0"),
+        (lambda: SketchOptions(word_width=11), "outside 1…10"),
+        (lambda: SketchOptions(bits=3), "bits 3"),
+        (lambda: SketchOptions(values=10), "need 84 values"),
+        (lambda: Decision(min_resemblance=1.5), "min_resemblance 1.5"),
+        (lambda: Decision(min_shared=True), "min_shared True"),
+        (lambda: CanonOptions(mode="lema"), "did you mean 'lemma'"),  # type: ignore[arg-type]
+        (lambda: CanonOptions(min_length=0), "min_length 0"),
+        (lambda: make_scheme("fetterli"), "did you mean 'fetterly'"),
+    ],
+)
+def test_impossible_options_are_refused(make, says):
+    with pytest.raises(ConfigError, match=says):
+        make()

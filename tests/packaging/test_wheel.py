@@ -1,0 +1,75 @@
+"""What a stranger installs holds what is in the folders: no module less, no module more."""
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PACKAGES: dict[str, str] = SETTINGS["tool"]["setuptools"]["package-dir"]
+CARRIED = {".py", ".txt", ".toml", ".json", ".jsonl", ".typed"}
+#: Folders at the top that are no packages.
+APART = {"tests", "bench", "docs", "docker", "build", "dist"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    # Built from a copy: a build beside the sources would leave its own copy of every module there.
+    tracked = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in tracked.stdout.splitlines():
+        if (ROOT / name).is_file() and name.split("/")[0] not in APART - {"tests"}:
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    subprocess.run([*command, str(source)], check=True, capture_output=True)
+    return zipfile.ZipFile(next(folder.glob("*.whl")))
+
+
+def carried_names(wheel: zipfile.ZipFile) -> set[str]:
+    return {name for name in wheel.namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_carries_every_source_under_its_package_name(wheel):
+    expected = {
+        f"{package.replace('.', '/')}/{path.name}"
+        for package, folder in PACKAGES.items()
+        for path in (ROOT / folder).iterdir()
+        if path.is_file() and path.suffix in CARRIED
+    }
+    assert carried_names(wheel) == expected
+
+
+def test_the_list_of_packages_is_the_map_of_folders():
+    assert sorted(SETTINGS["tool"]["setuptools"]["packages"]) == sorted(PACKAGES)
+
+
+def test_every_folder_with_modules_is_a_package():
+    with_modules = {
+        str(path.parent.relative_to(ROOT))
+        for path in ROOT.glob("*/**/__init__.py")
+        if not path.relative_to(ROOT).parts[0].startswith(".")
+    }
+    outside = {folder for folder in with_modules if folder.split("/")[0] in APART or "_template" in folder}
+    assert with_modules - outside == set(PACKAGES.values())
+
+
+def test_the_wheel_names_its_languages_and_its_command(wheel):
+    entry_points = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    text = wheel.read(entry_points).decode()
+    for code in ("any", "en", "ru", "uk", "zh"):
+        assert f"{code} = shinglefold.plugins.{code}:" in text
+    assert "shinglefold = shinglefold.cli.main:main" in text
+
+
+def test_all_extras_together_are_all_extras():
+    extras = SETTINGS["project"]["optional-dependencies"]
+    named = extras["all"][0].removeprefix("shinglefold[").removesuffix("]").split(",")
+    assert set(named) == set(extras) - {"all", "dev"}
