@@ -1,1 +1,31 @@
-"""TODO"""
+"""Hits out, folded: near-duplicates among the hits of a search become one, with the others attached.
+
+``collapse`` is the pure part, for hits from anywhere; ``FoldedSearch`` reads windows, fills pages and
+answers in the engine's own shape.
+"""
+
+from shinglefold.rerank.calls import AsyncEngine
+from shinglefold.rerank.explain import explain
+from shinglefold.rerank.folding import Collapsed, Group, collapse
+from shinglefold.rerank.groups import groups
+from shinglefold.rerank.options import FoldOptions, Preference, Scope
+from shinglefold.rerank.policies import Candidate, Policy
+from shinglefold.rerank.response import duplicates
+from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
+
+__all__ = [
+    "AsyncEngine",
+    "AsyncFoldedSearch",
+    "Candidate",
+    "Collapsed",
+    "FoldOptions",
+    "FoldedSearch",
+    "Group",
+    "Policy",
+    "Preference",
+    "Scope",
+    "collapse",
+    "duplicates",
+    "explain",
+    "groups",
+]

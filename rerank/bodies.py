@@ -1,0 +1,127 @@
+"""The bodies of a folded search: what the request said, cut into a window to fold and a page to fetch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.errors import ConfigError
+from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.policies import load_policies
+
+#: What only the hits shown need.
+_PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}
+_PAGE_ONLY |= {"explain", "version", "seq_no_primary_term"}
+#: What describes the whole result; asked for once.
+_ONCE = {"aggs", "aggregations", "suggest", "profile"}
+#: What decides which hits there are and in which order: settled when the page is fetched by id.
+_BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
+_SETTLED = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
+_SETTLED |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
+#: Queries that may stand only at the top of a body.
+_TOP_ONLY = {"hybrid"}
+
+
+def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
+    """Return the body without ``ext.dedup``, which every engine would refuse, and what stood there.
+
+    Raises:
+        ConfigError: ``ext.dedup`` is no object, or the body collapses hits itself.
+    """
+    rest = dict(body)
+    ext = dict(rest.pop("ext", None) or {})
+    ours = ext.pop("dedup", {})
+    if ext:
+        rest["ext"] = ext
+    if isinstance(ours, bool):
+        ours = {"fold": ours}
+    if not isinstance(ours, Mapping):
+        raise ConfigError(f"ext.dedup: expected an object of options, got {ours!r}")
+    return rest, ours
+
+
+def refuse_collapse(body: Mapping[str, Any]) -> None:
+    """Raise ``ConfigError`` where a request collapses hits itself."""
+    if "collapse" in body:
+        raise ConfigError(
+            '"collapse" and folding exclude each other: remove it, or say "fold": false in ext.dedup'
+        )
+
+
+def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
+    """Return ``from`` and ``size`` of a request.
+
+    Raises:
+        ConfigError: one is no whole number from 0.
+    """
+    bounds = body.get("from", 0), body.get("size", 10)
+    for name, value in zip(("from", "size"), bounds, strict=True):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ConfigError(f"{name}: expected a whole number from 0, got {value!r}")
+    return bounds
+
+
+def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
+    """Return the fields folding reads of every hit; the supershingles only where they are ``shared``."""
+    parts = ["scheme", "lang", "shingles", "digest", "signature"]
+    if shared or options.explain:
+        parts.append("supershingles")
+    policies = load_policies(options.representative)
+    extra = [field for policy in policies for field in policy.fields] + [
+        scope.field for scope in options.scope
+    ]
+    return list(dict.fromkeys([*(f"{dedup}.{part}" for part in parts), *extra]))
+
+
+def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first: bool = True) -> JSON:
+    """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each."""
+    left_out = _PAGE_ONLY if first else _PAGE_ONLY | _ONCE
+    window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
+    if not first:
+        window["track_total_hits"] = False
+    return {**window, "size": size, "_source": False, "docvalue_fields": list(fields)}
+
+
+def resumable(body: Mapping[str, Any]) -> bool:
+    """Tell whether a search can go on from a hit; rank fusion and hybrid queries can only give more."""
+    return not (_BESIDE_QUERY & body.keys() or _TOP_ONLY & (body.get("query") or {}).keys())
+
+
+def total_order(body: Mapping[str, Any], tiebreaker: str) -> list[Any]:
+    """Return the request's sort made total by a last key, so that reading on neither repeats nor skips."""
+    sort = body.get("sort") or [{"_score": "desc"}]
+    keys = list(sort) if isinstance(sort, list) else [sort]
+    named = {key if isinstance(key, str) else next(iter(key), "") for key in keys}
+    return keys if tiebreaker in named else [*keys, {tiebreaker: "asc"}]
+
+
+def page_body(
+    body: Mapping[str, Any],
+    hits: Sequence[Mapping[str, Any]],
+    source: Any = None,  # noqa: ANN401 - JSON
+) -> JSON:
+    """Return the body that fetches the hits of a page with everything the request wants of them.
+
+    The query stays, so that highlights and explanations are its own; where it can't be narrowed to ids it
+    stays as the highlighter's query.
+
+    Args:
+        source: a ``_source`` filter instead of the request's.
+    """
+    ids = {"ids": {"values": [hit["_id"] for hit in hits]}}
+    page = {
+        key: value
+        for key, value in body.items()
+        if key not in _SETTLED | _ONCE and key not in ("from", "size")
+    }
+    query = body.get("query")
+    if query is None or not resumable(body):
+        page["query"] = ids
+        if query is not None and "highlight" in page and resumable({"query": query}):
+            page["highlight"] = {"highlight_query": query, **page["highlight"]}
+    else:
+        page["query"] = {"bool": {"must": [query], "filter": [ids]}}
+    if source is not None:
+        page["_source"] = source
+    # Several indices may have the same id; what was not asked for is sorted out afterwards.
+    indices = len({hit.get("_index") for hit in hits})
+    return {**page, "size": min(10_000, len(hits) * max(1, indices)), "track_total_hits": False}

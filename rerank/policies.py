@@ -1,0 +1,145 @@
+"""Representative policies: whom to show of a group, and the door for policies of others."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from shinglefold.errors import ConfigError
+from shinglefold.rerank.hits import Hit, field_values, moment
+from shinglefold.rerank.options import Preference
+
+GROUP = "shinglefold.representatives"
+
+
+class Candidate(NamedTuple):
+    """A hit that may be shown for its group: its place in the results, its shingles, the hit itself."""
+
+    rank: int
+    shingles: int
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A cost by which candidates are compared: the least is shown, and the better rank where it is equal.
+
+    ``fields`` are read with the window and stand in ``hit["fields"]``; they need doc values (keyword,
+    number, date).
+    """
+
+    cost: Callable[[Candidate], Any]
+    fields: tuple[str, ...] = ()
+
+
+def load_policies(preferences: Iterable[Preference]) -> tuple[Policy, ...]:
+    """Return the policies of a request, in order of weight.
+
+    A policy of others is an entry point of the group ``shinglefold.representatives``: a function that takes
+    the ``Preference`` and returns a ``Policy``.
+
+    Raises:
+        ConfigError: no such policy, or one that lacks its field.
+    """
+    return tuple(_factory(preference.name)(preference) for preference in preferences)
+
+
+def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate to show: least by the first policy, then by the second …, then by rank."""
+    return min(candidates, key=lambda one: (*(policy.cost(one) for policy in policies), one.rank))
+
+
+def _factory(name: str) -> Callable[[Preference], Policy]:
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in points:
+        raise ConfigError.unknown("representative policy", name, [*_BUILT_IN, *points])
+    try:
+        loaded: Callable[[Preference], Policy] = points[name].load()
+    except Exception as error:
+        raise ConfigError(
+            f"the policy {points[name].value} can't be imported: {error!r}; reinstall it"
+        ) from error
+    return loaded
+
+
+def _rank(_: Preference) -> Policy:
+    return Policy(lambda one: one.rank)
+
+
+def _longest(_: Preference) -> Policy:
+    return Policy(lambda one: -one.shingles)
+
+
+def _dated(preference: Preference, sign: int) -> Policy:
+    field = _field(preference)
+
+    def cost(one: Candidate) -> tuple[bool, float]:
+        when = moment(next(iter(field_values(one.hit, field)), None))
+        return when is None, sign * (when or 0.0)
+
+    return Policy(cost, (field,))
+
+
+def _newest(preference: Preference) -> Policy:
+    return _dated(preference, -1)
+
+
+def _oldest(preference: Preference) -> Policy:
+    return _dated(preference, 1)
+
+
+def _prefer(preference: Preference) -> Policy:
+    field = _field(preference)
+    if not preference.values:
+        raise ConfigError(
+            f'prefer needs values, best first, such as "prefer:{field}=example.org,example.com"'
+        )
+    places = {value: place for place, value in reversed(list(enumerate(preference.values)))}
+
+    def cost(one: Candidate) -> int:
+        return min(
+            (places.get(str(value), len(places)) for value in field_values(one.hit, field)),
+            default=len(places),
+        )
+
+    return Policy(cost, (field,))
+
+
+def _shortest_url(preference: Preference) -> Policy:
+    field = preference.field or "url"
+
+    def cost(one: Candidate) -> tuple[bool, int]:
+        urls = field_values(one.hit, field)
+        return not urls, min((len(str(url)) for url in urls), default=0)
+
+    return Policy(cost, (field,))
+
+
+def _https_first(preference: Preference) -> Policy:
+    field = preference.field or "url"
+    return Policy(
+        lambda one: not any(str(url).lower().startswith("https:") for url in field_values(one.hit, field)),
+        (field,),
+    )
+
+
+def _field(preference: Preference) -> str:
+    if not preference.field:
+        raise ConfigError(f'{preference.name} needs a field, such as "{preference.name}:published"')
+    return preference.field
+
+
+_BUILT_IN = MappingProxyType(
+    {
+        "rank": _rank,
+        "newest": _newest,
+        "oldest": _oldest,
+        "longest": _longest,
+        "prefer": _prefer,
+        "shortest_url": _shortest_url,
+        "https_first": _https_first,
+    }
+)

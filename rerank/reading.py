@@ -1,0 +1,117 @@
+"""Reading the window: hits until the page is full, the results end or the cap is reached."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from shinglefold.contracts import JSON
+from shinglefold.rerank.bodies import page_bounds, total_order, window_body, window_fields
+from shinglefold.rerank.calls import Call, Steps
+from shinglefold.rerank.folding import Collapsed, Folding, LeaderFolding, folding_of
+from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.match import Matcher
+from shinglefold.rerank.options import FoldOptions
+from shinglefold.scheme import Scheme
+
+StoppedBy = Literal["page_full", "end_of_results", "window_cap"]
+
+
+class Reading:
+    """The hits of one search, read and folded as far as its page needs them."""
+
+    def __init__(self, body: Mapping[str, Any], options: FoldOptions, scheme: Scheme, field: str) -> None:
+        self.body = body
+        self.options = options
+        self.scheme = scheme
+        self.field = field
+        self.start, self.size = page_bounds(body)
+        #: The answer to the first request: totals and aggregations are taken from it.
+        self.first: JSON | None = None
+        self.ended = False
+        shared = Matcher.of(scheme, options).min_shared > 0
+        self._fields = window_fields(options, field, shared)
+        self._folding: Folding = folding_of(scheme, options, field)
+
+    @property
+    def needed(self) -> int:
+        """How many groups fill the page."""
+        return self.start + self.size
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """The hits read, in rank order."""
+        return self._folding.hits
+
+    @property
+    def stopped_by(self) -> StoppedBy | None:
+        """Why there is nothing more to read, or None where there is."""
+        if self._full():
+            return "page_full"
+        if self.ended:
+            return "end_of_results"
+        return "window_cap" if len(self.hits) >= self.options.max_window else None
+
+    def collapsed(self) -> Collapsed:
+        """Return the groups of the hits read."""
+        return self._folding.collapsed()
+
+    def first_size(self) -> int:
+        """Return how many hits to ask for first: all there may be where later ones may join groups."""
+        if self.options.linkage == "connected":
+            return self.options.max_window
+        blocks = -(-self.needed // self.options.window)
+        return min(blocks * self.options.window, self.options.max_window)
+
+    def read(self, index: str | None, size: int) -> Steps[None]:
+        """Read the first hits in the engine's own order."""
+        self._restart()
+        answer = yield Call("search", (index, self._window(size)))
+        self._take(answer, size)
+
+    def read_more(self, index: str | None) -> Steps[None]:
+        """Read ever more hits from the first one on, for queries that can't go on from a hit."""
+        while self.stopped_by is None:
+            size = max(2 * len(self.hits), self.first_size())
+            yield from self.read(index, min(size, self.options.max_window))
+
+    def read_on(self, pit: str, tiebreaker: str) -> Steps[str]:
+        """Read from the first hit on under a point in time, each request going on where the last ended.
+
+        Returns:
+            the point in time's latest id.
+        """
+        size = max(2 * len(self.hits), self.first_size())
+        keep = self.body.get("pit", {"keep_alive": "1m"})
+        after: JSON = {}
+        self._restart()
+        while self.stopped_by is None:
+            size = min(size, self.options.max_window - len(self.hits))
+            window = self._window(size) | {
+                "pit": {**keep, "id": pit},
+                "sort": total_order(self.body, tiebreaker),
+            }
+            answer = yield Call("search", (None, window | after))
+            pit = answer.get("pit_id", pit)
+            self._take(answer, size)
+            if self.hits:
+                after = {"search_after": self.hits[-1]["sort"]}
+            size *= 2
+        return pit
+
+    def _window(self, size: int) -> JSON:
+        return window_body(self.body, size, self._fields, first=self.first is None)
+
+    def _full(self) -> bool:
+        return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
+
+    def _restart(self) -> None:
+        if self.hits:
+            self._folding = folding_of(self.scheme, self.options, self.field)
+
+    def _take(self, answer: JSON, asked: int) -> None:
+        """Fold an answer block by block: whom a block shows must not depend on how many were asked for."""
+        if self.first is None:
+            self.first = answer
+        hits = answer["hits"]["hits"]
+        for begin in range(0, len(hits), self.options.window):
+            self._folding.add(hits[begin : begin + self.options.window])
+        self.ended = len(hits) < asked

@@ -1,0 +1,145 @@
+"""The answer: the engine's own, with representatives for hits, their groups attached, and our counters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.rerank.bodies import page_body
+from shinglefold.rerank.calls import Call, Steps
+from shinglefold.rerank.explain import explain
+from shinglefold.rerank.folding import Collapsed, Group
+from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.reading import Reading
+
+#: The name of the groups under ``inner_hits``, and the key of the counters.
+INNER = "duplicates"
+KEY = "dedup"
+_AT_ONCE = 1000
+
+
+def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
+    """Return the folded hits attached to a hit of an answer, itself left out."""
+    own = _key(hit)
+    inner = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {}).get("hits", ())
+    return [other for other in inner if _key(other) != own]
+
+
+def answer_page(reading: Reading, index: str | None, pit: str | None = None) -> Steps[JSON]:
+    """Fetch the hits of the page, members with them, and return the answer."""
+    collapsed = reading.collapsed()
+    groups = collapsed.groups[reading.start : reading.needed]
+    shown = [group.representative for group in groups]
+    attached = [_attached(group, reading.options.members) for group in groups]
+    everyone = [place for places in attached for place in places]
+    source = reading.options.member_source
+    if source is None:
+        found = inner = yield from _fetch(reading, everyone, index, pit)
+    else:
+        found = yield from _fetch(reading, shown, index, pit)
+        inner = yield from _fetch(reading, everyone, index, pit, source)
+    page = [
+        found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
+        for group, places in zip(groups, attached, strict=True)
+        if group.representative in found
+    ]
+    counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
+    if reading.options.explain:
+        counters["explain"] = [_explained(reading, places) for places in attached]
+    return _answer(reading, page) | {KEY: counters}
+
+
+def _attached(group: Group, members: int) -> list[int]:
+    """Return the hit shown and then so many other members, in rank order."""
+    others = [place for place in group.members if place != group.representative]
+    return [group.representative, *others[:members]]
+
+
+def _fetch(
+    reading: Reading,
+    places: Sequence[int],
+    index: str | None,
+    pit: str | None,
+    source: Any = None,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
+    """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
+    found: dict[tuple[Any, Any], JSON] = {}
+    for begin in range(0, len(places), _AT_ONCE):
+        hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
+        body = page_body(reading.body, hits, source)
+        if pit is not None:
+            body["pit"] = {**reading.body.get("pit", {}), "id": pit}
+        answer = yield Call("search", (None if pit is not None else index, body))
+        found |= {_key(hit): hit for hit in answer["hits"]["hits"]}
+    whole = {place: (reading.hits[place], found.get(_key(reading.hits[place]))) for place in places}
+    return {at: _in_rank(hit, body, reading) for at, (hit, body) in whole.items() if body is not None}
+
+
+def _in_rank(hit: Hit, fetched: JSON, reading: Reading) -> JSON:
+    """Return a fetched hit with the score and the sort values it had where it was ranked."""
+    ranked = {**fetched, "_score": hit.get("_score")}
+    sort = reading.body.get("sort")
+    if sort and "sort" in hit:
+        keys = len(sort) if isinstance(sort, list) and "pit" not in reading.body else len(hit["sort"])
+        ranked["sort"] = hit["sort"][: keys if isinstance(sort, list) else 1]
+    return ranked
+
+
+def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
+    scores = [score for place in group.members if (score := reading.hits[place].get("_score")) is not None]
+    told = {
+        "total": {"value": len(group.members), "relation": "eq" if reading.ended else "gte"},
+        "max_score": max(scores, default=None),
+        "hits": list(hits),
+    }
+    own = hits[0].get("inner_hits", {}) if hits else {}
+    return {"inner_hits": {**own, INNER: {"hits": told}}}
+
+
+def _explained(reading: Reading, places: Sequence[int]) -> JSON:
+    shown, *others = (reading.hits[place] for place in places)
+    told = [explain(shown, other, reading.scheme, reading.field) for other in others]
+    return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": told}
+
+
+def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
+    counts = collapsed.counts
+    return {
+        "scheme": reading.scheme.id,
+        "window": counts.hits,
+        "stopped_by": reading.stopped_by,
+        "groups": len(collapsed.groups),
+        "groups_total": _groups_total(reading, collapsed),
+        "folded": collapsed.folded,
+        "unsigned": counts.unsigned,
+        "unreadable": counts.unreadable,
+        "other_schemes": dict(counts.other_schemes),
+        "languages": dict(counts.languages),
+    }
+
+
+def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
+    """Return how many groups the whole result has: exact where all of it was read, else an estimate."""
+    seen = len(collapsed.groups)
+    if reading.ended:
+        return {"value": seen, "relation": "eq"}
+    total = (reading.first or {}).get("hits", {}).get("total", {}).get("value")
+    if not total or not reading.hits:
+        return {"value": seen, "relation": "gte"}
+    value = max(seen, round(total * seen / len(reading.hits)))
+    return {"value": value, "relation": "estimate", "method": "hits.total × groups per hit of the window"}
+
+
+def _answer(reading: Reading, page: list[JSON]) -> JSON:
+    """Return the first answer with the page for its hits, everything else as the engine said it."""
+    first = dict(reading.first or {})
+    hits = {**first.get("hits", {}), "hits": page}
+    if "pit" not in reading.body:
+        first.pop("pit_id", None)
+    if hits.get("max_score") is None and not reading.body.get("sort") and reading.hits:
+        # The order was made total by a sort, and under a sort engines leave the greatest score out.
+        hits["max_score"] = reading.hits[0].get("_score")
+    return {**first, "hits": hits}
+
+
+def _key(hit: Mapping[str, Any]) -> tuple[Any, Any]:
+    return hit.get("_index"), hit.get("_id")

@@ -1,0 +1,142 @@
+"""The windowed search: fold what a search finds and return pages of representatives."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import SchemeMismatch
+from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
+from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async
+from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.reading import Reading
+from shinglefold.rerank.response import answer_page
+from shinglefold.scheme import Scheme
+
+_REMEDY = (
+    "Search with the scheme of the index (Scheme.from_json of its mapping's _meta.shinglefold), "
+    "or index its documents again with the scheme in use."
+)
+
+
+class _Search:
+    """The steps of a search, whoever drives them."""
+
+    def __init__(self, scheme: Scheme, field: str, tiebreaker: str | None, keep_alive: str) -> None:
+        self._scheme = scheme
+        self._field = field
+        self._tiebreaker = tiebreaker
+        self._keep_alive = keep_alive
+        self._checked: set[str] = set()
+
+    def _steps(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None) -> Steps[JSON]:
+        rest, given = split_request(body)
+        chosen = FoldOptions.parse(given, options)
+        if not chosen.fold or page_bounds(rest)[1] == 0:
+            answer: JSON = yield Call("search", (index, rest))
+            return answer
+        refuse_collapse(rest)
+        yield from self._check_scheme(index)
+        reading = Reading(rest, chosen, self._scheme, self._field)
+        if "pit" not in rest:
+            yield from reading.read(index, reading.first_size())
+        if reading.stopped_by is None and self._may_read_on(rest):
+            return (yield from self._under_pit(index, reading))
+        yield from reading.read_more(index)
+        return (yield from answer_page(reading, index))
+
+    def _may_read_on(self, body: Mapping[str, Any]) -> bool:
+        """Tell whether reading can go on from a hit; the request's own ``search_after`` must fit."""
+        if self._tiebreaker is None or not resumable(body):
+            return False
+        after = body.get("search_after")
+        return after is None or len(after) == len(total_order(body, self._tiebreaker))
+
+    def _under_pit(self, index: str | None, reading: Reading) -> Steps[JSON]:
+        assert self._tiebreaker is not None
+        if "pit" in reading.body:
+            pit = yield from reading.read_on(reading.body["pit"]["id"], self._tiebreaker)
+            return (yield from answer_page(reading, None, pit))
+        pit = yield Call("open_pit", (index, self._keep_alive))
+        try:
+            pit = yield from reading.read_on(pit, self._tiebreaker)
+            return (yield from answer_page(reading, None, pit))
+        finally:
+            yield Call("close_pit", (pit,))
+
+    def _check_scheme(self, index: str | None) -> Steps[None]:
+        """Refuse an index of another scheme; one without any is searched, and its hits are not folded."""
+        for name in (index or "").split(","):
+            if not name or name in self._checked:
+                continue
+            mappings = yield Call("mappings", (name,))
+            stored = (mappings.get("_meta") or {}).get("shinglefold") or {}
+            if stored.get("id", self._scheme.id) != self._scheme.id:
+                raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)
+            self._checked.add(name)
+
+
+class FoldedSearch(_Search):
+    """Searches an engine and folds what it finds.
+
+    Args:
+        engine: any ``Engine``.
+        scheme: the scheme the index was made with.
+        field: the object field of the fingerprints.
+        tiebreaker: the sort key that makes an order total under a point in time: ``_shard_doc``, or a field
+            of its own value in each document where the engine has none (OpenSearch 2). None reads a longer
+            window from the start instead of going on where the last one ended.
+        keep_alive: how long a point in time may wait for the next request.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        scheme: Scheme,
+        field: str = "dedup",
+        tiebreaker: str | None = "_shard_doc",
+        keep_alive: str = "1m",
+    ) -> None:
+        super().__init__(scheme, field, tiebreaker, keep_alive)
+        self._engine = engine
+
+    def search(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None) -> JSON:
+        """Return a page of representatives in the engine's own shape.
+
+        Each hit carries its group under ``inner_hits.duplicates``, as after a native collapse: the total
+        counts the hit itself, and the hits attached begin with it. ``dedup`` holds the counters.
+        ``hits.total``, aggregations and all else are the engine's.
+
+        Args:
+            index: one name or several with commas; None where the body names a point in time.
+            body: a search request; ``from`` and ``size`` count representatives; ``ext.dedup`` has options.
+            options: for what ``ext.dedup`` leaves open.
+
+        Raises:
+            ConfigError: the options or the body can't be meant.
+            SchemeMismatch: an index was made with another scheme.
+            EngineError: as the engine raises.
+
+        Cost: two requests where the first window fills the page, and none of a point in time.
+        """
+        return drive(self._engine, self._steps(index, body, options))
+
+
+class AsyncFoldedSearch(_Search):
+    """``FoldedSearch`` for an engine whose methods are awaited."""
+
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        scheme: Scheme,
+        field: str = "dedup",
+        tiebreaker: str | None = "_shard_doc",
+        keep_alive: str = "1m",
+    ) -> None:
+        super().__init__(scheme, field, tiebreaker, keep_alive)
+        self._engine = engine
+
+    async def search(
+        self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None
+    ) -> JSON:
+        """Return a page of representatives; see ``FoldedSearch.search``."""
+        return await drive_async(self._engine, self._steps(index, body, options))

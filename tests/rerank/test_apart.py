@@ -1,0 +1,130 @@
+"""What must stay apart: no signature, another scheme or language, another length, another scope."""
+
+import pytest
+from support.hits import SCHEME, Spec, hits_of
+
+from shinglefold.errors import ConfigError
+from shinglefold.rerank import FoldOptions, Scope, collapse
+from shinglefold.scheme import PRESETS
+
+
+def shown(made, **options):
+    return [group.representative for group in collapse(hits_of(made), SCHEME, FoldOptions(**options)).groups]
+
+
+def test_hits_without_a_signature_stay_separate():
+    folded = collapse(hits_of([Spec(signed=False)] * 5), SCHEME)
+    assert len(folded.groups) == 5
+    assert folded.counts.unsigned == 5
+
+
+def test_hits_without_any_fingerprint_stay_separate():
+    folded = collapse(
+        [{"_id": "1", "_source": {"title": "a"}}, {"_id": "2"}, {"_id": "3", "fields": {}}], SCHEME
+    )
+    assert len(folded.groups) == 3
+    assert folded.counts.unsigned == 3
+
+
+def test_equal_digests_fold_without_a_signature_but_empty_ones_do_not():
+    assert shown([Spec(signed=False, digest="x"), Spec(signed=False, digest="x"), Spec(signed=False)]) == [
+        0,
+        2,
+    ]
+
+
+def test_equal_digests_fold_whatever_the_signatures_say():
+    assert shown([Spec(original=0, digest="x"), Spec(original=1, digest="x", shingles=9000)]) == [0]
+
+
+def test_different_schemes_are_never_compared_but_counted():
+    folded = collapse(hits_of([Spec(), Spec(scheme="sf1-old"), Spec(scheme="sf1-old"), Spec()]), SCHEME)
+    assert [group.members for group in folded.groups] == [(0, 3), (1,), (2,)]
+    assert folded.counts.other_schemes == {"sf1-old": 2}
+
+
+def test_equal_digests_of_different_schemes_stay_apart_and_of_one_other_scheme_fold():
+    made = [Spec(digest="x"), Spec(digest="x", scheme="sf1-old"), Spec(digest="x", scheme="sf1-old")]
+    assert shown(made) == [0, 1]
+
+
+def test_languages_are_counted_and_compared_only_on_request():
+    made = [Spec(lang="ru"), Spec(lang="uk"), Spec(lang="ru")]
+    assert collapse(hits_of(made), SCHEME).counts.languages == {"ru": 2, "uk": 1}
+    assert shown(made) == [0, 1]
+    assert shown(made, across_languages=True) == [0]
+
+
+def test_a_much_longer_text_is_no_duplicate():
+    assert shown([Spec(shingles=100), Spec(shingles=200)]) == [0, 1]
+    assert shown([Spec(shingles=100), Spec(shingles=200)], min_length_ratio=0.0) == [0]
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("signature", "not base64 at all!"),
+        ("signature", "AAAA"),
+        ("signature", 12),
+        ("shingles", "many"),
+        ("scheme", {"id": 1}),
+        ("digest", []),
+    ],
+)
+def test_a_damaged_fingerprint_counts_as_unreadable_and_folds_with_nothing(part, value):
+    hits = hits_of([Spec(digest="x"), Spec(digest="x")])
+    hits[1]["fields"][f"dedup.{part}"] = value if isinstance(value, list) else [value]
+    folded = collapse(hits, SCHEME)
+    assert len(folded.groups) == 2
+    assert folded.counts.unreadable == 1
+
+
+def test_a_host_scope_folds_only_within_a_host_and_never_without_one():
+    made = [Spec(host="a"), Spec(host="b"), Spec(host="a"), Spec(host=None), Spec(host=None, digest="x")]
+    assert shown(made, scope=(Scope("host"),)) == [0, 1, 3, 4]
+
+
+def test_a_time_span_scope_holds_for_each_member_and_the_one_shown():
+    made = [Spec(published=0), Spec(published=80), Spec(published=150), Spec(published=None)]
+    assert shown(made, scope=(Scope("published", within=100.0),)) == [0, 2, 3]
+
+
+def test_dates_may_be_iso_text():
+    hits = hits_of([Spec(), Spec(), Spec()])
+    for hit, date in zip(
+        hits, ("2024-05-01T00:00:00.000Z", "2024-05-01T23:00:00+00:00", "2024-05-03"), strict=True
+    ):
+        hit["fields"]["published"] = [date]
+    scope = (Scope.parse("published:1d"),)
+    assert [g.members for g in collapse(hits, SCHEME, FoldOptions(scope=scope)).groups] == [(0, 1), (2,)]
+
+
+def test_several_scopes_must_all_hold():
+    made = [Spec(host="a", published=0), Spec(host="a", published=900), Spec(host="a", published=10)]
+    assert shown(made, scope=(Scope("host"), Scope("published", 100.0))) == [0, 1]
+
+
+def test_asking_for_nothing_is_refused_because_it_would_fold_everything():
+    with pytest.raises(ConfigError, match="would fold everything"):
+        collapse([], SCHEME, FoldOptions(min_resemblance=0.0, min_shared=0))
+
+
+def test_a_scheme_that_decides_by_supershingles_is_folded_by_them():
+    scheme = PRESETS["fetterly"]
+    words = [
+        [f"{slot:02}x" for slot in range(6)],
+        [f"{slot:02}{'x' if slot < 2 else 'y'}" for slot in range(6)],
+    ]
+    words.append([f"{slot:02}{'x' if slot < 1 else 'z'}" for slot in range(6)])
+    hits = [_fetterly(scheme, rank, keywords) for rank, keywords in enumerate(words)]
+    assert [group.members for group in collapse(hits, scheme).groups] == [(0, 1), (2,)]
+
+
+def _fetterly(scheme, rank, keywords):
+    fields = {
+        "scheme": [scheme.id],
+        "shingles": [50],
+        "signature": ["A" * (4 * 28)],
+        "supershingles": keywords,
+    }
+    return {"_id": str(rank), "fields": {f"dedup.{name}": values for name, values in fields.items()}}

@@ -1,0 +1,150 @@
+"""Made-up hits with real packed signatures, and a collapse written anew, pair by pair."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from shinglefold.scheme import Scheme
+from shinglefold.sketch import estimate, pack
+
+SCHEME = Scheme()
+VALUES, BITS = SCHEME.sketch.values, SCHEME.sketch.bits
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A hit to make: a copy of an original with some values changed, or one without a signature."""
+
+    original: int = 0
+    changed: int = 0
+    seed: int = 0
+    shingles: int = 300
+    lang: str = "ru"
+    digest: str = ""
+    signed: bool = True
+    scheme: str = SCHEME.id
+    host: str | None = "a.org"
+    published: int | None = 0
+
+
+def values_of(spec: Spec) -> np.ndarray:
+    """The b-bit values of a hit, each changed one surely different."""
+    values = np.random.default_rng(spec.original).integers(0, 2**BITS, VALUES, dtype=np.uint32)
+    places = np.random.default_rng(spec.seed + 7919).permutation(VALUES)[: spec.changed]
+    values[places] = (values[places] + 1 + spec.seed % (2**BITS - 1)) % 2**BITS
+    return values
+
+
+def signature_of(spec: Spec) -> bytes:
+    return pack(values_of(spec)[None, :], BITS).tobytes() if spec.signed else b""
+
+
+def hits_of(specs: Sequence[Spec]) -> list[dict[str, Any]]:
+    """The hits as an engine returns them for ``docvalue_fields``, best first."""
+    return [
+        {"_index": "pages", "_id": str(rank), "_score": 100.0 - rank, "fields": _fields(spec)}
+        for rank, spec in enumerate(specs)
+    ]
+
+
+def _fields(spec: Spec) -> dict[str, list[Any]]:
+    fields: dict[str, list[Any]] = {
+        "dedup.scheme": [spec.scheme],
+        "dedup.lang": [spec.lang],
+        "dedup.shingles": [spec.shingles],
+    }
+    if spec.digest:
+        fields["dedup.digest"] = [spec.digest]
+    if spec.signed:
+        fields["dedup.signature"] = [b64encode(signature_of(spec)).decode()]
+        fields["dedup.supershingles"] = [f"{slot:02}{value}" for slot, value in enumerate(_grouped(spec))]
+    if spec.host is not None:
+        fields["host"] = [spec.host]
+    if spec.published is not None:
+        fields["published"] = [spec.published * 1000]
+    return fields
+
+
+def _grouped(spec: Spec) -> list[str]:
+    size = SCHEME.sketch.group_size
+    values = values_of(spec)
+    return ["-".join(map(str, values[at * size : (at + 1) * size])) for at in range(SCHEME.sketch.groups)]
+
+
+#: Few originals and changes about the threshold (60 of 168 values), so that groups touch and overlap.
+specs = st.lists(
+    st.builds(
+        Spec,
+        original=st.integers(0, 3),
+        changed=st.one_of(st.integers(0, 90), st.integers(25, 36), st.integers(56, 64)),
+        seed=st.integers(0, 40),
+        shingles=st.sampled_from([300, 310, 360, 450, 900]),
+        lang=st.sampled_from(["ru", "ru", "ru", "uk"]),
+        digest=st.sampled_from(["", "", "", "x", "y"]),
+        signed=st.sampled_from([True, True, True, True, False]),
+        scheme=st.sampled_from([SCHEME.id, SCHEME.id, SCHEME.id, SCHEME.id, "sf1-other"]),
+        host=st.sampled_from(["a.org", "b.org", None]),
+        published=st.sampled_from([0, 50, 100, 200, None]),
+    ),
+    max_size=24,
+)
+
+
+def match(
+    a: Spec,
+    b: Spec,
+    least: float = SCHEME.decision.min_resemblance,
+    ratio: float = SCHEME.decision.min_length_ratio,
+    shared: int = 0,
+) -> bool:
+    """Whether two hits match, value by value."""
+    if a.digest and (a.scheme, a.digest) == (b.scheme, b.digest):
+        return True
+    if not (a.signed and b.signed and a.scheme == b.scheme == SCHEME.id and a.lang == b.lang):
+        return False
+    agreeing = sum(x == y for x, y in zip(values_of(a).tolist(), values_of(b).tolist(), strict=True))
+    common = len(set(_grouped(a)) & set(_grouped(b))) if shared else 0
+    return (
+        estimate(agreeing, VALUES, BITS)[0] >= least
+        and 2 * min(a.shingles, b.shingles) / (a.shingles + b.shingles) >= ratio
+        and common >= shared
+    )
+
+
+def leader_groups(specs: Sequence[Spec], **limits: Any) -> list[list[int]]:
+    """Greedy groups in rank order, every hit compared with every leader before it."""
+    found: list[list[int]] = []
+    for rank, spec in enumerate(specs):
+        home = next((group for group in found if match(specs[group[0]], spec, **limits)), None)
+        found.append([rank]) if home is None else home.append(rank)
+    return found
+
+
+def connected_groups(specs: Sequence[Spec]) -> list[list[int]]:
+    """The connected components, by walking from hit to hit."""
+    found: list[list[int]] = []
+    seen: set[int] = set()
+    for rank in range(len(specs)):
+        if rank in seen:
+            continue
+        group, waiting = {rank}, [rank]
+        while waiting:
+            here = waiting.pop()
+            near = [
+                other
+                for other in range(len(specs))
+                if other not in group and match(specs[here], specs[other])
+            ]
+            group.update(near)
+            waiting.extend(near)
+        seen |= group
+        found.append(sorted(group))
+    return found
+
+
+def ids(hits: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [hit["_id"] for hit in hits]
