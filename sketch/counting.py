@@ -86,14 +86,14 @@ def _planes(rows: Bytes, bits: int) -> Uint64s:
 
     The values stand in another order than in the row, the same one for all rows.
     """
-    size = -(-rows.shape[1] // (8 * bits)) * 8 * bits
-    padded = np.zeros((len(rows), size), np.uint8)
+    count = -(-rows.shape[1] // (8 * bits))
+    padded = np.zeros((len(rows), count * 8 * bits), np.uint8)
     padded[:, : rows.shape[1]] = rows
     # A word holds 64/b values: bit i of the values of b words, each shifted by its place, fills one word.
-    words = padded.view(np.uint64).reshape(len(rows), -1, bits)
+    words = padded.view(np.uint64).reshape(len(rows), count, bits)
     lowest = np.uint64(_lowest(bits, 8))
     places = np.arange(bits, dtype=np.uint64)
-    planes = np.empty((bits, words.shape[1], len(rows)), np.uint64)
+    planes = np.empty((bits, count, len(rows)), np.uint64)
     for bit in range(bits):
         picked = ((words >> np.uint64(bit)) & lowest) << places
         planes[bit] = np.bitwise_or.reduce(picked, axis=2).T

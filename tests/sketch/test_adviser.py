@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from shinglefold.errors import ConfigError
+from shinglefold.sketch import Wish, advise, probability, resemblance_after, width_for
+from shinglefold.sketch.adviser import needed_hash_bits
+
+
+@pytest.mark.parametrize(("groups", "size", "shared"), [(6, 14, 2), (21, 4, 1), (14, 6, 1), (10, 3, 3)])
+@pytest.mark.parametrize("resemblance", [0.5, 0.8, 0.95])
+def test_the_formula_agrees_with_a_simulation(resemblance, groups, size, shared):
+    drawn = np.random.default_rng(1).random((20_000, groups, size)) < resemblance
+    share = (drawn.all(axis=2).sum(axis=1) >= shared).mean()
+    expected = probability(resemblance, groups, size, shared)
+    assert abs(share - expected) < 4 * np.sqrt(max(expected * (1 - expected), 1e-4) / 20_000)
+
+
+def test_the_textbook_layout_finds_what_was_measured():
+    assert probability(0.90, 6, 14, 2) == pytest.approx(0.42, abs=0.005)
+    assert probability(0.80, 6, 14, 2) == pytest.approx(0.03, abs=0.005)
+
+
+@given(st.integers(1, 64), st.integers(1, 20), st.integers(0, 5))
+def test_the_probability_rises_with_resemblance_from_nothing_to_certainty(groups, size, shared):
+    curve = probability(np.linspace(0, 1, 50), groups, size, shared)
+    assert (np.diff(curve) >= -1e-12).all()
+    assert curve[0] == (1.0 if shared == 0 else 0.0)
+    assert curve[-1] == (1.0 if shared <= groups else 0.0)
+    assert isinstance(probability(0.5, groups, size, shared), float)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(0.3, 0.97),
+    st.floats(0.001, 0.5),
+    st.integers(2, 10**9),
+    st.floats(0.0, 1e-3),
+    st.floats(0.1, 1000.0),
+)
+def test_advice_grants_the_wish_or_says_what_to_relax(resemblance, miss, documents, near_share, strangers):
+    wish = Wish(resemblance, miss, documents, near_share, strangers)
+    try:
+        advice = advise(wish)
+    except ConfigError as error:
+        assert "bear more strangers" in str(error)  # noqa: PT017 - either outcome is right, each is checked
+        assume(False)
+        return
+    assert advice.found >= 1 - miss
+    assert advice.strangers <= strangers
+    assert advice.groups * advice.group_size <= advice.values
+    assert advice.found == probability(resemblance, advice.groups, advice.group_size, advice.min_shared)
+
+
+def test_an_impossible_wish_names_what_to_relax():
+    with pytest.raises(ConfigError, match="bear more strangers, more misses"):
+        advise(Wish(resemblance=0.1, miss=0.001, documents=10**9, near_share=0.5, strangers=1e-6))
+
+
+def test_a_stricter_wish_costs_more_keywords():
+    assert advise(Wish(miss=0.001)).groups >= advise(Wish(miss=0.1)).groups
+
+
+def test_the_curve_of_an_advice_passes_through_its_promise():
+    advice = advise(Wish(resemblance=0.8))
+    resemblance, found = advice.curve(steps=10)
+    assert resemblance.tolist() == pytest.approx([i / 10 for i in range(11)])
+    assert found[8] == pytest.approx(advice.found)
+
+
+@pytest.mark.parametrize(
+    "wish", [{"resemblance": 1.0}, {"miss": 0.0}, {"documents": 1}, {"near_share": 2.0}, {"strangers": 0.0}]
+)
+def test_wishes_that_can_not_be_meant_are_refused(wish):
+    with pytest.raises(ConfigError):
+        Wish(**wish)
+
+
+def test_thirty_bits_suffice_for_ten_million_documents():
+    assert needed_hash_bits(10_000_000) == 30
+    assert advise(Wish(resemblance=0.8, documents=10_000_000)).keyword_bits == 36
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_the_resemblance_left_by_edits_is_what_edits_leave(width):
+    from shinglefold.sketch import resemblance, shingle_set
+
+    rng = np.random.default_rng(1)
+    text = rng.integers(1, 2**64, 100_000, dtype=np.uint64)
+    edited = np.where(rng.random(len(text)) < 0.05, rng.integers(1, 2**64, len(text), dtype=np.uint64), text)
+    exact = resemblance(shingle_set(text, width), shingle_set(edited, width))
+    assert exact == pytest.approx(resemblance_after(0.05, width), abs=0.01)
+
+
+def test_ten_edits_of_five_hundred_words_leave_82_percent_at_width_5():
+    assert resemblance_after(10 / 500, 5) == pytest.approx(0.82, abs=0.006)
+
+
+@given(st.floats(0.0, 0.4), st.floats(0.05, 0.95))
+def test_the_advised_width_is_the_widest_that_reaches_the_resemblance(replaced, wanted):
+    width = width_for(replaced, wanted)
+    assert width == 1 or resemblance_after(replaced, width) >= wanted
+    assert width == 10 or resemblance_after(replaced, width + 1) < wanted

@@ -1,0 +1,92 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sketches import batch, random_tokens, sketcher
+
+from shinglefold.errors import ConfigError
+from shinglefold.sketch import megashingles, supershingles, to_keywords
+from shinglefold.sketch.keywords import hash_bits
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def written(number, count):
+    return "".join(ALPHABET[number >> 6 * place & 63] for place in reversed(range(count)))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=130))
+def test_a_keyword_is_its_slot_and_the_low_bits_of_the_supershingle(row):
+    slots = 1 if len(row) <= 64 else 2
+    expected = tuple(written(slot, slots) + written(value, 7 - slots) for slot, value in enumerate(row))
+    assert to_keywords(np.array([row], np.uint64), np.array([True])) == [expected]
+    assert hash_bits(len(row)) == 6 * (7 - slots)
+
+
+def test_keywords_are_seven_url_safe_characters_and_never_equal_across_slots():
+    tool = sketcher()
+    rows = tool.keywords(tool.sketch(*batch([random_tokens(seed, 50) for seed in range(40)])))
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{7}", keyword) for row in rows for keyword in row)
+    assert all(len(row) == 21 == len({keyword[0] for keyword in row}) for row in rows)
+    same = to_keywords(np.full((1, 100), 5, np.uint64), np.array([True]))
+    assert len(set(same[0])) == 100
+
+
+def test_documents_without_enough_shingles_have_no_keywords():
+    tool = sketcher()
+    found = tool.sketch(*batch([random_tokens(1, 1), random_tokens(2, 50), random_tokens(3, 4)]))
+    assert [len(row) for row in tool.keywords(found)] == [0, 21, 0]
+    assert not tool.supershingles(found)[[0, 2]].any()
+    assert not tool.signatures(found)[[0, 2]].any()
+
+
+@given(st.integers(1, 70), st.integers(1, 5))
+def test_any_layout_hashes_groups_of_consecutive_minima(groups, size):
+    minima = np.random.default_rng(1).integers(0, 2**32, (2, groups * size + 3), dtype=np.uint32)
+    changed = np.random.default_rng(2).integers(0, groups * size + 3)
+    minima[1] = minima[0]
+    minima[1, changed] += np.uint32(1)
+    one, other = supershingles(minima, groups, size)
+    assert np.flatnonzero(one != other).tolist() == ([changed // size] if changed < groups * size else [])
+
+
+def test_equal_groups_in_different_slots_have_different_supershingles():
+    assert len(np.unique(supershingles(np.full((1, 84), 9, np.uint32), 21, 4))) == 21
+
+
+def test_the_order_of_minima_in_a_group_matters():
+    one, other = supershingles(np.array([[1, 2], [2, 1]], np.uint32), 1, 2)
+    assert one != other
+
+
+@given(st.integers(0, 2**32), st.integers(1, 6))
+def test_a_megashingle_is_shared_exactly_where_enough_supershingles_are(seed, size):
+    rng = np.random.default_rng(seed)
+    one = rng.integers(0, 2**64, (1, 6), dtype=np.uint64)
+    other = np.where(rng.random((1, 6)) < 0.5, one, one + np.uint64(1))
+    shared = np.intersect1d(megashingles(one, size), megashingles(other, size))
+    assert (len(shared) > 0) == (np.count_nonzero(one == other) >= size)
+
+
+def test_there_is_a_megashingle_for_every_subset():
+    rows = np.arange(42, dtype=np.uint64).reshape(2, 21)
+    assert megashingles(rows, 2).shape == (2, 210)
+    assert len(np.unique(megashingles(rows, 2))) == 420
+
+
+@pytest.mark.parametrize("size", [0, 22])
+def test_no_such_subset_is_refused(size):
+    with pytest.raises(ConfigError, match="choose a size of 1 to 21"):
+        megashingles(np.zeros((1, 21), np.uint64), size)
+
+
+def test_too_many_megashingles_are_refused():
+    with pytest.raises(ConfigError, match="choose a smaller size or fewer groups"):
+        megashingles(np.zeros((1, 64), np.uint64), 5)
+
+
+def test_more_slots_than_two_characters_can_name_are_refused():
+    with pytest.raises(ConfigError, match="lower groups to 4096"):
+        to_keywords(np.zeros((1, 4097), np.uint64), np.array([True]))

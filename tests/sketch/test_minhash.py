@@ -1,0 +1,141 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sketches import batch, random_tokens, sketcher
+
+from shinglefold.errors import ConfigError
+from shinglefold.scheme import SketchOptions
+from shinglefold.sketch import Sketcher, shingle_hashes
+from shinglefold.sketch.minhash import EMPTY, Affine32, minima
+
+lengths = st.lists(st.integers(0, 60), max_size=12)
+
+
+def naive_minima(document, width, functions):
+    halves = [[s & 0xFFFFFFFF, s >> 32] for s in shingle_hashes(document, width).tolist()]
+    return [
+        min((a * half[i % 2] + b) % 2**32 for half in halves)
+        for i, (a, b) in enumerate(
+            zip(functions.multipliers.tolist(), functions.addends.tolist(), strict=True)
+        )
+    ]
+
+
+@given(st.integers(1, 12), st.integers(1, 200), st.integers(0, 2**64 - 1))
+def test_minima_are_those_of_the_definition(tokens, values, seed):
+    document = random_tokens(tokens, tokens + 4)
+    tool = sketcher(values=values, groups=1, group_size=1, min_shingles=1, seed=seed)
+    found = tool.sketch(*batch([document])).minima[0]
+    assert found.tolist() == naive_minima(document, 2, tool.functions)
+
+
+@given(lengths, st.integers(1, 97))
+def test_the_result_does_not_depend_on_the_partition_into_blocks(sizes, block):
+    documents = batch([random_tokens(seed, size) for seed, size in enumerate(sizes)])
+    options = SketchOptions(values=30, groups=3, group_size=4, min_shingles=2)
+    whole, cut = Sketcher(options).sketch(*documents), Sketcher(options, block=block).sketch(*documents)
+    assert (whole.minima == cut.minima).all()
+    assert (whole.shingles == cut.shingles).all()
+    assert (whole.valid == cut.valid).all()
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 100))
+def test_a_document_longer_than_a_block_keeps_its_minimum(sizes, block):
+    starts = (np.cumsum(sizes) - sizes).astype(np.int64)
+    shingles = random_tokens(9, sum(sizes))
+    functions = Affine32.of(7, 3)
+    assert (minima(shingles, starts, functions, block) == minima(shingles, starts, functions)).all()
+
+
+def test_a_very_long_document_equals_the_same_shingles_in_another_order():
+    tokens = random_tokens(8, 300_000)
+    tool = sketcher(word_width=1, values=20, groups=1, group_size=1)
+    one, other = (
+        tool.sketch(*batch([t]), 1).minima for t in (tokens, np.random.default_rng(1).permutation(tokens))
+    )
+    assert (one == other).all()
+
+
+@given(lengths, st.lists(st.integers(1, 10), min_size=12, max_size=12))
+def test_a_sketch_does_not_depend_on_its_neighbours_or_their_widths(sizes, widths):
+    documents = [random_tokens(seed, size) for seed, size in enumerate(sizes)]
+    tool = sketcher(values=12, groups=2, group_size=2, min_shingles=1)
+    together = tool.sketch(*batch(documents), np.array(widths[: len(documents)], np.int64))
+    for place, document in enumerate(documents):
+        alone = tool.sketch(*batch([document]), widths[place])
+        assert (together.minima[place] == alone.minima[0]).all()
+        assert together.shingles[place] == alone.shingles[0] == max(0, sizes[place] - widths[place] + 1)
+        assert together.valid[place] == alone.valid[0]
+
+
+@given(st.permutations(range(12)))
+def test_the_order_of_shingles_does_not_matter(order):
+    tokens = random_tokens(6, 12)
+    tool = sketcher()
+    assert (
+        tool.sketch(*batch([tokens]), 1).minima == tool.sketch(*batch([tokens[list(order)]]), 1).minima
+    ).all()
+
+
+def test_repeats_do_not_change_the_minima():
+    tokens = random_tokens(6, 40)
+    tool = sketcher()
+    once, thrice = (tool.sketch(*batch([np.tile(tokens, times)]), 1) for times in (1, 3))
+    assert (once.minima == thrice.minima).all()
+
+
+def test_offsets_may_begin_anywhere():
+    tokens = random_tokens(5, 100)
+    tool = sketcher()
+    inside = tool.sketch(tokens, np.array([30, 60, 100], np.int64))
+    assert (inside.minima == tool.sketch(*batch([tokens[30:60], tokens[60:]])).minima).all()
+
+
+@pytest.mark.parametrize("values", [1, 2, 3, 83, 84, 85, 168, 4096])
+def test_any_number_of_values_works_and_more_only_add_to_fewer(values):
+    documents = batch([random_tokens(1, 50), random_tokens(2, 3), random_tokens(3, 700)])
+    few = sketcher(values=values, groups=1, group_size=1).sketch(*documents)
+    assert few.minima.shape == (3, values)
+    assert (
+        few.minima == sketcher(values=4096, groups=1, group_size=1).sketch(*documents).minima[:, :values]
+    ).all()
+
+
+def test_another_seed_gives_other_minima():
+    documents = batch([random_tokens(1, 50)])
+    assert (sketcher(seed=1).sketch(*documents).minima != sketcher(seed=2).sketch(*documents).minima).all()
+
+
+def test_empty_batches_and_documents_have_nothing():
+    tool = sketcher()
+    assert tool.sketch(np.zeros(0, np.uint64), np.zeros(1, np.int64)).minima.shape == (0, 168)
+    empty = tool.sketch(np.zeros(0, np.uint64), np.zeros(4, np.int64))
+    assert not empty.valid.any()
+    assert (empty.minima == EMPTY).all()
+    assert tool.keywords(empty) == [(), (), ()]
+    assert tool.signatures(empty).shape == (3, 84)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(st.integers(0, 3), max_size=90), max_size=6), st.integers(1, 20))
+def test_valid_means_enough_distinct_shingles(documents, wanted):
+    letters = random_tokens(4, 4)
+    arrays = [letters[np.array(document, np.int64)] for document in documents]
+    tool = sketcher(values=4, groups=1, group_size=1, min_shingles=wanted)
+    found = tool.sketch(*batch(arrays))
+    assert found.valid.tolist() == [len(set(pairwise(d))) >= wanted for d in documents]
+    assert (found.minima[~found.valid] == EMPTY).all()
+
+
+def test_variety_that_comes_late_in_a_text_is_seen():
+    late = np.concatenate((np.full(5000, 7, np.uint64), random_tokens(1, 50)))
+    never = np.full(5000, 7, np.uint64)
+    assert sketcher().sketch(*batch([late, never])).valid.tolist() == [True, False]
+
+
+def test_a_width_no_shingle_can_have_is_refused():
+    with pytest.raises(ConfigError, match="shingle width 11"):
+        sketcher().sketch(*batch([random_tokens(1, 20)] * 2), np.array([2, 11]))
