@@ -1,1 +1,15 @@
-"""TODO"""
+"""The embedded engine: tantivy on disk, in the process, in the shapes of the servers.
+
+Needs the extra ``embedded``; without it the import raises ``MissingExtra``.
+"""
+
+from shinglefold.errors import MissingExtra
+
+try:
+    import tantivy as _tantivy  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as _error:
+    raise MissingExtra("embedded", "the embedded engine") from _error
+
+from shinglefold.engines.embedded.engine import EmbeddedEngine
+
+__all__ = ["EmbeddedEngine"]

@@ -1,0 +1,46 @@
+"""Text to searchable tokens, for documents and for queries."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, cast
+
+from shinglefold.engines.embedded.fields import well_formed
+from shinglefold.errors import ConfigError
+from shinglefold.model import Token
+
+Analyzer = Callable[[str], Sequence[Token]]
+
+
+class Analysis:
+    """What the engine needs of a canonicalizer, or of a callable ``text -> list[Token]``."""
+
+    def __init__(self, canonicalizer: Any) -> None:  # noqa: ANN401 - a Canonicalizer or a callable
+        tokens: Any = getattr(canonicalizer, "tokens", canonicalizer)
+        if not callable(tokens):
+            raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
+        self._tokens = cast(Callable[..., Sequence[Token]], tokens)
+        self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
+        references = getattr(canonicalizer, "references", None)
+        #: What decides the tokens, kept with an index; empty for a mere callable, which can't tell.
+        self.identity: str = (
+            json.dumps([asdict(ref) for ref in references], sort_keys=True) if references else ""
+        )
+
+    def tokens(self, text: str) -> Sequence[Token]:
+        """Return the tokens of a document's text, with offsets into it."""
+        return self._tokens(text)
+
+    def column_text(self, text: str) -> str:
+        """Return the tokens as the text columns hold them: one space between them."""
+        return well_formed(" ".join([token.text for token in self._tokens(text)]))
+
+    def readings(self, text: str) -> list[list[str]]:
+        """Return the different ways to read a query.
+
+        A query is too short to tell Russian from Ukrainian, so it is also read in each language alone. A
+        reading without any token is left out.
+        """
+        found = [self._tokens(text), *(self._tokens(text, code) for code in self._codes)]
+        lists = {tuple(well_formed(token.text) for token in tokens): None for tokens in found if tokens}
+        return [list(tokens) for tokens in lists]

@@ -1,0 +1,144 @@
+"""What an index knows about itself beside tantivy: mappings, settings, and which column a field has.
+
+tantivy's schema is fixed when an index is made, mappings grow. So an index is made with pools of columns, and
+a new field takes the next free one. A column nobody uses costs one byte a document (text and keywords).
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shinglefold.engines.embedded.fields import TYPES, Field
+from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
+from shinglefold.errors import EngineUnavailable
+
+_FILE = "catalog.json"
+_FORMAT = 1
+#: Columns beyond those the mappings ask for when the index is made.
+_SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, "l": 32, "d": 16})
+#: Fields every document has.
+ID = Field("_id", "_id", "keyword", TYPES["keyword"], "_id", doc_values=False)
+
+
+class NoColumnLeft(ValueError):
+    """More new fields than an index has spare columns for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """An unchanging view of an index's mappings; growing returns a new one.
+
+    ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens. ``fields`` by the path
+    queries use, ``by_source`` by the path in documents, ``objects`` path → how it takes new fields.
+    """
+
+    mappings: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    pools: Mapping[str, int]
+    columns: Mapping[str, str]
+    analysis: str
+    fields: Mapping[str, Field] = field(init=False)
+    by_source: Mapping[str, tuple[Field, ...]] = field(init=False)
+    objects: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        fields = {"_id": ID}
+        by_source: dict[str, tuple[Field, ...]] = {}
+        for leaf in leaves(self.mappings["properties"]):
+            own = _field(leaf.path, leaf.source, leaf.definition, self.columns.get(leaf.path, ""))
+            fields[own.path] = own
+            by_source[own.source] = (*by_source.get(own.source, ()), own)
+        object.__setattr__(self, "fields", MappingProxyType(fields))
+        object.__setattr__(self, "by_source", MappingProxyType(by_source))
+        object.__setattr__(self, "objects", MappingProxyType(objects(self.mappings)))
+
+    @classmethod
+    def create(cls, mappings: Mapping[str, Any], settings: Mapping[str, Any], analysis: str) -> "Catalog":
+        """Return the catalog of a new index.
+
+        Args:
+            analysis: the identity of what makes the tokens.
+
+        Raises:
+            UnsupportedQuery: the mappings ask for what there is not.
+        """
+        known = check_mappings(mappings)
+        wanted = [TYPES[leaf.definition["type"]].pool for leaf in leaves(known["properties"])]
+        pools = {pool: spare + wanted.count(pool) for pool, spare in _SPARE.items()}
+        return cls(known, dict(settings), pools, _columns(known, pools, {}), analysis)
+
+    def grown(self, new: Mapping[str, Mapping[str, Any]]) -> "Catalog":
+        """Return the catalog with new fields, given as definitions by path.
+
+        Raises:
+            NoColumnLeft: the pool of a type is used up.
+        """
+        mappings = with_properties(self.mappings, new)
+        return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
+
+    def save(self, folder: Path) -> None:
+        """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
+        data = {"format": _FORMAT, **{name: getattr(self, name) for name in _STORED}}
+        part = folder / f".{_FILE}.{os.getpid()}"
+        with part.open("w", encoding="utf-8") as file:
+            json.dump(data, file, ensure_ascii=True, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(folder / _FILE)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Catalog":
+        """Read the catalog of an index.
+
+        Raises:
+            EngineUnavailable: it can't be read.
+        """
+        try:
+            data = json.loads((folder / _FILE).read_text("utf-8"))
+            if data["format"] != _FORMAT:
+                raise ValueError(f"format {data['format']}, this version reads {_FORMAT}")
+            return cls(**{name: data[name] for name in _STORED})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise EngineUnavailable(
+                f"the index in {folder} can't be read ({error}); delete the folder and index again"
+            ) from error
+
+
+_STORED = ("mappings", "settings", "pools", "columns", "analysis")
+
+
+def _field(path: str, source: str, definition: Mapping[str, Any], column: str) -> Field:
+    kind = TYPES[definition["type"]]
+    make = partial(Field, path, source, definition["type"], kind, column)
+    doc_values = definition.get("doc_values", definition["type"] not in ("binary", "text"))
+    return make(doc_values, definition.get("ignore_above", 2**31))
+
+
+def _columns(
+    mappings: Mapping[str, Any], pools: Mapping[str, int], known: Mapping[str, str]
+) -> dict[str, str]:
+    columns = dict(known)
+    used = {pool: sum(name[0] == pool for name in columns.values()) for pool in pools}
+    for leaf in leaves(mappings["properties"]):
+        pool = TYPES[leaf.definition["type"]].pool
+        if leaf.path in columns or not pool or _only_stored(leaf.definition):
+            continue
+        if used[pool] >= pools[pool]:
+            raise NoColumnLeft(
+                f"no column left for the new field {leaf.path!r} ({leaf.definition['type']}, {pools[pool]} "
+                "in use): name the fields in the mappings when the index is made, or set dynamic to false"
+            )
+        columns[leaf.path] = f"{pool}{used[pool]}"
+        used[pool] += 1
+    return columns
+
+
+def _only_stored(definition: Mapping[str, Any]) -> bool:
+    if definition.get("index", True):
+        return False
+    return definition["type"] == "text" or not definition.get("doc_values", True)

@@ -1,0 +1,219 @@
+"""A JSON document as tantivy keeps it: columns to search, and the source to give back."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import tantivy
+
+from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.fields import Field, Indexed, Kind, to_index
+from shinglefold.engines.embedded.mapping import definition_for
+from shinglefold.engines.embedded.schema import MANY, NAMES, PARTS, SOURCE
+
+_DEEPEST = 20
+
+
+class Source(NamedTuple):
+    """A document as JSON: without the objects at its top level (null in their places), and those objects."""
+
+    main: bytes
+    parts: bytes
+
+    def load(self) -> dict[str, Any]:
+        """Return the document as it was given."""
+        source: dict[str, Any] = _load(self.main)
+        return source | self.load_parts()
+
+    def load_parts(self) -> dict[str, Any]:
+        """Return the objects at the top level by name. Cost: does not parse the rest."""
+        parts: dict[str, Any] = _load(self.parts)
+        return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document ready to be written, and the catalog grown by what was new in it."""
+
+    document: tantivy.Document
+    catalog: Catalog
+    source: Source
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The values of a document by path, and the definitions of fields seen for the first time."""
+
+    catalog: Catalog
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    new: dict[str, dict[str, Any]] = field(default_factory=dict)
+    new_objects: dict[str, str] = field(default_factory=dict)
+
+    def run(self, source: Mapping[str, Any]) -> None:
+        self._object("", source, 0)
+
+    def _object(self, prefix: str, source: Mapping[str, Any], depth: int) -> None:
+        if depth > _DEEPEST:
+            raise ValueError(f"{prefix}: objects nested deeper than {_DEEPEST}")
+        for name, value in source.items():
+            if not isinstance(name, str) or not name.strip(".") or ".." in name:
+                raise ValueError(f"{name!r} is no name for a field")
+            path = f"{prefix}.{name}" if prefix else name
+            for item in _items(value):
+                self._item(path, item, depth)
+
+    def _item(self, path: str, item: object, depth: int) -> None:
+        manner = self.catalog.objects.get(path) or self.new_objects.get(path)
+        if manner is not None:
+            if isinstance(item, dict) and manner != "disabled":
+                self._object(path, item, depth + 1)
+            elif manner != "disabled":
+                raise ValueError(f"object mapping for {path!r} got the value {_short(item)}")
+        elif path in self.catalog.by_source or path in self.new:
+            self.values.setdefault(path, []).append(item)
+        else:
+            self._unmapped(path, item, depth)
+
+    def _unmapped(self, path: str, item: object, depth: int) -> None:
+        dynamic = self._manner(path)
+        if dynamic == "strict":
+            raise ValueError(f"mapping is strict, and there is no field {path!r} in it")
+        if dynamic == "false":
+            return
+        if isinstance(item, dict):
+            self.new_objects[path] = dynamic
+            self._object(path, item, depth + 1)
+            return
+        self.new[path] = definition_for(item, bool(self.catalog.mappings.get("date_detection", True)))
+        self.values.setdefault(path, []).append(item)
+
+    def _manner(self, path: str) -> str:
+        """Return how the nearest object above takes new fields; names with dots make objects on the way."""
+        above, _, name = path.rpartition(".")
+        known = self.catalog.objects.get(above) or self.new_objects.get(above)
+        if known is not None:
+            return known
+        if above in self.catalog.by_source or above in self.new:
+            raise ValueError(f"{above!r} is a value, so it can't have a field {name!r}")
+        self.new_objects[above] = self._manner(above)
+        return self.new_objects[above]
+
+
+def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, Any]) -> Prepared:  # noqa: A002
+    """Return a document ready to be written.
+
+    Raises:
+        ValueError: a value does not fit its mapping, or the source is no JSON.
+    """
+    written = _split(source)
+    walk = _Walk(catalog)
+    walk.run(source)
+    if walk.new:
+        catalog = catalog.grown(walk.new)
+    document = tantivy.Document()
+    document.add_text("_id", id)
+    document.add_bytes(SOURCE, written.main)
+    if written.parts:
+        document.add_bytes(PARTS, written.parts)
+    names: set[str] = set()
+    for path, values in walk.values.items():
+        for own in catalog.by_source[path]:
+            count = _add(document, analysis, own, values)
+            if count:
+                names.add(own.path)
+            if count > 1:
+                document.add_text(NAMES, MANY + own.path)
+    for name in names | set(_parents(names)):
+        document.add_text(NAMES, name)
+    return Prepared(document, catalog, written)
+
+
+def stored_source(document: tantivy.Document) -> Source:
+    """Return the source of a stored document."""
+    return Source(document.get_first(SOURCE) or b"", document.get_first(PARTS) or b"")
+
+
+def indexed_values(own: Field, values: Iterable[Any]) -> list[Indexed]:
+    """Return what is indexed of a document's values for a field.
+
+    Raises:
+        ValueError: one does not fit its mapping.
+    """
+    try:
+        return [found for value in values if (found := to_index(own, value)) is not None]
+    except ValueError as error:
+        raise ValueError(f"failed to parse field {own.path!r} of type {own.type!r}: {error}") from error
+
+
+def values_at(source: object, path: str) -> Iterator[Any]:
+    """Yield the values at a path of a source, through lists, whether names hold dots or not."""
+    if not path:
+        yield from _items(source)
+        return
+    for item in _items(source):
+        if not isinstance(item, dict):
+            continue
+        parts = path.split(".")
+        for count in range(1, len(parts) + 1):
+            name = ".".join(parts[:count])
+            if name in item:
+                yield from values_at(item[name], ".".join(parts[count:]))
+
+
+def _split(source: Mapping[str, Any]) -> Source:
+    parts = {name: value for name, value in source.items() if isinstance(value, dict)}
+    return Source(_json({**source, **dict.fromkeys(parts)}), _json(parts) if parts else b"")
+
+
+def _load(data: bytes) -> Any:  # noqa: ANN401 - JSON
+    return json.loads(data.decode("utf-8", "surrogatepass")) if data else {}
+
+
+def _json(value: object) -> bytes:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the source is no JSON: {error}") from error
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _add(document: tantivy.Document, analysis: Analysis, own: Field, values: list[Any]) -> int:
+    """Add a field's values to its column; return how many there were."""
+    converted = indexed_values(own, values)
+    if own.kind is Kind.BINARY:
+        return 1
+    if own.column:
+        # In order, so that the first value of a column is the least: what ascending sorts go by.
+        for value in converted if own.kind is Kind.TEXT else sorted(set(converted)):
+            _add_value(document, analysis, own, value)
+    return len(converted)
+
+
+def _add_value(document: tantivy.Document, analysis: Analysis, own: Field, value: Indexed) -> None:
+    if isinstance(value, str):
+        document.add_text(own.column, analysis.column_text(value) if own.kind is Kind.TEXT else value)
+    elif isinstance(value, float):
+        document.add_float(own.column, value)
+    else:
+        document.add_integer(own.column, value)
+
+
+def _items(value: object) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _items(item)
+    elif value is not None:
+        yield value
+
+
+def _parents(names: set[str]) -> Iterator[str]:
+    for name in names:
+        parts = name.split(".")
+        yield from (".".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,88 @@
+"""``docvalue_fields``: single fields of a hit, every value a list, without the page they belong to."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.dates import format_date, parse_date
+from shinglefold.engines.embedded.documents import Source, values_at
+from shinglefold.engines.embedded.fields import Field, Kind, to_index
+from shinglefold.errors import UnsupportedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The fields to give back, those inside objects at the top level apart: they need not parse the rest."""
+
+    in_parts: tuple[Field, ...]
+    in_main: tuple[Field, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.in_parts or self.in_main)
+
+    def read(self, source: Source) -> dict[str, list[Any]]:
+        """Return the values of one document by path; paths without a value are left out."""
+        found: dict[str, list[Any]] = {}
+        if self.in_parts and source.parts:
+            _gather(self.in_parts, source.load_parts(), found)
+        if self.in_main:
+            _gather(self.in_main, source.load(), found)
+        return found
+
+
+def select(catalog: Catalog, names: Sequence[str]) -> Selection:
+    """Return the fields that names and patterns with ``*`` mean.
+
+    Raises:
+        UnsupportedQuery: a field named in full has no doc values.
+    """
+    chosen: dict[str, Field] = {}
+    for name in names:
+        if "*" in name:
+            chosen |= {
+                path: own
+                for path, own in catalog.fields.items()
+                if own.doc_values and fnmatchcase(path, name)
+            }
+        elif name in catalog.fields:
+            chosen[name] = _with_doc_values(catalog.fields[name])
+    apart = [path for path, own in chosen.items() if own.source.partition(".")[0] in catalog.objects]
+    return Selection(
+        tuple(chosen[path] for path in apart),
+        tuple(own for path, own in chosen.items() if path not in apart),
+    )
+
+
+def _with_doc_values(own: Field) -> Field:
+    if not own.doc_values:
+        raise UnsupportedQuery(
+            f"docvalue_fields: {own.path!r} ({own.type}) has no doc values; take it from _source, or map it "
+            "with doc_values: true"
+        )
+    return own
+
+
+def _gather(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str, list[Any]]) -> None:
+    for own in fields:
+        values = _shown(own, list(values_at(source, own.source)))
+        if values:
+            found[own.path] = values
+
+
+def _shown(own: Field, values: list[Any]) -> list[Any]:
+    """Return values as the servers show doc values: keywords once each, all in order."""
+    if own.kind is Kind.BINARY:
+        return values
+    if own.kind is Kind.KEYWORD:
+        return sorted({v if isinstance(v, str) else json.dumps(v) for v in values if _fits(own, v)})
+    if own.kind is Kind.DATE:
+        return [format_date(moment) for moment in sorted(parse_date(value).first for value in values)]
+    numbers = sorted(number for value in values if (number := to_index(own, value)) is not None)
+    return [number == 1 for number in numbers] if own.kind is Kind.BOOLEAN else numbers
+
+
+def _fits(own: Field, value: object) -> bool:
+    return not isinstance(value, str) or len(value) <= own.ignore_above

@@ -1,0 +1,219 @@
+"""The embedded engine: a folder of indices behind the ``Engine`` contract."""
+
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from shinglefold.contracts import JSON, BulkFailure, BulkResult
+from shinglefold.engines.embedded.actions import Action, Refused, read_action
+from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.index import Index, Snapshot
+from shinglefold.engines.embedded.options import checked
+from shinglefold.engines.embedded.pits import Pits
+from shinglefold.engines.embedded.request import read_request
+from shinglefold.engines.embedded.search import run_search
+from shinglefold.engines.embedded.writer import Portion
+from shinglefold.errors import EngineError, EngineUnavailable, IndexExists, IndexMissing, UnsupportedQuery
+
+_NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
+#: Settings of servers that mean nothing here, and do no harm.
+_SETTINGS = ("number_of_shards", "number_of_replicas", "refresh_interval")
+
+
+class EmbeddedEngine:
+    """A search engine in a folder of its own, one sub-folder an index.
+
+    Several processes may search; one at a time may write to an index: it takes the lock with its first bulk
+    and gives it back with ``close``. Threads of one process share an engine.
+
+    Args:
+        path: the folder; made with the first index.
+        canonicalizer: makes the tokens that text is found by: a ``Canonicalizer`` or a callable
+            ``text -> list[Token]``. Let it keep function words, else phrases with them are not told apart.
+        portion: when a bulk commits by itself.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
+        portion: Portion | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._analysis = Analysis(canonicalizer)
+        self._portion = portion or Portion()
+        self._indices: dict[str, Index] = {}
+        self._pits = Pits()
+        self._lock = threading.RLock()
+        self._closed = False
+
+    def __enter__(self) -> "EmbeddedEngine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def info(self) -> JSON:
+        """Return the engine's name and tantivy's version."""
+        return {"distribution": "embedded", "version": version("tantivy")}
+
+    def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        """Create an index.
+
+        Raises:
+            IndexExists: it is there already.
+            UnsupportedQuery: the name, a field type or an option is not supported.
+            EngineUnavailable: the folder can't be written.
+        """
+        _check_settings(settings)
+        with self._lock:
+            if self.index_exists(index):
+                raise IndexExists(f"the index {index!r} is there already; delete it or take another name")
+            Index.create(self.path / index, Catalog.create(mappings, settings, self._analysis.identity))
+
+    def delete_index(self, index: str) -> None:
+        """Delete an index with all its documents, and its points in time.
+
+        Raises:
+            IndexMissing: there is none.
+            EngineUnavailable: another process writes to it.
+        """
+        with self._lock:
+            if not self.index_exists(index):
+                raise self._missing(index)
+            opened = self._indices.pop(index, None)
+            if opened:
+                opened.close()
+            self._pits.drop(index)
+            Index.delete(self.path / index)
+
+    def index_exists(self, index: str) -> bool:
+        """Tell whether there is such an index; the embedded engine has no aliases."""
+        self._check_open()
+        if not isinstance(index, str) or not _NAME.fullmatch(index):
+            raise UnsupportedQuery(
+                f'{index!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, '
+                "and not beginning with . _ - +"
+            )
+        return (self.path / index).is_dir()
+
+    def mappings(self, index: str) -> JSON:
+        """Return the mappings of an index, with the fields it learned from documents."""
+        with self._lock:
+            return dict(self._index(index).catalog.mappings)
+
+    def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
+        """Run actions in order; what is refused is returned, not raised.
+
+        Commits every portion; a crash loses at most the one not yet committed. Searches see the documents
+        after ``refresh``.
+
+        Raises:
+            EngineUnavailable: another process writes to the index, or its files can't be written.
+        """
+        self._check_open()
+        done = 0
+        failures = []
+        for given in actions:
+            try:
+                action = read_action(given)
+                with self._lock:
+                    self._run(action)
+                done += 1
+            except Refused as refused:
+                failures.append(BulkFailure(given, refused.status, refused.reason))
+        return BulkResult(done, tuple(failures))
+
+    def refresh(self, index: str) -> None:
+        """Commit what was written and let searches see it."""
+        with self._lock:
+            self._index(index).refresh()
+
+    def get(self, index: str, id: str) -> JSON | None:  # noqa: A002
+        """Return a document as it is now, refreshed or not, or None."""
+        with self._lock:
+            source = self._index(index).source(id)
+        return None if source is None else {"_index": index, "_id": id, "_source": source}
+
+    def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
+        """Run a search in the servers' query DSL, on what the last refresh made visible.
+
+        Raises:
+            UnsupportedQuery: the body holds something this engine has not; the message says what it has.
+            EngineError: the point in time was closed or ran out.
+        """
+        under_pit = "pit" in body
+        request = read_request(body, under_pit)
+        with self._lock:
+            snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)
+        response = run_search(snapshot, self._analysis, request)
+        return response if pit is None else {"pit_id": pit, **response}
+
+    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+        """Keep what searches see now and return its id; it outlives refreshes and merges, not the engine."""
+        with self._lock:
+            return self._pits.open(self._index(index).snapshot, keep_alive)
+
+    def close_pit(self, pit: str) -> None:
+        """Give a point in time back; a second call does nothing."""
+        with self._lock:
+            self._pits.close(pit)
+
+    def close(self) -> None:
+        """Commit what was written and give all folders back; a second call does nothing."""
+        with self._lock:
+            self._closed = True
+            self._pits.clear()
+            while self._indices:
+                self._indices.popitem()[1].close()
+
+    def _run(self, action: Action) -> None:
+        try:
+            index = self._index(action.index)
+        except (IndexMissing, UnsupportedQuery) as error:
+            raise Refused(404, f"index_not_found_exception: {error}") from error
+        index.run(action)
+
+    def _index(self, index: str) -> Index:
+        if not self.index_exists(index):
+            if self._indices.pop(index, None):
+                raise EngineUnavailable(
+                    f"the folder of the index {index!r} is gone; create it and index again"
+                )
+            raise self._missing(index)
+        if index not in self._indices:
+            self._indices[index] = Index(self.path / index, self._analysis, self._portion)
+        return self._indices[index]
+
+    def _searched(self, index: str | None) -> Snapshot:
+        if index is None:
+            raise UnsupportedQuery("search: name an index, or a point in time in pit")
+        return self._index(index).snapshot
+
+    def _pit(self, index: str | None, given: object) -> tuple[Snapshot, str]:
+        self._check_open()
+        if index is not None:
+            raise UnsupportedQuery("search: a point in time has its index; give None as index")
+        pit = checked("pit", given, ("id", "keep_alive"))
+        id_ = str(pit.get("id"))
+        return self._pits.snapshot(id_, pit.get("keep_alive")), id_
+
+    def _missing(self, index: str) -> IndexMissing:
+        there = sorted(folder.name for folder in self.path.glob("[!.]*") if folder.is_dir())
+        return IndexMissing(
+            f"no index {index!r} in {self.path}; there are: {', '.join(there) or 'none'}. Create it first"
+        )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the engine is closed; open another on the same folder")
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    inner = checked("settings", settings, (*_SETTINGS, "index"))
+    if "index" in inner:
+        checked("settings index", inner["index"], _SETTINGS)

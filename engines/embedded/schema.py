@@ -1,0 +1,68 @@
+"""The tantivy schema of an index: pools of columns and what every document has."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tantivy
+
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.errors import EngineUnavailable
+
+#: The paths a document has a value at, for ``exists``; again with ``MANY`` before, where it has several.
+NAMES, MANY = "_names", "\0"
+#: The document as JSON, its objects at the top level replaced by null; and those objects, by name. Apart,
+#: because a window of hits needs one small object of each and not the page it belongs to.
+SOURCE, PARTS = "_source", "_parts"
+
+#: A hit while it is being ranked: score and address.
+Found = tuple[float, tantivy.DocAddress]
+
+
+def make_schema(catalog: Catalog) -> tantivy.Schema:
+    """Return the schema an index is made with."""
+    build = tantivy.SchemaBuilder()
+    build.add_text_field("_id", stored=True, tokenizer_name="raw", index_option="basic")
+    build.add_text_field(NAMES, tokenizer_name="raw", index_option="basic")
+    build.add_bytes_field(SOURCE, stored=True)
+    build.add_bytes_field(PARTS, stored=True)
+    for number in range(catalog.pools["t"]):
+        # The tokens are made by the canonicalizer, so the spaces between them are all there is to find.
+        build.add_text_field(f"t{number}", tokenizer_name="whitespace")
+    for number in range(catalog.pools["k"]):
+        build.add_text_field(f"k{number}", tokenizer_name="raw", index_option="basic", fast=True)
+    for number in range(catalog.pools["l"]):
+        build.add_integer_field(f"l{number}", indexed=True, fast=True)
+    for number in range(catalog.pools["d"]):
+        build.add_float_field(f"d{number}", indexed=True, fast=True)
+    return build.build()
+
+
+def find(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[int, list[Found]]:
+    """Return how many documents a query finds, and the best of them: score and address.
+
+    Equal scores are in the order of the index.
+    """
+    result = searcher.search(query, max(limit, 1))
+    # The library's type stubs forget the count.
+    count = int(result.count)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    return count, result.hits[:limit]
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn tantivy's and the system's exceptions into this project's.
+
+    Raises:
+        EngineUnavailable: the files are locked, damaged, or can't be written.
+    """
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if "LockBusy" in str(error):
+            raise EngineUnavailable(
+                f"{doing}: another process is writing to this index; wait until it has closed it, or stop it"
+            ) from error
+        raise EngineUnavailable(
+            f"{doing}: {error}; look at the folder's rights and free space; if its files are damaged, "
+            "delete the index and index again"
+        ) from error

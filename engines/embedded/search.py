@@ -1,0 +1,152 @@
+"""A search: compile, find, rank, and put together the response in the servers' shape."""
+
+import heapq
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import tantivy
+
+from shinglefold.engines.embedded.aggregations import aggregate
+from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.context import Context, Mark
+from shinglefold.engines.embedded.documents import Source, stored_source, values_at
+from shinglefold.engines.embedded.docvalues import Selection, select
+from shinglefold.engines.embedded.fields import Field, Kind
+from shinglefold.engines.embedded.highlight import HighlightOptions, Style, highlight
+from shinglefold.engines.embedded.index import Snapshot
+from shinglefold.engines.embedded.queries import compile_query
+from shinglefold.engines.embedded.request import Request
+from shinglefold.engines.embedded.schema import Found, find
+from shinglefold.engines.embedded.sorting import Column, cursor_keys, make_column, place, sort_rows
+
+
+class _Ranked(NamedTuple):
+    """A hit of the page: score, place, and its sort values."""
+
+    score: float
+    address: tantivy.DocAddress
+    sort: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loader:
+    """Makes hits of what was ranked."""
+
+    snapshot: Snapshot
+    request: Request
+    analysis: Analysis
+    marks: Sequence[Mark]
+    selection: Selection
+
+    def hit(self, ranked: _Ranked) -> dict[str, Any]:
+        """Return one hit of the response."""
+        request = self.request
+        hit: dict[str, Any] = {"_index": self.snapshot.name}
+        reads = not request.bare or self.selection or request.highlight
+        document = self.snapshot.searcher.doc(ranked.address) if reads else None
+        if document and not request.bare:
+            hit["_id"] = document.get_first("_id")
+        hit["_score"] = ranked.score if request.scored else None
+        if document:
+            hit.update(self._contents(stored_source(document)))
+        if request.sort:
+            hit["sort"] = ranked.sort
+        return hit
+
+    def _contents(self, source: Source) -> dict[str, Any]:
+        parts: dict[str, Any] = {}
+        if self.request.source.wanted:
+            parts["_source"] = self.request.source.apply(source.load())
+        if self.selection and (fields := self.selection.read(source)):
+            parts["fields"] = fields
+        if self.request.highlight and (marked := self._highlight(self.request.highlight, source.load())):
+            parts["highlight"] = marked
+        return parts
+
+    def _highlight(self, options: HighlightOptions, source: Mapping[str, Any]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for pattern, style in options.fields:
+            for own in self._highlighted(pattern):
+                fragments = self._fragments(own, style, source)
+                if fragments:
+                    found[own.path] = fragments[: style.fragments or None]
+        return found
+
+    def _highlighted(self, pattern: str) -> list[Field]:
+        fields = self.snapshot.catalog.fields.values()
+        return [own for own in fields if own.kind is Kind.TEXT and fnmatchcase(own.path, pattern)]
+
+    def _fragments(self, own: Field, style: Style, source: Mapping[str, Any]) -> list[str]:
+        marks = [mark for mark in self.marks if mark.path == own.path or not style.own_terms_only]
+        fragments: list[str] = []
+        if marks or style.no_match_size:
+            for value in values_at(source, own.source):
+                text = str(value)
+                fragments += highlight(text, self.analysis.tokens(text), marks, style)
+        return fragments
+
+
+def run_search(snapshot: Snapshot, analysis: Analysis, request: Request) -> dict[str, Any]:
+    """Return the response to a search.
+
+    Raises:
+        UnsupportedQuery: the query, a sort or an aggregation is not supported.
+    """
+    began = time.perf_counter()
+    context = Context(snapshot, analysis)
+    query = compile_query(context, request.query)
+    count, best, page = _ranked(snapshot, query, request)
+    loader = _Loader(snapshot, request, analysis, context.marks, select(snapshot.catalog, request.docvalues))
+    hits: dict[str, Any] = {"max_score": best if request.scored else None}
+    if request.total is not False:
+        hits = {"total": _total(count, request.total), **hits}
+    hits["hits"] = [loader.hit(ranked) for ranked in page]
+    response: dict[str, Any] = {
+        "took": round((time.perf_counter() - began) * 1000),
+        "timed_out": False,
+        "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
+        "hits": hits,
+    }
+    if request.aggregations:
+        response["aggregations"] = aggregate(snapshot, query, request.aggregations)
+    return response
+
+
+def _ranked(
+    snapshot: Snapshot, query: tantivy.Query, request: Request
+) -> tuple[int, float | None, list[_Ranked]]:
+    """Return how many were found, the best score, and the page."""
+    wanted = request.start + request.size
+    if request.by_rank and request.after is None:
+        # One more than nothing, so that there is a best score.
+        count, found = find(snapshot.searcher, query, max(wanted, 1))
+        best = found[0][0] if found else None
+        return count, best, [_by_rank(request, *hit) for hit in found[request.start : wanted]]
+    count, _ = find(snapshot.searcher, query, 1)
+    # One request for all: an order by several fields, or after a cursor, is not tantivy's.
+    _, everything = find(snapshot.searcher, query, count)
+    columns = [make_column(key, snapshot, query, everything) for key in request.sort]
+    best = max((score for score, _ in everything), default=None)
+    return count, best, _page(request, columns, everything)
+
+
+def _by_rank(request: Request, score: float, address: tantivy.DocAddress) -> _Ranked:
+    return _Ranked(score, address, [score, place(address)][: len(request.sort)])
+
+
+def _page(request: Request, columns: Sequence[Column], found: Sequence[Found]) -> list[_Ranked]:
+    rows = sort_rows(columns, found)
+    if request.after is not None:
+        cursor = cursor_keys(columns, request.after)
+        rows = [row for row in rows if row[0][:-1] > cursor]
+    chosen = heapq.nsmallest(request.start + request.size, rows)[request.start :]
+    return [_Ranked(*found[number], [column.values[number] for column in columns]) for _, number in chosen]
+
+
+def _total(count: int, wanted: bool | int) -> dict[str, Any]:
+    if wanted is True or count <= wanted:
+        return {"value": count, "relation": "eq"}
+    return {"value": int(wanted), "relation": "gte"}

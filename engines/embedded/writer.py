@@ -1,0 +1,145 @@
+"""The one writer of an index: takes actions in order, and knows what it has not committed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from shinglefold.engines.embedded.actions import Action, Refused, merged
+from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.documents import Source, prepare
+from shinglefold.engines.embedded.schema import translated
+
+#: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
+_THREADS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """After how much a writer commits by itself, and how much memory tantivy may take meanwhile.
+
+    ``actions`` and ``size`` (bytes of sources) also bound what a crash can lose.
+    """
+
+    actions: int = 20_000
+    size: int = 64_000_000
+    memory: int = 64_000_000
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes to one index until closed; while it lives no other process can.
+
+    ``stored`` returns the committed source of a document.
+    """
+
+    folder: Path
+    analysis: Analysis
+    portion: Portion
+    catalog: Catalog
+    stored: Callable[[str], dict[str, Any] | None]
+    _tantivy: tantivy.IndexWriter
+    _pending: dict[str, Source | None] = field(default_factory=dict)
+    _actions: int = 0
+    _size: int = 0
+    _grown: bool = False
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        index: tantivy.Index,
+        analysis: Analysis,
+        portion: Portion,
+        stored: Callable[[str], dict[str, Any] | None],
+    ) -> "Writer":
+        """Take the index's write lock, then read the catalog: another process may have written until now.
+
+        Raises:
+            EngineUnavailable: another process has it.
+        """
+        with translated(f"writing to {folder.name}"):
+            lock = index.writer(portion.memory, _THREADS)
+        return cls(folder, analysis, portion, Catalog.load(folder), stored, lock)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is anything to commit."""
+        return self._actions > 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to commit."""
+        return self._actions >= self.portion.actions or self._size >= self.portion.size
+
+    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+        """Return a document as it is now, committed or not."""
+        if id in self._pending:
+            written = self._pending[id]
+            return written.load() if written else None
+        return self.stored(id)
+
+    def run(self, action: Action) -> None:
+        """Do one action.
+
+        Raises:
+            Refused: it can't be done; nothing was changed.
+        """
+        if action.verb == "delete":
+            if self.source(action.id) is None:
+                raise Refused(404, f"[{action.id}]: document missing")
+            self._delete(action.id)
+            self._pending[action.id] = None
+            self._actions += 1
+        elif action.verb == "update":
+            old = self.source(action.id)
+            if old is None and action.otherwise is None:
+                raise Refused(404, f"[{action.id}]: document missing")
+            self._put(action.id, action.otherwise or {} if old is None else merged(old, action.source))
+        else:
+            if action.verb == "create" and self.source(action.id) is not None:
+                raise Refused(409, f"[{action.id}]: version conflict, document already exists")
+            self._put(action.id, action.source)
+
+    def commit(self) -> None:
+        """Make everything written durable.
+
+        The catalog goes first: one that knows more fields than the documents do is harmless.
+        """
+        with translated(f"writing to {self.folder.name}"):
+            if self._grown:
+                self.catalog.save(self.folder)
+                self._grown = False
+            self._tantivy.commit()
+        self._pending.clear()
+        self._actions = self._size = 0
+
+    def close(self) -> None:
+        """Commit, let merges finish, give the lock back."""
+        try:
+            if self.dirty:
+                self.commit()
+        finally:
+            with translated(f"closing {self.folder.name}"):
+                self._tantivy.wait_merging_threads()
+
+    def _put(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
+        try:
+            ready = prepare(self.catalog, self.analysis, id, source)
+        except ValueError as error:
+            raise Refused(400, f"mapper_parsing_exception: {error}") from error
+        self._delete(id)
+        with translated(f"writing to {self.folder.name}"):
+            self._tantivy.add_document(ready.document)
+        self._pending[id] = ready.source
+        self._grown = self._grown or ready.catalog is not self.catalog
+        self.catalog = ready.catalog
+        self._actions += 1
+        self._size += len(ready.source.main) + len(ready.source.parts)
+
+    def _delete(self, id: str) -> None:  # noqa: A002
+        with translated(f"writing to {self.folder.name}"):
+            self._tantivy.delete_documents_by_term("_id", id)
