@@ -1,0 +1,82 @@
+"""What every command has: ``--json``, ``--config``, ``-h`` and examples under its help."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from shinglefold.settings import Settings
+
+#: Exit codes; the page docs/cli.md tells them.
+DONE, FAILED, MISUSED, PARTLY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
+HELP = ["-h", "--help"]
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What the options every command has were set to."""
+
+    json: bool = False
+    config: str | None = None
+
+    def settings(self) -> "Settings":
+        """Return the settings of the file and the environment.
+
+        Raises:
+            ConfigError: a setting can't be meant.
+        """
+        from shinglefold.settings import load_settings
+
+        return load_settings(self.config)
+
+
+class Command(click.Command):
+    """A command with the common options, and examples that its help shows as they are typed."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:  # noqa: ANN401 - click's own
+        kwargs["params"] = [*(kwargs.get("params") or ()), *common_options()]
+        kwargs.setdefault("context_settings", {"help_option_names": HELP})
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(line.strip() for line in examples.strip().splitlines())
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, a line each."""
+        with formatter.section("Examples"):
+            for line in self.examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+#: ``@command(examples=…)`` above a function makes it a command.
+command: Callable[..., Callable[[Callable[..., Any]], Command]] = partial(click.command, cls=Command)
+
+
+def common_options() -> tuple[click.Option, ...]:
+    """Return the options every command has."""
+    return (
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_json,
+            help="Write JSON to standard output.",
+        ),
+        click.Option(
+            ["--config"],
+            metavar="FILE",
+            expose_value=False,
+            callback=_set_config,
+            help="Settings file; by default shinglefold.toml of the working folder.",
+        ),
+    )
+
+
+def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(Invocation).json |= value
+
+
+def _set_config(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Invocation).config = value

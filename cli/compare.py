@@ -1,0 +1,127 @@
+"""``shinglefold compare A B``: two texts, how alike they are and where."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.options import chosen_scheme, decision_options, preset_option
+from shinglefold.cli.output import make_console, printable, write_json
+
+if TYPE_CHECKING:
+    from shinglefold.cli.comparison import Comparison
+    from shinglefold.scheme import Scheme
+
+
+@command(
+    examples="""
+    shinglefold compare draft.txt published.html
+    shinglefold compare --text 'Мост закроют на ремонт в мае' 'Мост закрыли на ремонт в мае'
+    curl -s https://example.org/ | shinglefold compare --format html - saved.html
+    """
+)
+@click.argument("a")
+@click.argument("b")
+@click.option("--text", is_flag=True, help="A and B are the texts themselves, not files.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["auto", "html", "text"]),
+    default="auto",
+    show_default=True,
+    help="What the files hold; auto goes by their names.",
+)
+@click.option("--language", metavar="CODE", help="Language of both; by default chosen word by word.")
+@click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Matched passages to print; 0 prints all of them in full.",
+)
+@preset_option
+@decision_options
+@click.pass_obj
+def compare(
+    invocation: Invocation,
+    /,
+    *,
+    a: str,
+    b: str,
+    text: bool,
+    kind: str,
+    language: str | None,
+    passages: int,
+    preset: str | None,
+    **decision: float | None,
+) -> int:
+    """Compare two texts and show the passages that match.
+
+    A and B are files, or - for standard input. Told are tokens, shingles and language of each, resemblance
+    exact and by estimate, containment, shared supershingles, and whether the scheme folds the two.
+    """
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.comparison import compare_texts
+    from shinglefold.cli.side_by_side import passage_json, print_passages
+    from shinglefold.cli.texts import check_language, read_text
+
+    if a == b == "-" and not text:
+        raise click.UsageError("only one of the two can be standard input")
+    scheme = chosen_scheme(invocation, preset, **decision)
+    check_language(scheme, language)
+    texts = (a, b) if text else (read_text(a, kind), read_text(b, kind))
+    names = ("A", "B") if text else (a, b)
+    found = compare_texts(texts, names, (language, language), scheme, Canonicalizer.of(scheme))
+    if invocation.json:
+        told = [passage_json(passage, *texts) for passage in found.passages]
+        write_json({**found.to_json(scheme), "passages": told})
+        return DONE
+    console = make_console()
+    _print_figures(found, scheme)
+    print_passages(console, found.passages, texts, names, passages)
+    return DONE
+
+
+def _print_figures(found: "Comparison", scheme: "Scheme") -> None:
+    from rich.table import Table
+
+    console = make_console()
+    table = Table("", "language", "tokens", "shingles", "distinct", "repairs", box=None, pad_edge=False)
+    for side in (found.a, found.b):
+        counts = (side.tokens, side.shingles, side.distinct, side.repairs)
+        table.add_row(printable(side.name), side.language, *(f"{count:,}" for count in counts))
+    console.print(table)
+    console.print()
+    for line in figures(found, scheme):
+        console.print(line)
+    console.print()
+
+
+def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
+    """Return the figures as lines, the verdict last."""
+    one, other = found.containment
+    lines = [
+        f"resemblance       {found.resemblance:.3f} exact" + _estimated(found),
+        f"containment       {one:.3f} of A in B, {other:.3f} of B in A",
+        f"Sørensen          {found.sorensen:.3f}",
+        f"length ratio      {found.length_ratio:.3f}, needed {scheme.decision.min_length_ratio}",
+        f"same canonical text: {'yes' if found.same_text else 'no'}",
+    ]
+    if found.estimate is not None:
+        lines.insert(
+            3,
+            f"supershingles     {found.estimate.shared} of {scheme.sketch.groups} shared, "
+            f"needed {scheme.decision.min_shared}",
+        )
+    verdict = "they fold" if found.folds else "they do not fold"
+    return [
+        *lines,
+        f"verdict: {verdict} (scheme {scheme.id}, estimate needed {scheme.decision.min_resemblance})",
+    ]
+
+
+def _estimated(found: "Comparison") -> str:
+    if found.estimate is None:
+        return "; no estimate: too few shingles for a signature"
+    return f", {found.estimate.resemblance:.3f} ± {found.estimate.standard_error:.3f} by estimate"

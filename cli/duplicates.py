@@ -1,0 +1,136 @@
+"""Near-duplicate pairs without an index: fingerprints by worker processes, then one comparison."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shinglefold.contracts import Document
+from shinglefold.ingest import Pipeline, Record
+from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.workers import process_blocks
+from shinglefold.model import Bytes, Fingerprint, Uint64s
+from shinglefold.scheme import Scheme
+from shinglefold.sketch import Pairs, find_pairs
+
+#: The field fingerprints travel in; its text fields stay behind.
+_FIELD = "dedup"
+
+
+@dataclass(slots=True)
+class Collection:
+    """Documents by their fingerprints.
+
+    ``ids`` and ``prints`` in the order read; ``failures``: why documents are missing, with where they stood.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    prints: list[Fingerprint] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, html: bool) -> Pipeline:
+    """Return the pipeline that leaves nothing of a document but its fingerprint.
+
+    Args:
+        html: every document is HTML; else those whose ``format`` says so. A field ``title`` never is.
+    """
+    condition: dict[str, Any] = {} if html else {"if": "ctx.format == 'html'"}
+    strip = [
+        {"html_strip": {"field": name, "ignore_missing": True, **condition}}
+        for name in fields
+        if name != "title"
+    ]
+    fingerprint = {"fields": list(fields), "target_field": _FIELD, "language_field": language_field}
+    definition = {
+        "processors": [
+            *strip,
+            {"supershingle": fingerprint},
+            {"remove": {"field": list(fields), "ignore_missing": True}},
+        ]
+    }
+    return Pipeline.from_json(definition, scheme)
+
+
+def collect(
+    records: Iterable[Record],
+    pipeline: Pipeline,
+    wanted: Sequence[str],
+    workers: int,
+    progress: Callable[[float, str], None],
+) -> Collection:
+    """Return the fingerprints of all documents.
+
+    Args:
+        wanted: fields the pipeline needs; the others do not travel to the workers.
+        workers: processes; 0 means one a core.
+    """
+    collection = Collection()
+    pending: list[list[Record]] = []
+
+    def documents() -> Iterator[list[Document]]:
+        for block in blocks(
+            _readable(records, collection), lambda record: weight(record.document), RAW_BUDGET
+        ):
+            pending.append(block)
+            yield [_only(record.document or {}, wanted) for record in block]
+
+    with closing(process_blocks(pipeline, documents(), workers)) as answers:
+        for answer in answers:
+            block = pending.pop(0)
+            for record, outcome in zip(block, answer.outcomes, strict=True):
+                _take(collection, record, outcome.document, outcome.failure)
+            progress(block[-1].fraction, f"{len(collection.ids):,} documents")
+    return collection
+
+
+def _readable(records: Iterable[Record], collection: Collection) -> Iterator[Record]:
+    for record in records:
+        if record.document is None:
+            collection.failures.append(f"{record.source}:{record.line}: {record.reason}")
+        else:
+            yield record
+
+
+def _only(document: Document, wanted: Sequence[str]) -> Document:
+    return {name: document[name] for name in wanted if name in document}
+
+
+def _take(collection: Collection, record: Record, document: Document | None, failure: Any) -> None:  # noqa: ANN401
+    if document is None:
+        reason = failure.reason if failure is not None else "dropped"
+        collection.failures.append(f"{record.source}:{record.line}: {reason}")
+        return
+    named = (record.document or {}).get("_id", f"{record.source}:{record.line}")
+    collection.ids.append(str(named))
+    collection.prints.append(Fingerprint.from_field(document[_FIELD]))
+
+
+def folding_pairs(prints: Sequence[Fingerprint], scheme: Scheme) -> Pairs:
+    """Return every pair the scheme folds, by place, in the order read."""
+    valid = np.array([bool(one.signature) for one in prints], np.bool_)
+    return find_pairs(
+        _keywords(prints, scheme.sketch.groups),
+        _signatures(prints, scheme),
+        np.array([one.shingles for one in prints], np.int64),
+        [one.digest for one in prints],
+        scheme.sketch,
+        scheme.decision,
+        valid,
+    )
+
+
+def _keywords(prints: Sequence[Fingerprint], groups: int) -> Uint64s:
+    """Return the stored keywords as numbers, uint64 (D, M): 7 letters and a zero byte each."""
+    nothing = ("",) * groups
+    rows = [one.supershingles or nothing for one in prints]
+    letters = np.array(rows, "S8").reshape(len(rows), groups)
+    return letters.view(np.uint64)
+
+
+def _signatures(prints: Sequence[Fingerprint], scheme: Scheme) -> Bytes:
+    size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
+    joined = b"".join(one.signature or bytes(size) for one in prints)
+    return np.frombuffer(joined, np.uint8).reshape(len(prints), size)

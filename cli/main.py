@@ -1,0 +1,87 @@
+"""The entry point: ``shinglefold COMMAND``."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from shinglefold.cli.command import HELP, PIPE_CLOSED, Invocation, common_options
+from shinglefold.cli.compare import compare
+from shinglefold.cli.failures import discard_output, report
+from shinglefold.cli.output import prepare_streams, write_json, write_line
+from shinglefold.cli.pairs import pairs
+from shinglefold.cli.plugins import plugins
+
+_COMMANDS = (compare, pairs, plugins)
+#: Set by the shell when it asks what may follow.
+_COMPLETE = "_SHINGLEFOLD_COMPLETE"
+_HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.
+
+Start with: shinglefold demo
+"""
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from shinglefold import __version__
+    from shinglefold.scheme import ALGORITHM
+
+    if ctx.ensure_object(Invocation).json:
+        write_json({"shinglefold": __version__, "scheme_algorithm": ALGORITHM})
+    else:
+        write_line(f"shinglefold {__version__} (scheme algorithm sf{ALGORITHM})")
+    ctx.exit()
+
+
+class _Group(click.Group):
+    """Commands in the order of use, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+_VERSION = click.Option(
+    ["--version"], is_flag=True, expose_value=False, callback=_print_version, help="Print the version."
+)
+cli = _Group(
+    "shinglefold",
+    commands={str(command.name): command for command in _COMMANDS},
+    params=[*common_options(), _VERSION],
+    help=_HELP,
+    context_settings={"help_option_names": HELP},
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code; nothing is raised."""
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    invocation = Invocation(json=asks_for_json(given))
+    prepare_streams()
+    try:
+        code = _run(given, invocation)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+        return PIPE_CLOSED
+    except (Exception, KeyboardInterrupt) as error:
+        return report(error, invocation.json)
+    return code
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Tell whether ``--json`` is among the options, so that an error in reading them is JSON too."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def _run(arguments: list[str], invocation: Invocation) -> int:
+    if os.environ.get(_COMPLETE):
+        cli.main(prog_name="shinglefold", complete_var=_COMPLETE)
+    # Else not click's own main: it would print errors and end the process in its own ways.
+    try:
+        with cli.make_context("shinglefold", arguments, obj=invocation) as context:
+            return int(cli.invoke(context) or 0)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code

@@ -1,0 +1,69 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from shinglefold.cli.command import Invocation
+    from shinglefold.scheme import Scheme
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Return one decorator for several options, shown in this order."""
+
+    def decorate(function: Function) -> Function:
+        return reduce(lambda inner, decorator: decorator(inner), reversed(decorators), function)
+
+    return decorate
+
+
+preset_option = click.option("--preset", metavar="NAME", help="Scheme: default, classic or fetterly.")
+workers_option = click.option(
+    "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one a core."
+)
+decision_options = options(
+    click.option(
+        "--min-resemblance",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Estimated resemblance a pair must reach; by default the scheme's.",
+    ),
+    click.option(
+        "--min-shared",
+        type=click.IntRange(1, 1024),
+        metavar="K",
+        help="Supershingles a pair must share; by default the scheme's.",
+    ),
+    click.option(
+        "--min-length-ratio",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Likeness of lengths a pair must reach; by default the scheme's.",
+    ),
+)
+engine_options = options(
+    click.option("--index", metavar="NAME", default="pages", show_default=True, help="Name of the index."),
+    click.option(
+        "--engine", metavar="PATH", help="Folder of the embedded engine; by default the setting data_dir."
+    ),
+)
+
+
+def chosen_scheme(invocation: "Invocation", preset: str | None = None, **decision: float | None) -> "Scheme":
+    """Return the scheme of the settings, with the preset and the decision given on the command line.
+
+    Raises:
+        ConfigError: no such preset, or a value that can't be meant.
+    """
+    from dataclasses import replace
+
+    settings = invocation.settings()
+    if preset is not None:
+        settings = replace(settings, preset=preset)
+    given = {name: value for name, value in decision.items() if value is not None}
+    return settings.scheme().with_options(**given)

@@ -1,0 +1,49 @@
+"""The options of commands that read documents, and the reading."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.options import options
+
+if TYPE_CHECKING:
+    from shinglefold.ingest import ReadOptions, Record
+
+reading_options = options(
+    click.option(
+        "--format",
+        "format",
+        type=click.Choice(["auto", "jsonl", "csv", "html", "text"]),
+        default="auto",
+        show_default=True,
+        help="How sources are written; auto goes by the name, standard input is JSONL.",
+    ),
+    click.option("--id-field", default="", metavar="FIELD", help="Field of the id; by default _id, else id."),
+    click.option(
+        "--encoding",
+        default="",
+        metavar="NAME",
+        help="Encoding; by default what the text declares, else UTF-8.",
+    ),
+)
+
+
+def make_read_options(format: str, id_field: str, encoding: str) -> "ReadOptions":  # noqa: A002
+    """Return the reading options a command was given."""
+    from shinglefold.ingest import ReadOptions
+
+    return ReadOptions(format=format, id_field=id_field, encoding=encoding)  # type: ignore[arg-type]
+
+
+def read_sources(sources: Sequence[str], options: "ReadOptions") -> Iterator["Record"]:
+    """Yield the records of all sources in order; ``fraction`` is of all of them, each counting alike."""
+    from dataclasses import replace
+
+    from shinglefold.ingest import read
+
+    # All are opened by name before the first is read: a mistyped name costs no hour.
+    streams = [read(source, options) for source in sources]
+    for number, stream in enumerate(streams):
+        for record in stream:
+            yield replace(record, fraction=(number + record.fraction) / len(sources))
