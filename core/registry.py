@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
-from shinglefold.errors import ConfigError, SchemeMismatch, ShinglefoldError, UnknownLanguage
+from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
 from shinglefold.language import Language
 from shinglefold.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
 
@@ -49,17 +49,36 @@ def language_class(code: str) -> type[Language]:
     return loaded
 
 
+def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:
+    """Return the installed languages whose dictionaries are there, and what the others lack, by code."""
+    ready: dict[str, type[Language]] = {}
+    lacking: dict[str, MissingExtra] = {}
+    for code in installed():
+        try:
+            language = language_class(code)
+            language.version()
+        except MissingExtra as error:
+            lacking[code] = error
+        else:
+            ready[code] = language
+    return ready, lacking
+
+
 def references(
     codes: Iterable[str] | None = None,
     options: CanonOptions = CanonOptions(),
     overrides: Mapping[str, CanonOptions] | None = None,
 ) -> tuple[LanguageRef, ...]:
-    """Return the languages of a new scheme, sorted by code: those named, or all installed.
+    """Return the languages of a new scheme, sorted by code: those named, or all that are usable.
 
     Args:
         options: for every language but those in ``overrides``, which has options by code.
+
+    Raises:
+        UnknownLanguage: a language is named that no plugin has.
+        MissingExtra: a language is named whose dictionary is not installed.
     """
-    chosen = sorted(set(installed() if codes is None else codes))
+    chosen = sorted(set(usable()[0] if codes is None else codes))
     own = overrides or {}
     for code in own.keys() - set(chosen):
         raise UnknownLanguage.unknown("language", code, chosen)

@@ -26,7 +26,7 @@ class Settings:
     preset: str = "default"
     languages: tuple[str, ...] = ()
     mode: str = "lemma"
-    drop_function_words: bool = True
+    drop_function_words: bool = False
     drop_adjectives: bool = False
     min_length: int = 1
     field: str = "dedup"

@@ -59,3 +59,12 @@ def test_a_missing_extra_names_the_pip_command(monkeypatch, code, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=rf"pip install 'shinglefold\[{code}\]'"):
         registry.load_languages(registry.references([code]))
+
+
+def test_a_language_without_its_dictionary_is_left_out_unless_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymorphy3", None)
+    assert {ref.code for ref in registry.references()} >= {"any", "en", "zh"}
+    assert not {ref.code for ref in registry.references()} & {"ru", "uk"}
+    assert "shinglefold[uk]" in str(registry.usable()[1]["uk"])
+    with pytest.raises(MissingExtra):
+        registry.references(["ru", "any"])

@@ -1,0 +1,1 @@
+"""Benchmarks: every stage timed and every claim measured, the answer asserted before the time is taken."""

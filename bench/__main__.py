@@ -1,0 +1,39 @@
+"""``python -m bench [NAME …] [--dry]``: run the benchmarks, show them, and keep the evidence."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+
+from bench.table import Row, keep, shown
+
+#: Name on the command line → module with ``measure()``.
+BENCHMARKS: Mapping[str, str] = {
+    "stages": "bench.stages",
+    "quality": "bench.quality",
+}
+
+
+def main() -> int:
+    """Run the benchmarks named, or all of them."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of: {', '.join(BENCHMARKS)}; none: all"
+    )
+    parser.add_argument("--dry", action="store_true", help="show the figures, keep no evidence")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.names) - set(BENCHMARKS):
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    day = datetime.now(UTC).date()
+    for name in chosen.names or BENCHMARKS:
+        measure: Callable[[], list[Row]] = import_module(BENCHMARKS[name]).measure
+        rows = measure()
+        sys.stdout.write(shown(name, rows) + "\n")
+        if not chosen.dry:
+            sys.stdout.write(f"kept in {keep(name, rows, day)}\n\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Time and memory. A machine that others use too is slow now and then, never fast: the best run counts."""
+
+import resource
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def best(work: Callable[[], object], runs: int = 5) -> float:
+    """Return the seconds of the fastest of some runs."""
+    return min(once(work)[0] for _ in range(runs))
+
+
+def once(work: Callable[[], T]) -> tuple[float, T]:
+    """Return the seconds of one run, and its answer."""
+    start = time.perf_counter()
+    answer = work()
+    return time.perf_counter() - start, answer
+
+
+def peak_memory() -> float:
+    """Return the most memory this process ever held, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,62 @@
+"""What is measured on: the labelled corpora where they are at hand, and generated Russian text."""
+
+import gzip
+import json
+import os
+import random
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shinglefold.canon import strip_html
+from shinglefold.examples import articles
+
+LABELLED = ("libreoffice-ru", "libreoffice-zh-cn", "gnome-uk")
+
+
+def folder() -> Path:
+    """Return the folder of the labelled corpora, wherever it is meant to be."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("SHINGLEFOLD_DATA", beside))
+
+
+def available(name: str) -> bool:
+    """Tell whether a labelled corpus is at hand."""
+    return (folder() / f"{name}.jsonl.gz").exists()
+
+
+@cache
+def pages(name: str) -> tuple[dict[str, Any], ...]:
+    """Return the pages of a labelled corpus."""
+    with gzip.open(folder() / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return tuple(map(json.loads, lines))
+
+
+@cache
+def texts(name: str) -> tuple[str, ...]:
+    """Return the plain texts of a labelled corpus."""
+    return tuple(strip_html(p["body"]) if p["format"] == "html" else p["body"] for p in pages(name))
+
+
+@cache
+def labels(name: str) -> dict[tuple[str, str], float]:
+    """Return the labelled pairs of a corpus: ids in order → similarity."""
+    with gzip.open(folder() / f"{name}.pairs.tsv.gz", "rt", encoding="utf-8") as lines:
+        rows = (line.split("\t") for line in lines)
+        return {(min(a, b), max(a, b)): float(similarity) for a, b, similarity, _ in rows}
+
+
+@cache
+def russian(documents: int, words: int) -> tuple[str, ...]:
+    """Return generated Russian documents: words of the example articles, drawn by their frequency."""
+    counts = Counter(
+        word
+        for page in articles()
+        if page["lang"] == "ru"
+        for word in re.findall(r"[А-Яа-яЁё]+", page["body"])
+    )
+    chance = random.Random(84)
+    drawn = chance.choices(list(counts), list(counts.values()), k=documents * words)
+    return tuple(" ".join(drawn[at : at + words]) for at in range(0, documents * words, words))

@@ -1,0 +1,78 @@
+"""What folds of the labelled pairs, by scheme and options: the figures that decide the defaults."""
+
+import re
+
+from bench import corpora
+from bench.table import Row
+from shinglefold.ingest import Fingerprinter
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import CanonOptions, Scheme
+from shinglefold.sketch import find_pairs
+
+
+def measure() -> list[Row]:
+    """Return recall and precision on each labelled corpus for the schemes worth comparing."""
+    rows = []
+    for corpus in filter(corpora.available, corpora.LABELLED):
+        for name, scheme in _schemes().items():
+            rows += _folded(corpus, name, scheme)
+    return rows
+
+
+def _schemes() -> dict[str, Scheme]:
+    dropping = CanonOptions(drop_function_words=True)
+    return {
+        "default": make_scheme(),
+        "function words dropped": make_scheme(options=dropping),
+        "function words dropped, t=.60": make_scheme(options=dropping).with_options(min_resemblance=0.6),
+        "function words and adjectives dropped": make_scheme(
+            options=CanonOptions(drop_function_words=True, drop_adjectives=True)
+        ),
+        "stems": make_scheme(options=CanonOptions("stem")),
+        "surface forms": make_scheme(options=CanonOptions("surface")),
+        "t=.60": make_scheme().with_options(min_resemblance=0.6),
+        "t=.65": make_scheme().with_options(min_resemblance=0.65),
+        "w=3": make_scheme().with_options(word_width=3, char_width=3),
+        "14×6": make_scheme().with_options(groups=14, group_size=6),
+        "preset classic": make_scheme("classic"),
+        "preset fetterly": make_scheme("fetterly"),
+    }
+
+
+def _folded(corpus: str, name: str, scheme: Scheme) -> list[Row]:
+    prints = Fingerprinter(scheme).prints(corpora.texts(corpus))
+    found = find_pairs(
+        prints.supershingles,
+        prints.signatures,
+        prints.shingles,
+        prints.digests,
+        scheme.sketch,
+        scheme.decision,
+        prints.valid,
+    )
+    ids = [page["id"] for page in corpora.pages(corpus)]
+    labelled = _labelled(corpus)
+    folded = {
+        (min(ids[a], ids[b]), max(ids[a], ids[b]))
+        for a, b in zip(found.a.tolist(), found.b.tolist(), strict=True)
+        if labelled[a] and labelled[b]
+    }
+    truth = corpora.labels(corpus)
+    same = {pair for pair, similarity in truth.items() if similarity >= 0.95}
+    positive = {pair for pair, similarity in truth.items() if similarity >= 0.8}
+    wrong = sum(truth.get(pair, 0.0) < 0.7 for pair in folded)
+    recall = len(positive & folded) / len(positive)
+    precision = len(positive & folded) / max(1, len(folded))
+    note = f"{name}; {len(folded):,} pairs folded of {len(positive):,} positive"
+    return [
+        Row(f"{corpus}: recall of pairs ≥ .95", len(same & folded) / len(same), "share", note),
+        Row(f"{corpus}: recall of pairs ≥ .80", recall, "share", note),
+        Row(f"{corpus}: folded below .70", wrong / max(1, len(folded)), "share", note),
+        Row(f"{corpus}: F1 at .80", 2 * recall * precision / max(1e-9, recall + precision), "share", note),
+    ]
+
+
+def _labelled(corpus: str) -> list[bool]:
+    """Tell which pages the labels speak of: those of 30 tokens (of 30 characters, in Chinese) and more."""
+    token = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+    return [len(token.findall(text)) >= 30 for text in corpora.texts(corpus)]

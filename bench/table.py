@@ -1,0 +1,56 @@
+"""What a benchmark answers with, and how it is shown and kept."""
+
+import json
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+RUNS = Path(__file__).with_name("runs")
+_TOLD = ("numpy", "xxhash", "pymorphy3", "selectolax", "tantivy")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured figure; ``note`` says on what, and what was asserted first."""
+
+    name: str
+    value: float
+    unit: str
+    note: str = ""
+
+
+def shown(title: str, rows: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = [f"## {title}", "", "| what | figure | unit | note |", "|---|---:|---|---|"]
+    lines += [f"| {row.name} | {row.value:,.4g} | {row.unit} | {row.note} |" for row in rows]
+    return "\n".join([*lines, ""])
+
+
+def keep(name: str, rows: Sequence[Row], day: date) -> Path:
+    """Write the rows with the versions they were measured on, as JSON, and return the file."""
+    path = RUNS / f"{day.isoformat()}-{name}.json"
+    evidence = {
+        "date": day.isoformat(),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {_cores()} cores",
+        "versions": {package: version(package) for package in _TOLD},
+        "rows": [asdict(row) for row in rows],
+    }
+    path.write_text(json.dumps(evidence, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    return path
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def _cores() -> int:
+    import os
+
+    return os.cpu_count() or 1
