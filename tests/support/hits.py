@@ -1,6 +1,5 @@
 """Made-up hits with real packed signatures, and a collapse written anew, pair by pair."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from shinglefold.model import Fingerprint
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import estimate, pack
 
@@ -43,6 +43,12 @@ def signature_of(spec: Spec) -> bytes:
     return pack(values_of(spec)[None, :], BITS).tobytes() if spec.signed else b""
 
 
+def fingerprint_of(spec: Spec) -> Fingerprint:
+    """What would be stored for a hit."""
+    words = tuple(_grouped(spec)) if spec.signed else ()
+    return Fingerprint(spec.scheme, spec.lang, spec.shingles, spec.digest, words, signature_of(spec))
+
+
 def hits_of(specs: Sequence[Spec]) -> list[dict[str, Any]]:
     """The hits as an engine returns them for ``docvalue_fields``, best first."""
     return [
@@ -52,16 +58,10 @@ def hits_of(specs: Sequence[Spec]) -> list[dict[str, Any]]:
 
 
 def _fields(spec: Spec) -> dict[str, list[Any]]:
-    fields: dict[str, list[Any]] = {
-        "dedup.scheme": [spec.scheme],
-        "dedup.lang": [spec.lang],
-        "dedup.shingles": [spec.shingles],
+    stored = fingerprint_of(spec).to_field()
+    fields = {
+        f"dedup.{name}": value if isinstance(value, list) else [value] for name, value in stored.items()
     }
-    if spec.digest:
-        fields["dedup.digest"] = [spec.digest]
-    if spec.signed:
-        fields["dedup.signature"] = [b64encode(signature_of(spec)).decode()]
-        fields["dedup.supershingles"] = [f"{slot:02}{value}" for slot, value in enumerate(_grouped(spec))]
     if spec.host is not None:
         fields["host"] = [spec.host]
     if spec.published is not None:
@@ -72,7 +72,8 @@ def _fields(spec: Spec) -> dict[str, list[Any]]:
 def _grouped(spec: Spec) -> list[str]:
     size = SCHEME.sketch.group_size
     values = values_of(spec)
-    return ["-".join(map(str, values[at * size : (at + 1) * size])) for at in range(SCHEME.sketch.groups)]
+    groups = (values[at * size : (at + 1) * size] for at in range(SCHEME.sketch.groups))
+    return [f"{slot:02}-" + "-".join(map(str, group)) for slot, group in enumerate(groups)]
 
 
 #: Few originals and changes about the threshold (60 of 168 values), so that groups touch and overlap.

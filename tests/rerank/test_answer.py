@@ -1,0 +1,273 @@
+"""The answer: the engine's own shape, and nothing in it touched but the hits."""
+
+import asyncio
+
+import pytest
+from support.hits import SCHEME, ids, leader_groups
+from support.taps import Awaited, Tapped
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, SchemeMismatch, UnsupportedQuery
+from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions, Preference, duplicates
+
+
+@pytest.fixture
+def folded(library):
+    return FoldedSearch(library.engine, SCHEME)
+
+
+def rich_body(library, **more):
+    return library.body(
+        1,
+        query={"bool": {"must": [{"match": {"title": "page"}}], "filter": [{"term": {"list": 1}}]}},
+        _source=["title"],
+        highlight={"fields": {"title": {}}},
+        docvalue_fields=["host"],
+        aggs={"hosts": {"terms": {"field": "host"}}},
+        track_total_hits=True,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("window", [8, 200])
+@pytest.mark.parametrize("sort", [[{"rank": "asc"}], None, "rank", ["_score", {"rank": "desc"}]])
+def test_nothing_but_the_hits_and_our_key_changes(library, folded, window, sort):
+    body = rich_body(library, size=12)
+    body["sort"] = sort
+    if sort is None:
+        del body["sort"]
+    plain = library.engine.search("pages", body | {"size": 60})
+    answer = folded.search("pages", body, FoldOptions(window=window))
+    assert answer["dedup"]["window"] >= 12
+    assert without(answer, "dedup", "took", "hits") == without(plain, "took", "hits")
+    assert without(answer["hits"], "hits") == without(plain["hits"], "hits")
+    own = {hit["_id"]: hit for hit in plain["hits"]["hits"]}
+    assert [without(hit, "inner_hits") for hit in answer["hits"]["hits"]] == [
+        own[hit["_id"]] for hit in answer["hits"]["hits"]
+    ]
+    assert [id_ for id_ in own if id_ in ids(answer["hits"]["hits"])] == ids(answer["hits"]["hits"])
+
+
+def without(whole, *names):
+    return {name: value for name, value in whole.items() if name not in names}
+
+
+def test_groups_are_attached_as_native_collapse_attaches_them(library, folded):
+    body = library.body(2, size=100)
+    answer = folded.search("pages", body, FoldOptions(members=100))
+    plain = {hit["_id"]: hit for hit in library.engine.search("pages", body)["hits"]["hits"]}
+    for hit, group in zip(answer["hits"]["hits"], leader_groups(library.lists[2]), strict=True):
+        inner = hit["inner_hits"]["duplicates"]
+        assert inner.keys() == {"hits"}
+        assert inner["hits"]["total"] == {"value": len(group), "relation": "eq"}
+        assert inner["hits"].keys() == {"total", "max_score", "hits"}
+        assert inner["hits"]["hits"] == [plain[f"2-{rank}"] for rank in group]
+        assert ids(duplicates(hit)) == [f"2-{rank}" for rank in group[1:]]
+
+
+def test_the_greatest_score_of_a_group_is_told(library, folded):
+    body = {"query": {"match": {"title": "page 7"}}, "size": 3}
+    (best, *_) = folded.search("pages", body)["hits"]["hits"]
+    assert best["inner_hits"]["duplicates"]["hits"]["max_score"] == best["_score"] > 0
+
+
+def test_a_group_may_be_longer_than_what_was_read(library, folded):
+    answer = folded.search("pages", library.body(0, size=1), FoldOptions(window=5))
+    assert answer["hits"]["hits"][0]["inner_hits"]["duplicates"]["hits"]["total"]["relation"] == "gte"
+
+
+@pytest.mark.parametrize("members", [0, 1, 2])
+def test_so_many_members_are_attached_beside_the_one_shown(library, folded, members):
+    answer = folded.search("pages", library.body(0), FoldOptions(members=members))
+    sizes = [hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] for hit in answer["hits"]["hits"]]
+    assert max(sizes) >= 3
+    for hit, size in zip(answer["hits"]["hits"], sizes, strict=True):
+        assert len(duplicates(hit)) == min(members, size - 1)
+
+
+def test_the_one_shown_comes_first_wherever_it_is_ranked(library, folded):
+    options = FoldOptions(representative=(Preference("oldest", "published"),), members=1)
+    hits = folded.search("pages", library.body(0), options)["hits"]["hits"]
+    moved = [
+        hit
+        for hit in hits
+        if len(duplicates(hit)) and duplicates(hit)[0]["_source"]["rank"] < hit["_source"]["rank"]
+    ]
+    assert moved
+    assert all(hit["inner_hits"]["duplicates"]["hits"]["hits"][0]["_id"] == hit["_id"] for hit in hits)
+
+
+def test_members_may_have_a_source_filter_of_their_own(library, folded):
+    body = library.body(
+        0, _source=["title", "rank"], ext={"dedup": {"members": {"size": 2, "_source": ["host"]}}}
+    )
+    hits = folded.search("pages", body)["hits"]["hits"]
+    assert all(hit["_source"].keys() == {"title", "rank"} for hit in hits)
+    inner = [other for hit in hits for other in duplicates(hit)]
+    assert inner
+    assert all(other["_source"].keys() <= {"host"} for other in inner)
+
+
+def test_a_member_is_explained(library, folded):
+    answer = folded.search("pages", library.body(0, size=60), FoldOptions(explain=True, members=60))
+    told = answer["dedup"]["explain"]
+    assert [(one["_id"]) for one in told] == ids(answer["hits"]["hits"])
+    members = [member for one in told for member in one["members"]]
+    assert len(members) == answer["dedup"]["folded"]
+    by_estimate = [member for member in members if not member["same_text"]]
+    assert by_estimate
+    for member in by_estimate:
+        assert member["resemblance"] >= SCHEME.decision.min_resemblance
+        assert 0 <= member["standard_error"] < 0.05
+        assert member["scheme"] == SCHEME.id
+        assert member["lang"] == "ru"
+    assert any(member["shared"] for member in members)
+
+
+def test_a_full_page_of_one_window_costs_two_searches_and_no_point_in_time(library):
+    tapped = Tapped(library.engine)
+    folded = FoldedSearch(tapped, SCHEME)
+    folded.search("pages", rich_body(library))
+    assert tapped.names == ["mappings", "search", "search"]
+    folded.search("pages", rich_body(library))
+    assert tapped.names[3:] == ["search", "search"]
+    window, page = tapped.searches[:2]
+    assert window["_source"] is False
+    assert "highlight" not in window
+    assert "aggs" not in page
+    assert page["highlight"] == {"fields": {"title": {}}}
+
+
+def test_aggregations_are_asked_for_once_and_the_point_in_time_is_closed(library):
+    tapped = Tapped(library.engine)
+    FoldedSearch(tapped, SCHEME).search("pages", rich_body(library, size=40), FoldOptions(window=5))
+    assert tapped.names.count("open_pit") == tapped.names.count("close_pit") == 1
+    assert sum("aggs" in body for body in tapped.searches) == 1
+    assert tapped.names[-1] == "close_pit"
+
+
+def test_the_point_in_time_is_closed_when_a_search_fails(library):
+    def fail(number):
+        if number == 2:
+            raise EngineError("the wire was cut; try again")
+
+    tapped = Tapped(library.engine, before=fail)
+    with pytest.raises(EngineError, match="the wire was cut"):
+        FoldedSearch(tapped, SCHEME).search("pages", library.body(0, size=40), FoldOptions(window=5))
+    assert tapped.names[-1] == "close_pit"
+
+
+def test_a_hit_deleted_between_window_and_page_is_left_out_and_counted(tmp_path, library):
+    with EmbeddedEngine(tmp_path, str.split) as engine:
+        engine.create_index("pages", library.engine.mappings("pages"), {})
+        engine.bulk({"_index": "pages", "_id": str(n), "_source": {"list": 1, "rank": n}} for n in range(4))
+        engine.refresh("pages")
+
+        def delete(number):
+            if number == 1:
+                engine.bulk([{"_op_type": "delete", "_index": "pages", "_id": "2"}])
+                engine.refresh("pages")
+
+        answer = FoldedSearch(Tapped(engine, delete), SCHEME).search("pages", library.body(1))
+    assert ids(answer["hits"]["hits"]) == ["0", "1", "3"]
+    assert answer["dedup"]["vanished"] == 1
+
+
+def test_a_point_in_time_of_the_request_is_used_and_left_open(library):
+    pit = library.engine.open_pit("pages")
+    tapped = Tapped(library.engine)
+    body = library.body(4, size=30, pit={"id": pit, "keep_alive": "1m"})
+    answer = FoldedSearch(tapped, SCHEME).search(None, body, FoldOptions(window=10))
+    assert set(tapped.names) == {"search"}
+    assert answer["pit_id"] == pit
+    assert ids(answer["hits"]["hits"]) == [f"4-{group[0]}" for group in leader_groups(library.lists[4])][:30]
+    library.engine.close_pit(pit)
+
+
+def test_a_request_may_go_on_after_a_hit(library, folded):
+    expected = [f"5-{group[0] + 20}" for group in leader_groups(library.lists[5][20:])]
+    for window in (10, 200):
+        answer = folded.search(
+            "pages", library.body(5, size=40, search_after=[19]), FoldOptions(window=window)
+        )
+        assert ids(answer["hits"]["hits"]) == expected[:40]
+
+
+@pytest.mark.parametrize("ours", [False, {"fold": False}, {"fold": False, "window": 3}])
+def test_unfolded_the_engine_answers_for_itself(library, folded, ours):
+    body = rich_body(library)
+    answer = folded.search("pages", body | {"ext": {"dedup": ours}})
+    assert without(answer, "took") == without(library.engine.search("pages", body), "took")
+
+
+def test_a_search_for_no_hits_is_passed_on(library, folded):
+    body = rich_body(library, size=0)
+    assert without(folded.search("pages", body), "took") == without(
+        library.engine.search("pages", body), "took"
+    )
+
+
+def test_options_of_the_body_win_over_those_of_the_call(library, folded):
+    body = library.body(0, ext={"dedup": {"window": 7}})
+    options = FoldOptions(window=9, max_window=11)
+    assert folded.search("pages", body | {"size": 100}, options)["dedup"]["window"] == 11
+    assert folded.search("pages", body | {"size": 1}, options)["dedup"]["window"] == 7
+
+
+def test_the_body_given_is_not_changed(library, folded):
+    body = rich_body(library, ext={"dedup": {"window": 7}})
+    before = repr(body)
+    folded.search("pages", body)
+    assert repr(body) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"collapse": {"field": "host"}}, "collapse"),
+        ({"ext": {"dedup": {"windw": 7}}}, "'window'"),
+        ({"ext": {"dedup": 7}}, "object"),
+        ({"size": "ten"}, "size"),
+        ({"from": -1}, "from"),
+    ],
+)
+def test_a_request_that_cannot_be_meant_is_refused(folded, body, said):
+    with pytest.raises(ConfigError, match=said):
+        folded.search("pages", body)
+
+
+def test_what_else_stands_in_ext_is_the_engines_to_judge(library, folded):
+    with pytest.raises(UnsupportedQuery, match="ext"):
+        folded.search("pages", library.body(0, ext={"dedup": {}, "other": {}}))
+
+
+def test_an_index_of_another_scheme_is_refused_with_both_names_and_the_remedy(library):
+    other = SCHEME.with_options(word_width=5)
+    with pytest.raises(SchemeMismatch) as caught:
+        FoldedSearch(library.engine, other).search("pages", library.body(0))
+    assert (caught.value.found, caught.value.expected) == (SCHEME.id, other.id)
+    assert "again" in str(caught.value)
+
+
+def test_a_missing_index_is_told_as_the_engine_tells_it(folded):
+    with pytest.raises(IndexMissing):
+        folded.search("nowhere", {})
+
+
+def test_hits_of_another_scheme_and_unsigned_ones_are_counted(library, folded):
+    made = library.lists[6]
+    told = folded.search("pages", library.body(6))["dedup"]
+    others = sum(spec.scheme != SCHEME.id for spec in made)
+    assert told["other_schemes"] == ({"sf1-other": others} if others else {})
+    assert told["unsigned"] == sum(not spec.signed and spec.scheme == SCHEME.id for spec in made)
+    assert told["languages"] == {"ru": 60 - others}
+    assert told["scheme"] == SCHEME.id
+
+
+def test_the_awaited_face_answers_the_same(library, folded):
+    options = FoldOptions(window=10)
+    awaited = AsyncFoldedSearch(Awaited(library.engine), SCHEME)
+    answer = asyncio.run(awaited.search("pages", library.body(3, size=20), options))
+    assert without(answer, "took") == without(
+        folded.search("pages", library.body(3, size=20), options), "took"
+    )
