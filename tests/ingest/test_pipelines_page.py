@@ -1,0 +1,71 @@
+"""The page about pipelines: its examples run, and it leaves nothing out."""
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.build import BUILT_IN
+from shinglefold.ingest.condition import parse_condition
+
+PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text("utf-8")
+ROWS = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_its_pipelines_can_be_built(make_pipeline: Callable[..., Pipeline]):
+    definitions = [json.loads(block) for block in blocks("json") if '"processors"' in block]
+    assert len(definitions) == 2
+    for definition in definitions:
+        make_pipeline(*definition.pop("processors"), **definition)
+
+
+def test_the_default_pipeline_is_shown_as_it_is():
+    def essence(definition: dict[str, Any]) -> list[Any]:
+        return [
+            {name: {key: v for key, v in options.items() if key != "description"}}
+            for step in definition["processors"]
+            for name, options in step.items()
+        ]
+
+    assert essence(json.loads(blocks("json")[0])) == essence(default_definition())
+
+
+def test_its_python_runs():
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        for block in blocks("python"):
+            exec(compile(block, "docs/pipelines.md", "exec"), {})
+    assert said.getvalue() == "done ru\n['success', 'dropped']\n"
+
+
+def test_its_conditions_are_understood():
+    shown = re.search(r"## Conditions.*?\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert shown
+    conditions = [c for line in shown[1].splitlines() for c in re.split(r"\s{4,}", line) if c]
+    assert len(conditions) == 8
+    for condition in conditions:
+        parse_condition(condition, "the page")
+
+
+@pytest.mark.parametrize("processor", sorted(BUILT_IN))
+def test_it_tells_every_option_of_every_processor(make_pipeline: Callable[..., Pipeline], processor: str):
+    required = {"set": {"field": "x", "value": 1}, "drop": {}, "fail": {"message": "x"}}
+    options = required.get(processor, {"field": "x"})
+    with pytest.raises(ConfigError) as told:
+        make_pipeline({processor: {**options, "no_such_option": 1}})
+    known = set(str(told.value).split("Known: ")[1].rstrip(".").split(", "))
+    common = {"if", "tag", "description", "ignore_failure", "on_failure"}
+    assert common <= known
+    assert known - common == set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", ROWS[processor])))
+    assert all(f"`{name}`" in PAGE for name in common)
