@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, cast
 
 from shinglefold.engines.embedded.fields import well_formed
@@ -21,6 +22,8 @@ class Analysis:
             raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
         self._tokens = cast(Callable[..., Sequence[Token]], tokens)
         self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
+        # The same query is often asked again, for the next window or page.
+        self._readings = lru_cache(maxsize=1024)(self._read)
         references = getattr(canonicalizer, "references", None)
         #: What decides the tokens, kept with an index; empty for a mere callable, which can't tell.
         self.identity: str = (
@@ -35,12 +38,15 @@ class Analysis:
         """Return the tokens as the text columns hold them: one space between them."""
         return well_formed(" ".join([token.text for token in self._tokens(text)]))
 
-    def readings(self, text: str) -> list[list[str]]:
+    def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
         """Return the different ways to read a query.
 
         A query is too short to tell Russian from Ukrainian, so it is also read in each language alone. A
         reading without any token is left out.
         """
+        return self._readings(text)
+
+    def _read(self, text: str) -> tuple[tuple[str, ...], ...]:
         found = [self._tokens(text), *(self._tokens(text, code) for code in self._codes)]
         lists = {tuple(well_formed(token.text) for token in tokens): None for tokens in found if tokens}
-        return [list(tokens) for tokens in lists]
+        return tuple(lists)

@@ -10,27 +10,23 @@ import tantivy
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.fields import Field, Indexed, Kind, to_index
+from shinglefold.engines.embedded.heads import add_head, load_heads, read_head
 from shinglefold.engines.embedded.mapping import definition_for
-from shinglefold.engines.embedded.schema import MANY, NAMES, PARTS, SOURCE
+from shinglefold.engines.embedded.schema import HEAD, MANY, NAMES, SOURCE
 
 _DEEPEST = 20
 
 
 class Source(NamedTuple):
-    """A document as JSON: without the objects at its top level (null in their places), and those objects."""
+    """A document as JSON: without the objects at its top level (null in their places), and its head."""
 
     main: bytes
-    parts: bytes
+    head: bytes
 
     def load(self) -> dict[str, Any]:
         """Return the document as it was given."""
-        source: dict[str, Any] = _load(self.main)
-        return source | self.load_parts()
-
-    def load_parts(self) -> dict[str, Any]:
-        """Return the objects at the top level by name. Cost: does not parse the rest."""
-        parts: dict[str, Any] = _load(self.parts)
-        return parts
+        source: dict[str, Any] = json.loads(self.main.decode("utf-8", "surrogatepass"))
+        return source | read_head(self.head).parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, 
     Raises:
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
-    written = _split(source)
+    written = _split(id, source)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
@@ -115,8 +111,7 @@ def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, 
     document = tantivy.Document()
     document.add_text("_id", id)
     document.add_bytes(SOURCE, written.main)
-    if written.parts:
-        document.add_bytes(PARTS, written.parts)
+    add_head(document, written.head, HEAD)
     names: set[str] = set()
     for path, values in walk.values.items():
         for own in catalog.by_source[path]:
@@ -130,9 +125,15 @@ def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, 
     return Prepared(document, catalog, written)
 
 
-def stored_source(document: tantivy.Document) -> Source:
+def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:
+    """Return the stored source of a document without the objects at its top level."""
+    main = searcher.doc(address).get_first(SOURCE)
+    return bytes(main or b"{}")
+
+
+def stored_source(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> Source:
     """Return the source of a stored document."""
-    return Source(document.get_first(SOURCE) or b"", document.get_first(PARTS) or b"")
+    return Source(stored_main(searcher, address), load_heads(searcher, [address], HEAD)[0])
 
 
 def indexed_values(own: Field, values: Iterable[Any]) -> list[Indexed]:
@@ -147,8 +148,20 @@ def indexed_values(own: Field, values: Iterable[Any]) -> list[Indexed]:
         raise ValueError(f"failed to parse field {own.path!r} of type {own.type!r}: {error}") from error
 
 
-def values_at(source: object, path: str) -> Iterator[Any]:
-    """Yield the values at a path of a source, through lists, whether names hold dots or not."""
+def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
+    """Return the values at a path of a source, through lists, whether names hold dots or not."""
+    at: Any = source
+    for name in path.split("."):
+        at = at.get(name) if type(at) is dict else None
+    # The usual case first: it is asked some thousand times a window of hits.
+    if isinstance(at, str | int | float):
+        return [at]
+    if type(at) is list and all(type(item) is str for item in at):
+        return at
+    return list(_values_at(source, path))
+
+
+def _values_at(source: object, path: str) -> Iterator[Any]:
     if not path:
         yield from _items(source)
         return
@@ -159,16 +172,12 @@ def values_at(source: object, path: str) -> Iterator[Any]:
         for count in range(1, len(parts) + 1):
             name = ".".join(parts[:count])
             if name in item:
-                yield from values_at(item[name], ".".join(parts[count:]))
+                yield from _values_at(item[name], ".".join(parts[count:]))
 
 
-def _split(source: Mapping[str, Any]) -> Source:
+def _split(id: str, source: Mapping[str, Any]) -> Source:  # noqa: A002
     parts = {name: value for name, value in source.items() if isinstance(value, dict)}
-    return Source(_json({**source, **dict.fromkeys(parts)}), _json(parts) if parts else b"")
-
-
-def _load(data: bytes) -> Any:  # noqa: ANN401 - JSON
-    return json.loads(data.decode("utf-8", "surrogatepass")) if data else {}
+    return Source(_json({**source, **dict.fromkeys(parts)}), _json([id, parts]))
 
 
 def _json(value: object) -> bytes:

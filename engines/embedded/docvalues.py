@@ -8,7 +8,7 @@ from typing import Any
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.dates import format_date, parse_date
-from shinglefold.engines.embedded.documents import Source, values_at
+from shinglefold.engines.embedded.documents import values_at
 from shinglefold.engines.embedded.fields import Field, Kind, to_index
 from shinglefold.errors import UnsupportedQuery
 
@@ -20,16 +20,16 @@ class Selection:
     in_parts: tuple[Field, ...]
     in_main: tuple[Field, ...]
 
-    def __bool__(self) -> bool:
-        return bool(self.in_parts or self.in_main)
+    def read(self, parts: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the values of one document by path; paths without a value are left out.
 
-    def read(self, source: Source) -> dict[str, list[Any]]:
-        """Return the values of one document by path; paths without a value are left out."""
+        Args:
+            parts: the objects at its top level.
+            source: the document; may be empty when nothing is taken ``in_main``.
+        """
         found: dict[str, list[Any]] = {}
-        if self.in_parts and source.parts:
-            _gather(self.in_parts, source.load_parts(), found)
-        if self.in_main:
-            _gather(self.in_main, source.load(), found)
+        _gather(self.in_parts, parts, found)
+        _gather(self.in_main, source, found)
         return found
 
 
@@ -67,9 +67,9 @@ def _with_doc_values(own: Field) -> Field:
 
 def _gather(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str, list[Any]]) -> None:
     for own in fields:
-        values = _shown(own, list(values_at(source, own.source)))
-        if values:
-            found[own.path] = values
+        values = values_at(source, own.source)
+        if values and (shown := _shown(own, values)):
+            found[own.path] = shown
 
 
 def _shown(own: Field, values: list[Any]) -> list[Any]:
@@ -77,12 +77,9 @@ def _shown(own: Field, values: list[Any]) -> list[Any]:
     if own.kind is Kind.BINARY:
         return values
     if own.kind is Kind.KEYWORD:
-        return sorted({v if isinstance(v, str) else json.dumps(v) for v in values if _fits(own, v)})
+        texts = {value if type(value) is str else json.dumps(value) for value in values}
+        return sorted(text for text in texts if len(text) <= own.ignore_above)
     if own.kind is Kind.DATE:
         return [format_date(moment) for moment in sorted(parse_date(value).first for value in values)]
     numbers = sorted(number for value in values if (number := to_index(own, value)) is not None)
     return [number == 1 for number in numbers] if own.kind is Kind.BOOLEAN else numbers
-
-
-def _fits(own: Field, value: object) -> bool:
-    return not isinstance(value, str) or len(value) <= own.ignore_above

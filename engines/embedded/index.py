@@ -129,7 +129,7 @@ class Index:
     def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         searcher = self._tantivy.searcher()
         hits = searcher.search(tantivy.Query.term_query(self._tantivy.schema, "_id", id), 1, count=False).hits
-        return stored_source(searcher.doc(hits[0][1])).load() if hits else None
+        return stored_source(searcher, hits[0][1]).load() if hits else None
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(self.folder.name, self._catalog, self._tantivy.searcher(), self._tantivy.schema)

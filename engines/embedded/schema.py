@@ -6,13 +6,13 @@ from contextlib import contextmanager
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.heads import COLUMNS, column_name
 from shinglefold.errors import EngineUnavailable
 
 #: The paths a document has a value at, for ``exists``; again with ``MANY`` before, where it has several.
 NAMES, MANY = "_names", "\0"
-#: The document as JSON, its objects at the top level replaced by null; and those objects, by name. Apart,
-#: because a window of hits needs one small object of each and not the page it belongs to.
-SOURCE, PARTS = "_source", "_parts"
+#: The document as JSON, without the objects at its top level; and its head, where columns do not hold it.
+SOURCE, HEAD = "_source", "_head"
 
 #: A hit while it is being ranked: score and address.
 Found = tuple[float, tantivy.DocAddress]
@@ -21,10 +21,12 @@ Found = tuple[float, tantivy.DocAddress]
 def make_schema(catalog: Catalog) -> tantivy.Schema:
     """Return the schema an index is made with."""
     build = tantivy.SchemaBuilder()
-    build.add_text_field("_id", stored=True, tokenizer_name="raw", index_option="basic")
+    build.add_text_field("_id", tokenizer_name="raw", index_option="basic")
     build.add_text_field(NAMES, tokenizer_name="raw", index_option="basic")
     build.add_bytes_field(SOURCE, stored=True)
-    build.add_bytes_field(PARTS, stored=True)
+    build.add_bytes_field(HEAD, stored=True)
+    for number in range(COLUMNS):
+        build.add_unsigned_field(column_name(number), fast=True)
     for number in range(catalog.pools["t"]):
         # The tokens are made by the canonicalizer, so the spaces between them are all there is to find.
         build.add_text_field(f"t{number}", tokenizer_name="whitespace")

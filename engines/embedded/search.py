@@ -1,6 +1,7 @@
 """A search: compile, find, rank, and put together the response in the servers' shape."""
 
 import heapq
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ import tantivy
 from shinglefold.engines.embedded.aggregations import aggregate
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.context import Context, Mark
-from shinglefold.engines.embedded.documents import Source, stored_source, values_at
+from shinglefold.engines.embedded.documents import stored_main, values_at
 from shinglefold.engines.embedded.docvalues import Selection, select
 from shinglefold.engines.embedded.fields import Field, Kind
+from shinglefold.engines.embedded.heads import Head, load_heads, read_head
 from shinglefold.engines.embedded.highlight import HighlightOptions, Style, highlight
 from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import Request
-from shinglefold.engines.embedded.schema import Found, find
+from shinglefold.engines.embedded.schema import HEAD, Found, find
 from shinglefold.engines.embedded.sorting import Column, cursor_keys, make_column, place, sort_rows
 
 
@@ -33,7 +35,7 @@ class _Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Loader:
-    """Makes hits of what was ranked."""
+    """Makes hits of what was ranked, reading no more of the documents than was asked for."""
 
     snapshot: Snapshot
     request: Request
@@ -41,30 +43,37 @@ class _Loader:
     marks: Sequence[Mark]
     selection: Selection
 
-    def hit(self, ranked: _Ranked) -> dict[str, Any]:
-        """Return one hit of the response."""
+    def hits(self, page: Sequence[_Ranked]) -> list[dict[str, Any]]:
+        """Return the hits of the response."""
         request = self.request
-        hit: dict[str, Any] = {"_index": self.snapshot.name}
-        reads = not request.bare or self.selection or request.highlight
-        document = self.snapshot.searcher.doc(ranked.address) if reads else None
-        if document and not request.bare:
-            hit["_id"] = document.get_first("_id")
-        hit["_score"] = ranked.score if request.scored else None
-        if document:
-            hit.update(self._contents(stored_source(document)))
-        if request.sort:
-            hit["sort"] = ranked.sort
+        pages = bool(request.source.wanted or request.highlight or self.selection.in_main)
+        if not pages and not self.selection.in_parts and request.bare:
+            return [self._frame(ranked) for ranked in page]
+        heads = load_heads(self.snapshot.searcher, [ranked.address for ranked in page], HEAD)
+        return [self._hit(ranked, read_head(head), pages) for ranked, head in zip(page, heads, strict=True)]
+
+    def _hit(self, ranked: _Ranked, head: Head, pages: bool) -> dict[str, Any]:
+        hit = self._frame(ranked, "" if self.request.bare else head.id)
+        source: dict[str, Any] = {}
+        if pages:
+            main = stored_main(self.snapshot.searcher, ranked.address)
+            source = json.loads(main.decode("utf-8", "surrogatepass")) | head.parts
+        if self.request.source.wanted:
+            hit["_source"] = self.request.source.apply(source)
+        if fields := self.selection.read(head.parts, source):
+            hit["fields"] = fields
+        if self.request.highlight and (marked := self._highlight(self.request.highlight, source)):
+            hit["highlight"] = marked
         return hit
 
-    def _contents(self, source: Source) -> dict[str, Any]:
-        parts: dict[str, Any] = {}
-        if self.request.source.wanted:
-            parts["_source"] = self.request.source.apply(source.load())
-        if self.selection and (fields := self.selection.read(source)):
-            parts["fields"] = fields
-        if self.request.highlight and (marked := self._highlight(self.request.highlight, source.load())):
-            parts["highlight"] = marked
-        return parts
+    def _frame(self, ranked: _Ranked, id: str = "") -> dict[str, Any]:  # noqa: A002
+        frame: dict[str, Any] = {"_index": self.snapshot.name}
+        if id:
+            frame["_id"] = id
+        frame["_score"] = ranked.score if self.request.scored else None
+        if self.request.sort:
+            frame["sort"] = ranked.sort
+        return frame
 
     def _highlight(self, options: HighlightOptions, source: Mapping[str, Any]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -103,7 +112,7 @@ def run_search(snapshot: Snapshot, analysis: Analysis, request: Request) -> dict
     hits: dict[str, Any] = {"max_score": best if request.scored else None}
     if request.total is not False:
         hits = {"total": _total(count, request.total), **hits}
-    hits["hits"] = [loader.hit(ranked) for ranked in page]
+    hits["hits"] = loader.hits(page)
     response: dict[str, Any] = {
         "took": round((time.perf_counter() - began) * 1000),
         "timed_out": False,

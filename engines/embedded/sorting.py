@@ -148,7 +148,7 @@ def _with_greatest(
     both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
     greatest = {}
     for _, address in find(snapshot.searcher, both, len(found))[1]:
-        source = stored_source(snapshot.searcher.doc(address)).load()
+        source = stored_source(snapshot.searcher, address).load()
         greatest[place(address)] = max(indexed_values(own, values_at(source, own.source)))
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
 

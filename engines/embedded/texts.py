@@ -84,7 +84,7 @@ def _phrase(context: Context, own: Field, given: Mapping[str, Any], what: str) -
             queries.append(Query.term_query(schema, own.column, tokens[0]))
         else:
             queries.append(Query.phrase_query(schema, own.column, list(tokens), slop))
-        context.marks.append(Mark(own.path, tuple(tokens), slop))
+        context.marks.append(Mark(own.path, tokens, slop))
     return best_of(queries)
 
 

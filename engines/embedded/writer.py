@@ -138,7 +138,7 @@ class Writer:
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
         self._actions += 1
-        self._size += len(ready.source.main) + len(ready.source.parts)
+        self._size += len(ready.source.main) + len(ready.source.head)
 
     def _delete(self, id: str) -> None:  # noqa: A002
         with translated(f"writing to {self.folder.name}"):
