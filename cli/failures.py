@@ -43,9 +43,7 @@ def _message(error: BaseException) -> str:
         return f"{place}{error.strerror or error}; check the path, its rights and the space left"
     if os.environ.get(DEBUG):
         raise error
-    return (
-        f"unexpected {type(error).__name__}: {error}; a fault of shinglefold, {DEBUG}=1 shows where"
-    )
+    return f"unexpected {type(error).__name__}: {error}; a fault of shinglefold, {DEBUG}=1 shows where"
 
 
 def _see(error: click.ClickException) -> str:

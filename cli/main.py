@@ -8,12 +8,17 @@ import click
 
 from shinglefold.cli.command import HELP, PIPE_CLOSED, Invocation, common_options
 from shinglefold.cli.compare import compare
+from shinglefold.cli.demo import demo
+from shinglefold.cli.explain import explain
 from shinglefold.cli.failures import discard_output, report
+from shinglefold.cli.index import index
 from shinglefold.cli.output import prepare_streams, write_json, write_line
 from shinglefold.cli.pairs import pairs
 from shinglefold.cli.plugins import plugins
+from shinglefold.cli.search import search
+from shinglefold.cli.simulate import simulate
 
-_COMMANDS = (compare, pairs, plugins)
+_COMMANDS = (demo, index, search, explain, compare, pairs, simulate, plugins)
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.

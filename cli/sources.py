@@ -36,14 +36,26 @@ def make_read_options(format: str, id_field: str, encoding: str) -> "ReadOptions
     return ReadOptions(format=format, id_field=id_field, encoding=encoding)  # type: ignore[arg-type]
 
 
-def read_sources(sources: Sequence[str], options: "ReadOptions") -> Iterator["Record"]:
-    """Yield the records of all sources in order; ``fraction`` is of all of them, each counting alike."""
+def read_sources(
+    sources: Sequence[str], options: "ReadOptions", replayed: bool = False
+) -> Iterator["Record"]:
+    """Return the records of all sources in order; ``fraction`` is of all of them, each counting alike.
+
+    Args:
+        replayed: the sources are dead-letter files.
+
+    Raises:
+        InputError: one of them does not exist.
+    """
+    from shinglefold.ingest import read, replay
+
+    # Found by name before the first is read: a mistyped name costs no hour.
+    return _joined([replay(source, options) if replayed else read(source, options) for source in sources])
+
+
+def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
     from dataclasses import replace
 
-    from shinglefold.ingest import read
-
-    # All are opened by name before the first is read: a mistyped name costs no hour.
-    streams = [read(source, options) for source in sources]
     for number, stream in enumerate(streams):
         for record in stream:
-            yield replace(record, fraction=(number + record.fraction) / len(sources))
+            yield replace(record, fraction=(number + record.fraction) / len(streams))

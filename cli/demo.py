@@ -1,0 +1,88 @@
+"""``shinglefold demo``: the example corpus indexed and searched, before and after folding."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.output import make_console, write_json
+
+if TYPE_CHECKING:
+    from shinglefold.cli.stores import Store
+    from shinglefold.ingest import Summary
+
+_INDEX = "demo"
+_NEXT = """What to try next:
+  shinglefold index FILE.jsonl       your own pages: title, body, and more fields as you like
+  shinglefold search WORDS           one hit a group; --show-duplicates shows what was folded
+  shinglefold compare A.txt B.html   two texts, how alike they are and where
+  shinglefold pairs FILE.jsonl       every near-duplicate pair of a collection, without an index"""
+
+
+@command(
+    examples="""
+    shinglefold demo
+    shinglefold demo --json | jq '.searches[0].after.dedup'
+    """
+)
+@click.option("--size", type=click.IntRange(1, 100), default=5, show_default=True, help="Results a page.")
+@click.pass_obj
+def demo(invocation: Invocation, /, *, size: int) -> int:
+    """Index the example corpus and show its pages of results before and after folding.
+
+    Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
+    """
+    from shinglefold.cli.before_after import print_search
+    from shinglefold.cli.index import summary_lines
+    from shinglefold.examples import queries
+
+    with indexed_examples(invocation) as (store, summary):
+        searches = [(query, *both_pages(store, query.text, size)) for query in queries()]
+    if invocation.json:
+        told = [
+            {"query": query.text, "shows": query.shows, "before": before, "after": after}
+            for query, before, after in searches
+        ]
+        write_json({"summary": summary.to_json(), "searches": told})
+        return DONE
+    console = make_console()
+    for line in summary_lines(summary)[:3]:
+        console.print(line)
+    for query, before, after in searches:
+        print_search(console, query, before, after)
+    console.print()
+    console.print(_NEXT)
+    return DONE
+
+
+@contextmanager
+def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
+    """Index the example corpus into a temporary folder."""
+    from shinglefold.cli.index import run
+    from shinglefold.cli.pipelines import load_pipeline
+    from shinglefold.cli.stores import Store, search_canonicalizer
+    from shinglefold.engines import open_engine
+    from shinglefold.examples import articles
+
+    scheme = invocation.settings().scheme()
+    with (
+        tempfile.TemporaryDirectory(prefix="shinglefold-") as folder,
+        closing(open_engine(folder, search_canonicalizer(scheme))) as engine,
+    ):
+        # So few that starting workers would take longer than they save.
+        summary = run(engine, _INDEX, articles(), load_pipeline(None, scheme), workers=1)
+        # The pipeline for pages writes its fingerprints into ``dedup``.
+        yield Store(engine, scheme, "dedup"), summary
+
+
+def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a page of a search as the engine gives it, and folded."""
+    from shinglefold.cli.search import search_body
+    from shinglefold.rerank import FoldedSearch, FoldOptions
+
+    body = search_body(query, ("title^2", "body"), store.field, size=size)
+    search = FoldedSearch(store.engine, store.scheme, store.field)
+    return search.search(_INDEX, body, FoldOptions(fold=False)), search.search(_INDEX, body)

@@ -1,0 +1,95 @@
+"""``shinglefold explain ID ID``: why two indexed documents fold, or why they do not."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.options import engine_options
+from shinglefold.cli.output import make_console, printable, write_json
+
+if TYPE_CHECKING:
+    from shinglefold.scheme import Scheme
+
+
+@command(
+    examples="""
+    shinglefold explain ru-bridge-repair-1 ru-bridge-repair-3
+    shinglefold explain page-17 page-18 --index site --json
+    """
+)
+@click.argument("a", metavar="ID")
+@click.argument("b", metavar="ID")
+@engine_options
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    help="Field whose text is aligned; again for more. By default title and body.",
+)
+@click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Matched passages to print; 0 prints all of them in full.",
+)
+@click.pass_obj
+def explain(
+    invocation: Invocation,
+    /,
+    *,
+    a: str,
+    b: str,
+    index: str,
+    engine: str | None,
+    fields: tuple[str, ...],
+    passages: int,
+) -> int:
+    """Tell why two indexed documents fold, or why not.
+
+    Told are scheme and language, the shared supershingles, the estimated resemblance with its error, the
+    verdict of a search, and the passages that match.
+    """
+    from shinglefold.cli.explanation import explain_pair
+    from shinglefold.cli.side_by_side import passage_json, print_passages
+    from shinglefold.cli.stores import opened_store
+
+    with opened_store(invocation.settings(), index, engine) as store:
+        found = explain_pair(store, index, (a, b), fields or ("title", "body"))
+        scheme = store.scheme
+    if invocation.json:
+        matched = [passage_json(passage, *found.texts) for passage in found.passages]
+        write_json({**found.told, "passages": matched})
+        return DONE
+    console = make_console()
+    for line in lines(found.told, scheme):
+        console.print(line)
+    console.print()
+    print_passages(console, found.passages, found.texts, (a, b), passages)
+    return DONE
+
+
+def lines(told: dict[str, Any], scheme: "Scheme") -> list[str]:
+    """Return an explanation as lines, the verdict last."""
+    one, other = told["a"], told["b"]
+    keywords = f"{len(told['shared'])} of {scheme.sketch.groups} shared {' '.join(told['shared'])}".rstrip()
+    shown = [
+        f"A  {printable(one['id'])}: {one['lang']}, {one['shingles']:,} shingles",
+        f"B  {printable(other['id'])}: {other['lang']}, {other['shingles']:,} shingles",
+        f"scheme            {told['scheme']}",
+        f"same canonical text: {'yes' if told['same_text'] else 'no'}",
+        f"supershingles     {keywords}",
+    ]
+    if told["estimate"] is None:
+        shown.append("resemblance       no estimate: too few shingles for a signature")
+    else:
+        made = told["estimate"]
+        shown.append(
+            f"resemblance       {made['resemblance']:.3f} ± {made['standard_error']:.3f} by estimate"
+        )
+    shown.append(f"length ratio      {told['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
+    verdict = "they fold" if told["folds"] else "they do not fold"
+    return [*shown, f"verdict: {verdict} (estimate needed {scheme.decision.min_resemblance})"]

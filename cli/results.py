@@ -1,0 +1,103 @@
+"""A page of results on a console: titles, addresses, snippets, and what was folded."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from shinglefold.cli.output import printable
+from shinglefold.rerank import duplicates
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.padding import Padding
+
+Hit = Mapping[str, Any]
+#: Folded hits named in the line below a result; the others are only counted.
+_NAMED = 5
+
+
+def print_page(
+    console: "Console", answer: Mapping[str, Any], start: int = 0, show_duplicates: bool = False
+) -> None:
+    """Print the hits of an answer, folded or not, and the counters."""
+    hits = answer["hits"]["hits"]
+    for place, hit in enumerate(hits, start + 1):
+        _print_hit(console, place, hit)
+        if show_duplicates:
+            _print_duplicates(console, hit)
+        elif line := folded_line(hit):
+            console.print(_indented(line), style="cyan")
+        console.print()
+    console.print(counters_line(answer))
+
+
+def title_of(hit: Hit) -> str:
+    """Return the title of a hit, or its id."""
+    return printable((hit.get("_source") or {}).get("title") or hit["_id"])
+
+
+def place_of(hit: Hit) -> str:
+    """Return where a hit is from: its address, else its id."""
+    return printable((hit.get("_source") or {}).get("url") or hit["_id"])
+
+
+def folded_count(hit: Hit) -> int:
+    """Return how many hits are folded below one."""
+    total = hit.get("inner_hits", {}).get("duplicates", {}).get("hits", {}).get("total", {}).get("value", 1)
+    return max(0, int(total) - 1)
+
+
+def folded_line(hit: Hit) -> str:
+    """Return the line that names the folded hits, or nothing."""
+    count = folded_count(hit)
+    if not count:
+        return ""
+    named = [_name(other) for other in duplicates(hit)[:_NAMED]]
+    more = f" and {count - len(named)} more" if named and count > len(named) else ""
+    told = f": {', '.join(named)}{more}" if named else ""
+    return f"+ {count} near-duplicate{'s' if count > 1 else ''} folded{told}"
+
+
+def counters_line(answer: Mapping[str, Any]) -> str:
+    """Return the totals of an answer as a line."""
+    total = answer["hits"].get("total", {})
+    of = f"{'at least ' if total.get('relation') == 'gte' else ''}{total.get('value', 0):,}"
+    hits = len(answer["hits"]["hits"])
+    counters = answer.get("dedup")
+    if counters is None:
+        return f"{hits} of {of} hits, not folded"
+    parts = [
+        f"{hits} results from {of} hits",
+        f"{counters['folded']:,} of the first {counters['window']:,} hits folded",
+        f"read until: {counters['stopped_by'].replace('_', ' ')}",
+    ]
+    if counters["other_schemes"]:
+        parts.append(f"{sum(counters['other_schemes'].values()):,} of other schemes, never folded")
+    return "; ".join(parts)
+
+
+def _indented(text: str) -> "Padding":
+    from rich.padding import Padding
+
+    return Padding(printable(text), (0, 0, 0, 4))
+
+
+def _name(hit: Hit) -> str:
+    host = (hit.get("_source") or {}).get("host")
+    return printable(f"{hit['_id']} ({host})" if host else hit["_id"])
+
+
+def _print_hit(console: "Console", place: int, hit: Hit) -> None:
+    score = f"  ({hit['_score']:.2f})" if hit.get("_score") is not None else ""
+    console.print(f"{place:>2}. {title_of(hit)}{score}", style="bold")
+    console.print(f"    {place_of(hit)}", style="green")
+    snippet = " … ".join(part for parts in (hit.get("highlight") or {}).values() for part in parts)
+    if snippet:
+        console.print(_indented(snippet))
+
+
+def _print_duplicates(console: "Console", hit: Hit) -> None:
+    others = duplicates(hit)
+    for other in others:
+        console.print(f"    = {title_of(other)}  {place_of(other)}", style="cyan")
+    if folded_count(hit) > len(others):
+        console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")

@@ -1,0 +1,135 @@
+"""``shinglefold search QUERY…``: one hit a group of near-duplicates."""
+
+from typing import Any
+
+import click
+
+from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.options import engine_options, options
+from shinglefold.cli.output import make_console, write_json
+
+_ALL = 1000
+
+fold_options = options(
+    click.option("--no-fold", is_flag=True, help="Show every hit."),
+    click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
+    click.option(
+        "--representative",
+        multiple=True,
+        metavar="POLICY",
+        help="Whom to show of a group: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, https_first "
+        "or prefer:FIELD=A,B; again for what decides next.",
+    ),
+    click.option(
+        "--linkage",
+        type=click.Choice(["leader", "connected"]),
+        help="Members must match the hit shown (leader, the default), or any other member.",
+    ),
+    click.option(
+        "--min-resemblance",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Estimated resemblance at which hits fold; by default the scheme's.",
+    ),
+    click.option(
+        "--scope",
+        multiple=True,
+        metavar="FIELD",
+        help="Fold only hits with the same FIELD or, as FIELD:7d, dates so close.",
+    ),
+    click.option("--members", type=click.IntRange(0), metavar="N", help="Folded hits to fetch with each; 5."),
+    click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; 200."),
+    click.option("--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; 1000."),
+)
+
+
+@command(
+    examples="""
+    shinglefold search ремонт моста
+    shinglefold search 绿茶 --size 5 --show-duplicates
+    shinglefold search water main --representative newest:date --scope lang
+    shinglefold search --no-fold --sort date:desc --json bridge
+    """
+)
+@click.argument("query", nargs=-1, required=True)
+@engine_options
+@click.option("--size", type=click.IntRange(0, 1000), default=10, show_default=True, help="Results a page.")
+@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="N", help="Results to skip.")
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    help="Field searched, with ^ and a weight; again for more. By default title^2 and body.",
+)
+@click.option(
+    "--sort",
+    "sorts",
+    multiple=True,
+    metavar="FIELD",
+    help="Order: FIELD or FIELD:desc; by default the score.",
+)
+@fold_options
+@click.pass_obj
+def search(
+    invocation: Invocation,
+    /,
+    *,
+    query: tuple[str, ...],
+    index: str,
+    engine: str | None,
+    size: int,
+    start: int,
+    fields: tuple[str, ...],
+    sorts: tuple[str, ...],
+    no_fold: bool,
+    show_duplicates: bool,
+    **folding: Any,  # noqa: ANN401 - as click gives them
+) -> int:
+    """Search an index; near-duplicate hits are folded into one."""
+    from shinglefold.cli.results import print_page
+    from shinglefold.cli.stores import opened_store
+    from shinglefold.rerank import FoldedSearch, FoldOptions
+
+    if show_duplicates and folding["members"] is None:
+        folding["members"] = _ALL
+    given = {name: value for name, value in folding.items() if value not in (None, ())}
+    chosen = FoldOptions.parse({**given, "fold": not no_fold})
+    settings = invocation.settings()
+    body = search_body(
+        " ".join(query), fields or ("title^2", "body"), settings.field, size=size, start=start, sorts=sorts
+    )
+    with opened_store(settings, index, engine) as store:
+        found = FoldedSearch(store.engine, store.scheme, store.field).search(index, body, chosen)
+    if invocation.json:
+        write_json(found)
+    else:
+        print_page(make_console(), found, start, show_duplicates)
+    return DONE
+
+
+def search_body(
+    query: str, fields: tuple[str, ...], dedup: str, *, size: int, start: int = 0, sorts: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the request for a query over some fields, their matches highlighted."""
+    # The title is shown whole, of the other fields the part that was found.
+    cut = [name for name in (field.partition("^")[0] for field in fields) if name != "title"]
+    body: dict[str, Any] = {
+        "query": {"multi_match": {"query": query, "fields": list(fields)}},
+        "from": start,
+        "size": size,
+        "_source": {"excludes": [dedup, *cut]},
+    }
+    if cut:
+        size_of_part = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
+        body["highlight"] = {"pre_tags": [""], "post_tags": [""], "fields": dict.fromkeys(cut, size_of_part)}
+    if sorts:
+        body["sort"] = [_sort(one) for one in sorts]
+    return body
+
+
+def _sort(given: str) -> dict[str, str]:
+    field, _, direction = given.partition(":")
+    if direction not in ("", "asc", "desc"):
+        raise click.UsageError(f"--sort {given!r}: expected FIELD, FIELD:asc or FIELD:desc")
+    return {field: direction or ("desc" if field == "_score" else "asc")}
