@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from shinglefold.errors import InputError
 from shinglefold.ingest.decode import decode
@@ -45,9 +46,12 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
     text = _Text(source, options)
     stream = iter(text)
     first = next(stream, "")
-    header = next(csv.reader([first], delimiter=_separator(first)), [])
-    text.take()
-    rows = csv.reader(stream, delimiter=_separator(first))
+    rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first))
+    header, error = _next(rows)
+    raw, replaced, broken = text.take()
+    if error or broken:
+        yield Record(None, source.name, 1, f"the header: {broken or error}", raw, replaced)
+        return
     while True:
         start = text.number + 1
         row, error = _next(rows)
@@ -57,7 +61,7 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
         if row or error or broken:
             document, reason = None, broken or error
             if not reason:
-                document, reason = _document(header, row or [], options.id_field)
+                document, reason = _document(header or [], row or [], options.id_field)
             yield Record(
                 document, source.name, start, reason, raw if reason else "", replaced, source.fraction()
             )

@@ -45,7 +45,7 @@ class DeadLetters:
     def _append(self, letter: Mapping[str, Any]) -> None:
         # All ASCII: lone surrogates and undecodable bytes survive as escapes. One write a line: two writers
         # of one file do not mix their lines.
-        data = memoryview(json.dumps(letter).encode("ascii") + b"\n")
+        data = memoryview(json.dumps(letter, default=str).encode("ascii") + b"\n")
         try:
             file = self._opened()
             while data:
@@ -57,9 +57,10 @@ class DeadLetters:
         if self._file is None:
             assert self.path is not None
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            size = os.fstat(self._file).st_size
+            size = os.lseek(self._file, 0, os.SEEK_END)
+            os.lseek(self._file, max(0, size - 1), os.SEEK_SET)
             # After a crash the last line may be half written: start a new one.
-            if size and os.pread(self._file, 1, size - 1) != b"\n":
+            if os.read(self._file, 1) not in (b"", b"\n"):
                 os.write(self._file, b"\n")
         return self._file
 

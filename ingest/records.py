@@ -9,6 +9,8 @@ from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.fields import said
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
+#: Levels of objects and lists in a document; servers map 20 unless told.
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,13 @@ def to_document(value: object, id_field: str = "") -> Document:
     """Return a JSON value as a document with its ``_id`` beside its fields; a search hit is unwrapped.
 
     Raises:
-        InputError: it is no object, or its id is no text and no whole number.
+        InputError: it is no object, is nested too deeply, or its id is no text and no whole number.
     """
     if not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {said(value)}")
     fields: dict[str, Any] = dict(value)
+    if _too_deep(fields):
+        raise InputError(f"nested deeper than {_DEEPEST} levels")
     if isinstance(fields.get("_source"), Mapping):
         fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
     name = id_field or ("_id" if "_id" in fields else "id")
@@ -75,3 +79,14 @@ def to_document(value: object, id_field: str = "") -> Document:
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
         raise InputError(f"the id in [{name}] must be text or a whole number, not {found!r:.80}")
     return {"_id": str(found), **fields}
+
+
+def _too_deep(fields: dict[str, Any]) -> bool:
+    """Tell whether a value is nested so deeply that walking it could exhaust the stack."""
+    level: list[Any] = [fields]
+    for _ in range(_DEEPEST):
+        items = (item for node in level for item in (node.values() if isinstance(node, dict) else node))
+        level = [item for item in items if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True

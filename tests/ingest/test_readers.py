@@ -41,6 +41,8 @@ def test_jsonl_gives_a_document_a_line_with_its_number(tmp_path: Path, name: str
         ('{"a": NaN}', "NaN is no JSON"),
         ("[" * 100_000, "nested too deeply"),
         ('{"n": ' + "9" * 10_000 + "}", "invalid JSON"),
+        ('{"a": ' * 101 + "1" + "}" * 101, "nested deeper than 100 levels"),
+        ('{"a": ' + "[" * 900 + "]" * 900 + "}", "nested"),
         ("5", "expected a JSON object, found a number"),
         ("null", "found null"),
         ('[{"id": 1}]', "write one object a line"),
@@ -135,6 +137,19 @@ def test_csv_gives_a_document_a_row(tmp_path: Path):
     assert [record.line for record in (one, bad, long, noid)] == [2, 5, 6, 7]
     assert len(long.document["body"]) == 200_000
     assert "must be text" in noid.reason
+
+
+def test_a_damaged_csv_says_so(tmp_path: Path):
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"id,body\n" * 10_000)[:20])
+    (record,) = read_all(path)
+    assert "the header: the file is damaged" in record.reason
+
+
+def test_csv_may_have_a_header_of_several_lines(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", 'id,"long\nname"\n1,x\n'))
+    assert record.document == {"_id": "1", "id": "1", "long\nname": "x"}
+    assert record.line == 3
 
 
 def test_csv_may_be_separated_by_tabs_and_in_another_encoding(tmp_path: Path):
