@@ -15,8 +15,10 @@ from shinglefold.scheme import Scheme
 
 #: Hits compared with each other at a time.
 BLOCK = 1000
-#: Above so many candidates a hit all pairs are decided at once.
+#: Candidates a hit up to which all pairs of candidates are listed.
 _DENSE = 16
+#: Above that, one row of decisions for so many hits; then all pairs at once.
+_ROWS = 16
 
 
 class Group(NamedTuple):
@@ -209,11 +211,11 @@ def _pairs(matcher: Matcher, prints: Prints) -> tuple[Int64s, Int64s]:
 def _neighbours(matcher: Matcher, block: Prints, free: bytearray) -> Callable[[int], list[int]]:
     """Return the function that names the free hits of a block that match one of them.
 
-    Few candidates are decided pair by pair; where many hits are alike, all pairs at one stroke are cheaper.
+    Few candidates are decided all in one go, which saves a call a leader.
     """
     near = matcher.candidates(block, block)
     if np.count_nonzero(near) > _DENSE * len(block):
-        return _by_table(matcher.table(block, near), free)
+        return _densely(matcher, block, free, near)
     rows, columns = _nonzero(near)
     upper = rows < columns
     rows, columns = rows[upper], columns[upper]
@@ -230,11 +232,26 @@ def _nonzero(near: Mask) -> tuple[Int64s, Int64s]:
     return np.divmod(np.flatnonzero(near), np.int64(max(1, near.shape[1])))
 
 
-def _by_table(table: Mask, free: bytearray) -> Callable[[int], list[int]]:
+def _densely(matcher: Matcher, block: Prints, free: bytearray, near: Mask) -> Callable[[int], list[int]]:
+    """Return the same function where most hits are candidates of each other.
+
+    A leader of many copies takes them all with one row of decisions. Where leaders nevertheless go on and on,
+    deciding all pairs at one stroke is cheaper than so many rows.
+    """
     available = np.frombuffer(free, np.bool_)
+    decided: list[Mask] = []
+    rows_left = len(block) // _ROWS
 
     def neighbours(place: int) -> list[int]:
-        others: list[int] = np.flatnonzero(table[place] & available).tolist()
-        return [other for other in others if other != place]
+        nonlocal rows_left
+        rows_left -= 1
+        if not decided and rows_left < 0:
+            decided.append(matcher.table(block, near))
+        others = np.flatnonzero((decided[0] if decided else near)[place] & available)
+        others = others[others != place]
+        if not decided:
+            others = others[matcher.decide(block, np.full(len(others), place), block, others)]
+        found: list[int] = others.tolist()
+        return found
 
     return neighbours
