@@ -12,6 +12,9 @@ from bench.table import Row, keep, shown
 BENCHMARKS: Mapping[str, str] = {
     "stages": "bench.stages",
     "quality": "bench.quality",
+    "sketch": "bench.sketch",
+    "ingest": "bench.ingest",
+    "rerank": "bench.rerank",
 }
 
 

@@ -1,0 +1,47 @@
+"""What README.md shows is what happens."""
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_the_python_session_answers_what_it_shows():
+    outcome = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
+    assert outcome.attempted > 10
+    assert outcome.failed == 0
+
+
+def test_the_page_of_results_is_what_the_demo_prints():
+    shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    command = [str(Path(sys.executable).with_name("shinglefold")), "demo"]
+    printed = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"COLUMNS": "100", "PYTHONUTF8": "1"}
+    ).stdout
+    assert shown is not None
+    assert [line.rstrip() for line in shown[1].splitlines()] == _part(printed, shown[1].splitlines()[0])
+
+
+def _part(printed: str, first: str) -> list[str]:
+    lines = [line.rstrip() for line in printed.splitlines()]
+    start = lines.index(first.rstrip())
+    return lines[start : lines.index("", start)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    assert not [
+        p.name for p in (ROOT / "docs").glob("*.md") if p.name != "README.md" and f"({p.name})" not in index
+    ]
