@@ -12,11 +12,11 @@ from shinglefold.sketch import find_pairs
 
 def measure() -> list[Row]:
     """Return recall and precision on each labelled corpus for the schemes worth comparing."""
-    rows = []
-    for corpus in filter(corpora.available, corpora.LABELLED):
-        for name, scheme in _schemes().items():
-            rows += _folded(corpus, name, scheme)
-    return rows
+    return [
+        _folded(corpus, name, scheme)
+        for corpus in filter(corpora.available, corpora.LABELLED)
+        for name, scheme in _schemes().items()
+    ]
 
 
 def _schemes() -> dict[str, Scheme]:
@@ -39,7 +39,7 @@ def _schemes() -> dict[str, Scheme]:
     }
 
 
-def _folded(corpus: str, name: str, scheme: Scheme) -> list[Row]:
+def _folded(corpus: str, name: str, scheme: Scheme) -> Row:
     prints = Fingerprinter(scheme).prints(corpora.texts(corpus))
     found = find_pairs(
         prints.supershingles,
@@ -63,13 +63,12 @@ def _folded(corpus: str, name: str, scheme: Scheme) -> list[Row]:
     wrong = sum(truth.get(pair, 0.0) < 0.7 for pair in folded)
     recall = len(positive & folded) / len(positive)
     precision = len(positive & folded) / max(1, len(folded))
-    note = f"{name}; {len(folded):,} pairs folded of {len(positive):,} positive"
-    return [
-        Row(f"{corpus}: recall of pairs ≥ .95", len(same & folded) / len(same), "share", note),
-        Row(f"{corpus}: recall of pairs ≥ .80", recall, "share", note),
-        Row(f"{corpus}: folded below .70", wrong / max(1, len(folded)), "share", note),
-        Row(f"{corpus}: F1 at .80", 2 * recall * precision / max(1e-9, recall + precision), "share", note),
-    ]
+    f1 = 2 * recall * precision / max(1e-9, recall + precision)
+    note = (
+        f"recall {len(same & folded) / len(same):.3f} of pairs ≥ .95, {recall:.3f} of those ≥ .80; "
+        f"{wrong / max(1, len(folded)):.2%} of {len(folded):,} folded below .70"
+    )
+    return Row(f"{corpus}: {name}", f1, "F1 at .80", note)
 
 
 def _labelled(corpus: str) -> list[bool]:
