@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.table import Row
 from shinglefold.model import Int64s, Uint64s
 from shinglefold.scheme import Decision, SketchOptions
 from shinglefold.sketch import (
@@ -25,6 +26,18 @@ from shinglefold.sketch.shingles import batch_shingles
 
 TOKENS = 500
 DOCUMENTS = 256
+
+
+def measure() -> list[Row]:
+    """Return µs a document of each stage, ms of comparing windows, seconds of finding all pairs."""
+    rows = [
+        Row(name, value, "µs / 500 tokens", f"{DOCUMENTS} generated documents")
+        for name, value in stages().items()
+    ]
+    rows += [Row(name, value, "ms") for hits in (200, 1_000) for name, value in window(hits).items()]
+    found = (collection(documents) for documents in (10_000, 50_000))
+    units = {"pairs found": "pairs"}
+    return rows + [Row(name, value, units.get(name, "s")) for one in found for name, value in one.items()]
 
 
 def stages(rounds: int = 15) -> dict[str, float]:
