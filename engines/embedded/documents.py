@@ -176,8 +176,13 @@ def _values_at(source: object, path: str) -> Iterator[Any]:
 
 
 def _split(id: str, source: Mapping[str, Any]) -> Source:  # noqa: A002
-    parts = {name: value for name, value in source.items() if isinstance(value, dict)}
+    # Whatever a path with a dot may lead to.
+    parts = {name: value for name, value in source.items() if "." in str(name) or _has_object(value)}
     return Source(_json({**source, **dict.fromkeys(parts)}), _json([id, parts]))
+
+
+def _has_object(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list | tuple) and any(map(_has_object, value)))
 
 
 def _json(value: object) -> bytes:

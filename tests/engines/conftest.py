@@ -1,0 +1,26 @@
+"""Engines in temporary folders, with analysers simple enough to reckon with."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.model import Token
+
+
+def _words(text: str) -> list[Token]:
+    return [Token(word[0].lower(), *word.span(), "any") for word in re.finditer(r"\w+", text)]
+
+
+@pytest.fixture(scope="session")
+def words() -> Callable[[str], list[Token]]:
+    """An analyser that takes every word in lower case."""
+    return _words
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(tmp_path, _words) as opened:
+        yield opened

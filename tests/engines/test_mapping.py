@@ -1,0 +1,219 @@
+"""New fields, refused fields, and documents that do not fit."""
+
+import math
+
+import pytest
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import EngineError, IndexExists, UnsupportedQuery
+
+
+def _index(engine: EmbeddedEngine, source: object, **mappings: object) -> list[str]:
+    """Index one document; return why it was refused, if it was."""
+    if not engine.index_exists("pages"):
+        engine.create_index("pages", mappings, {})
+    result = engine.bulk([{"_index": "pages", "_id": "1", "_source": source}])
+    engine.refresh("pages")
+    return [failure.reason for failure in result.failures]
+
+
+def _count(engine: EmbeddedEngine, query: dict) -> int:
+    return engine.search("pages", {"query": query})["hits"]["total"]["value"]
+
+
+def test_strings_that_are_dates_become_dates(engine):
+    assert _index(engine, {"when": "2024-05-31", "year": "2024", "words": "on 2024-05-31"}) == []
+    types = {name: own["type"] for name, own in engine.mappings("pages")["properties"].items()}
+    assert types == {"when": "date", "year": "text", "words": "text"}
+
+
+def test_date_detection_can_be_switched_off(engine):
+    assert _index(engine, {"when": "2024-05-31"}, date_detection=False) == []
+    assert engine.mappings("pages")["properties"]["when"]["type"] == "text"
+
+
+def test_names_with_dots_are_paths(engine):
+    assert _index(engine, {"a.b": "one", "a": {"c": "two"}}) == []
+    assert engine.mappings("pages")["properties"]["a"]["properties"].keys() == {"b", "c"}
+    assert _count(engine, {"match": {"a.b": "one"}}) == 1
+    assert engine.get("pages", "1")["_source"] == {"a.b": "one", "a": {"c": "two"}}
+    body = {"docvalue_fields": ["a.*"], "_source": ["a.b"]}
+    (hit,) = engine.search("pages", body)["hits"]["hits"]
+    assert hit["fields"] == {"a.b.keyword": ["one"], "a.c.keyword": ["two"]}
+    assert hit["_source"] == {"a.b": "one"}
+
+
+def test_lists_of_objects_are_searched_as_one(engine):
+    assert _index(engine, {"parts": [{"n": 1, "t": "one"}, {"n": 2, "t": "two"}, None, []]}) == []
+    assert _count(engine, {"term": {"parts.n": 2}}) == 1
+    (hit,) = engine.search("pages", {"docvalue_fields": ["parts.n"], "_source": False})["hits"]["hits"]
+    assert hit["fields"] == {"parts.n": [1, 2]}
+    assert _count(engine, {"bool": {"must": [{"term": {"parts.n": 1}}, {"match": {"parts.t": "two"}}]}}) == 1
+
+
+def test_nulls_and_empty_lists_are_no_values(engine):
+    assert _index(engine, {"a": None, "b": [], "c": [None, 1]}) == []
+    assert engine.mappings("pages")["properties"].keys() == {"c"}
+    assert _count(engine, {"exists": {"field": "a"}}) == 0
+    assert engine.get("pages", "1")["_source"] == {"a": None, "b": [], "c": [None, 1]}
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "refused", "mapped"), [(True, 0, True), ("false", 0, False), ("strict", 1, False)]
+)
+def test_dynamic_decides_what_happens_to_new_fields(engine, dynamic, refused, mapped):
+    reasons = _index(engine, {"known": 1, "new": 2}, dynamic=dynamic, properties={"known": {"type": "long"}})
+    assert len(reasons) == refused
+    assert ("new" in engine.mappings("pages")["properties"]) is mapped
+    if not refused:
+        assert engine.get("pages", "1")["_source"] == {"known": 1, "new": 2}
+
+
+def test_disabled_objects_are_kept_unread(engine):
+    raw = {"properties": {"raw": {"type": "object", "enabled": False}}}
+    assert _index(engine, {"raw": {"a": {"b": [1, "x", {}]}}}, **raw) == []
+    assert engine.mappings("pages") == {**raw}
+    assert engine.get("pages", "1")["_source"]["raw"] == {"a": {"b": [1, "x", {}]}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("long", "many"),
+        ("long", True),
+        ("long", 2**63),
+        ("byte", 128),
+        ("double", "x"),
+        ("double", {"a": 1}),
+        ("boolean", 1),
+        ("date", "yesterday"),
+        ("date", "2024-13-01"),
+        ("binary", "ä"),
+        ("keyword", {"a": 1}),
+        ("keyword", "x" * 40_000),
+        ("object", "x"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused_by_name(engine, kind, value):
+    reasons = _index(engine, {"field": value}, properties={"field": {"type": kind}})
+    assert len(reasons) == 1
+    assert "'field'" in reasons[0]
+    assert engine.get("pages", "1") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "query"),
+    [
+        ("long", "17", {"term": {"field": 17}}),
+        ("long", 17.9, {"term": {"field": 17}}),
+        ("long", -(2**63), {"range": {"field": {"lt": 0}}}),
+        ("double", "1e3", {"term": {"field": 1000}}),
+        ("boolean", "true", {"term": {"field": True}}),
+        ("date", 1717113600000, {"term": {"field": "2024-05-31"}}),
+        ("date", "2024-05-31T02:00:00+02:00", {"term": {"field": 1717113600000}}),
+        ("keyword", 17, {"term": {"field": "17"}}),
+        ("keyword", True, {"term": {"field": "true"}}),
+        ("keyword", "", {"term": {"field": ""}}),
+        ("keyword", "a b\tc", {"prefix": {"field": "a b\t"}}),
+    ],
+)
+def test_values_are_read_as_the_servers_read_them(engine, kind, value, query):
+    assert _index(engine, {"field": value}, properties={"field": {"type": kind}}) == []
+    assert _count(engine, query) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"a": math.nan},
+        {"a": math.inf},
+        {"a": {1, 2}},
+        {"": 1},
+        {"..": 1},
+        {"a": b"bytes"},
+        ["no object"],
+        {"a": 1, "a.b": 2},
+        {"a": 10**400},
+    ],
+)
+def test_what_is_no_document_is_refused(engine, source):
+    assert len(_index(engine, source)) == 1
+    assert engine.mappings("pages")["properties"] == {}
+
+
+def test_a_deep_document_is_refused(engine):
+    deep: dict = {}
+    for _ in range(500):
+        deep = {"a": deep}
+    assert "nested deeper" in _index(engine, deep)[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["nul \0 here", "lone \ud800 surrogate", "\U0001f600 🇺🇦", "\ufeff", "x" * 70_000]
+)
+def test_any_text_is_kept_as_it_was(engine, text):
+    source = {"body": text, "inner": {"body": text}}
+    properties = {name: {"type": "text"} for name in ("body",)}
+    assert _index(engine, source, properties=properties) == []
+    assert engine.get("pages", "1")["_source"] == source
+    assert engine.search("pages", {})["hits"]["hits"][0]["_source"] == source
+    assert _count(engine, {"match": {"body": text}}) in (0, 1)
+
+
+def test_keywords_too_long_for_their_limit_are_stored_only(engine):
+    properties = {"tag": {"type": "keyword", "ignore_above": 3}}
+    assert _index(engine, {"tag": ["abc", "abcd"]}, properties=properties) == []
+    assert _count(engine, {"term": {"tag": "abc"}}) == 1
+    assert _count(engine, {"term": {"tag": "abcd"}}) == 0
+    (hit,) = engine.search("pages", {"docvalue_fields": ["tag"]})["hits"]["hits"]
+    assert (hit["fields"], hit["_source"]) == ({"tag": ["abc"]}, {"tag": ["abc", "abcd"]})
+
+
+def test_more_new_fields_than_columns_are_refused_with_the_remedy(engine):
+    reasons = _index(engine, {f"n{number}": number for number in range(33)})
+    assert "set dynamic to false" in reasons[0]
+    assert _index(engine, {f"n{number}": number for number in range(32)}) == []
+    assert len(_index(engine, {"one_more": 1})) == 1
+    assert _count(engine, {"match_all": {}}) == 1
+
+
+def test_mappings_may_name_any_number_of_fields(engine):
+    properties = {f"n{number}": {"type": "long"} for number in range(200)}
+    assert _index(engine, {"n199": 7, "new": 8}, properties=properties) == []
+    assert _count(engine, {"term": {"n199": 7}}) == 1
+    assert _count(engine, {"term": {"new": 8}}) == 1
+
+
+@pytest.mark.parametrize(
+    ("mappings", "said"),
+    [
+        ({"propertys": {}}, "'properties'"),
+        ({"properties": {"a": {"type": "keywrd"}}}, "'keyword'"),
+        ({"properties": {"a": {"type": "text", "analyzer": "russian"}}}, "canonicalizer"),
+        ({"properties": {"a": {"type": "keyword", "ignore_abov": 1}}}, "'ignore_above'"),
+        ({"properties": {"a": {"type": "nested"}}}, "Supported: "),
+        ({"properties": {"a": {"type": "date", "format": "yyyy"}}}, "epoch_millis"),
+        ({"properties": {"a": {"type": "keyword", "index": "no"}}}, "true or false"),
+        ({"dynamic": "runtime"}, "strict"),
+    ],
+)
+def test_mappings_it_has_not_are_refused_with_the_nearest_it_has(engine, mappings, said):
+    with pytest.raises(UnsupportedQuery, match=said):
+        engine.create_index("pages", mappings, {})
+    assert not engine.index_exists("pages")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Upper", "a b", "a/b", "../x", ".hidden", "_x", "-x", "a,b", "a*", "a\nb"]
+)
+def test_names_the_servers_refuse_are_refused(engine, name):
+    with pytest.raises(EngineError, match="no name for"):
+        engine.create_index(name, {}, {})
+
+
+def test_settings_are_checked(engine):
+    with pytest.raises(UnsupportedQuery, match="number_of_shards"):
+        engine.create_index("pages", {}, {"number_of_shard": 1})
+    engine.create_index("pages", {}, {"index": {"number_of_replicas": 0}})
+    with pytest.raises(IndexExists):
+        engine.create_index("pages", {}, {})

@@ -1,0 +1,177 @@
+"""The index is on disk: it is there after a restart, for one writer and any number of readers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.writer import Portion
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import CanonOptions
+
+
+def _total(engine: EmbeddedEngine, index: str = "pages") -> int:
+    return engine.search(index, {"size": 0})["hits"]["total"]["value"]
+
+
+def _page(number: int) -> dict:
+    return {"_index": "pages", "_id": str(number), "_source": {"number": number, "inner": {"word": "x"}}}
+
+
+def test_closing_keeps_what_was_written(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {"_meta": {"own": [1]}}, {"number_of_shards": 1})
+        engine.bulk(map(_page, range(5)))
+    with EmbeddedEngine(tmp_path, words) as engine:
+        assert _total(engine) == 5
+        assert engine.mappings("pages")["_meta"] == {"own": [1]}
+        assert engine.mappings("pages")["properties"]["number"] == {"type": "long"}
+        assert engine.get("pages", "3")["_source"] == {"number": 3, "inner": {"word": "x"}}
+
+
+def test_a_second_writer_is_told_who_is_in_the_way(tmp_path: Path, words):
+    code = (
+        "import sys; from shinglefold.engines.embedded import EmbeddedEngine\n"
+        "from shinglefold.errors import EngineUnavailable\n"
+        "engine = EmbeddedEngine(sys.argv[1], lambda text: [])\n"
+        "print(engine.search('pages', {})['hits']['total']['value'])\n"
+        "try: engine.bulk([{'_index': 'pages', '_source': {}}])\n"
+        "except EngineUnavailable as error: print(error)\n"
+        "try: engine.delete_index('pages')\n"
+        "except EngineUnavailable as error: print(error)"
+    )
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+        engine.bulk(map(_page, range(5)))
+        engine.refresh("pages")
+        told = subprocess.run(
+            [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+        )
+        seen, writing, deleting = told.stdout.splitlines()
+        assert seen == "5"
+        assert "another process is writing to this index; wait until it has closed it" in writing
+        assert "another process is writing" in deleting
+        assert _total(engine) == 5
+
+
+def test_a_reader_sees_another_process_writes_after_a_refresh(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words) as writer, EmbeddedEngine(tmp_path, words) as reader:
+        writer.create_index("pages", {}, {})
+        assert _total(reader) == 0
+        writer.bulk(map(_page, range(5)))
+        writer.refresh("pages")
+        assert _total(reader) == 0
+        reader.refresh("pages")
+        assert _total(reader) == 5
+        assert (
+            reader.search("pages", {"query": {"match": {"inner.word": "x"}}})["hits"]["total"]["value"] == 5
+        )
+
+
+def test_the_next_writer_knows_what_the_last_one_learned(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words) as early:
+        early.create_index("pages", {}, {})
+        assert _total(early) == 0
+        with EmbeddedEngine(tmp_path, words) as other:
+            other.bulk([{"_index": "pages", "_id": "a", "_source": {"first": "one"}}])
+        early.bulk([{"_index": "pages", "_id": "b", "_source": {"second": "two"}}])
+        early.bulk([{"_index": "pages", "_id": "a", "_op_type": "update", "doc": {"second": "two"}}])
+        early.refresh("pages")
+        assert early.mappings("pages")["properties"].keys() == {"first", "second"}
+        for query in ({"match": {"first": "one"}}, {"match": {"second": "two"}}):
+            assert "a" in [hit["_id"] for hit in early.search("pages", {"query": query})["hits"]["hits"]]
+
+
+def test_full_portions_are_durable_before_a_refresh_and_invisible_until_then(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words, Portion(actions=10)) as engine:
+        engine.create_index("pages", {}, {})
+        engine.bulk(map(_page, range(25)))
+        assert _total(engine) == 0
+        assert engine.get("pages", "7") is not None
+        assert engine.get("pages", "24") is not None
+        with EmbeddedEngine(tmp_path, words) as other:
+            assert _total(other) == 20
+        engine.refresh("pages")
+        assert _total(engine) == 25
+
+
+def test_updates_see_what_is_not_refreshed_whether_committed_or_not(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words, Portion(actions=2)) as engine:
+        engine.create_index("pages", {}, {})
+        same = {"_index": "pages", "_id": "1", "_op_type": "update"}
+        engine.bulk([_page(1), *({**same, "doc": {"inner": {f"step{n}": n}}} for n in range(5))])
+        assert engine.get("pages", "1")["_source"]["inner"] == {
+            "word": "x",
+            **{f"step{n}": n for n in range(5)},
+        }
+        engine.refresh("pages")
+        assert _total(engine) == 1
+
+
+def test_updates_can_write_what_is_missing(engine: EmbeddedEngine):
+    engine.create_index("pages", {}, {})
+    update = {"_index": "pages", "_op_type": "update", "doc": {"number": 1}}
+    result = engine.bulk(
+        [
+            {**update, "_id": "a", "doc_as_upsert": True},
+            {**update, "_id": "b", "upsert": {"number": 0}},
+            {**update, "_id": "b", "upsert": {"number": 0}},
+            {"_index": "pages", "_op_type": "update", "_id": "c", "script": {"source": "x"}},
+        ]
+    )
+    assert [engine.get("pages", id_)["_source"] for id_ in "ab"] == [{"number": 1}, {"number": 1}]
+    assert [failure.status for failure in result.failures] == [400]
+
+
+def test_an_index_made_with_other_languages_is_refused(tmp_path: Path):
+    one, other = (
+        Canonicalizer.of(make_scheme(codes=["en", "any"], options=CanonOptions(mode)))
+        for mode in ("stem", "surface")
+    )
+    with EmbeddedEngine(tmp_path, one) as engine:
+        engine.create_index("pages", {}, {})
+    with EmbeddedEngine(tmp_path, one) as engine:
+        assert _total(engine) == 0
+    with EmbeddedEngine(tmp_path, other) as engine:
+        with pytest.raises(EngineError, match="index again"):
+            engine.search("pages", {})
+        engine.delete_index("pages")
+
+
+@pytest.mark.parametrize("damaged", ["catalog.json", "tantivy/meta.json"])
+def test_damaged_files_are_told_and_can_be_deleted(tmp_path: Path, words, damaged):
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+        engine.bulk(map(_page, range(5)))
+    (tmp_path / "pages" / damaged).write_text('{"half":')
+    with EmbeddedEngine(tmp_path, words) as engine:
+        with pytest.raises(EngineUnavailable, match="index again"):
+            engine.search("pages", {})
+        engine.delete_index("pages")
+        engine.create_index("pages", {}, {})
+        assert _total(engine) == 0
+
+
+def test_a_deleted_index_takes_its_points_in_time_along(engine: EmbeddedEngine):
+    engine.create_index("pages", {}, {})
+    pit = engine.open_pit("pages")
+    engine.delete_index("pages")
+    with pytest.raises(EngineError, match="open another"):
+        engine.search(None, {"pit": {"id": pit}})
+    with pytest.raises(IndexMissing):
+        engine.search("pages", {})
+
+
+def test_a_closed_engine_says_so_and_closes_twice(tmp_path: Path, words):
+    engine = EmbeddedEngine(tmp_path, words)
+    engine.create_index("pages", {}, {})
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineError, match="closed"):
+        engine.search("pages", {})
+    with pytest.raises(EngineError, match="closed"):
+        engine.bulk([])
