@@ -123,7 +123,7 @@ def _check_minima(tool: Sketcher, hashes: Uint64s, offsets: Int64s) -> None:
 
 
 def _check_pairs(a: Int64s, b: Int64s, hashes: Uint64s, offsets: Int64s) -> None:
-    sets = [shingle_set(hashes[offsets[d] : offsets[d + 1]], 2) for d in range(3 * (len(offsets) // 3))]
+    sets = [shingle_set(hashes[offsets[d] : offsets[d + 1]], 2) for d in range(3 * ((len(offsets) - 1) // 3))]
     found = set(zip(a.tolist(), b.tolist(), strict=True))
     assert all(one // 3 == other // 3 for one, other in found)
     near = [(d, d + 1) for d in range(0, len(sets), 3) if resemblance(sets[d], sets[d + 1]) >= 0.8]

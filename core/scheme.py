@@ -7,6 +7,7 @@ is judged (``Decision``) is kept beside the scheme and is no part of the id: it 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import xxhash
@@ -121,9 +122,7 @@ class Scheme:
     @property
     def id(self) -> str:
         """Return ``sf<algorithm>-<13 hex digits>`` of everything that decides a signature."""
-        identity = {"languages": [asdict(ref) for ref in self.languages], "sketch": asdict(self.sketch)}
-        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return f"sf{ALGORITHM}-{xxhash.xxh3_64_hexdigest(text.encode())[:13]}"
+        return _id(self.languages, self.sketch)
 
     def with_options(self, **options: Any) -> "Scheme":  # noqa: ANN401 - each option has its own type
         """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name."""
@@ -157,6 +156,13 @@ class Scheme:
             return cls(languages, data["name"], SketchOptions(**data["sketch"]), Decision(**data["decision"]))
         except (KeyError, TypeError) as error:
             raise ConfigError(f"not a stored scheme: {error!r}") from error
+
+
+@lru_cache(maxsize=64)  # asked for once a search
+def _id(languages: tuple[LanguageRef, ...], sketch: SketchOptions) -> str:
+    identity = {"languages": [asdict(ref) for ref in languages], "sketch": asdict(sketch)}
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return f"sf{ALGORITHM}-{xxhash.xxh3_64_hexdigest(text.encode())[:13]}"
 
 
 #: Presets by name. "default" is measured best on real revisions; the others follow the literature.
