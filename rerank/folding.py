@@ -7,7 +7,7 @@ import numpy as np
 
 from shinglefold.model import Int64s
 from shinglefold.rerank.groups import groups
-from shinglefold.rerank.hits import Counts, Hit, Prints, Reader
+from shinglefold.rerank.hits import Counts, Hit, Prints, Reader, identity
 from shinglefold.rerank.match import Mask, Matcher
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
@@ -65,9 +65,17 @@ def collapse(
     return folding.collapsed()
 
 
-def folding_of(scheme: Scheme, options: FoldOptions, field: str) -> "Folding":
-    """Return the folding of the linkage the options ask for."""
-    return (LeaderFolding if options.linkage == "leader" else ConnectedFolding)(scheme, options, field)
+def folding_of(
+    scheme: Scheme, options: FoldOptions, field: str, earlier: Sequence[Hit] = ()
+) -> "LeaderFolding | ConnectedFolding":
+    """Return the folding of the linkage the options ask for.
+
+    Args:
+        earlier: hits shown before, with which others fold too; for ``leader`` linkage.
+    """
+    if options.linkage == "connected":
+        return ConnectedFolding(scheme, options, field)
+    return LeaderFolding(scheme, options, field, earlier)
 
 
 class _Folding:
@@ -93,11 +101,16 @@ class LeaderFolding(_Folding):
     shown, so that the two never differ. Hits of later blocks join the first group whose shown hit they match.
     """
 
-    def __init__(self, scheme: Scheme, options: FoldOptions, field: str = "dedup") -> None:
+    def __init__(
+        self, scheme: Scheme, options: FoldOptions, field: str = "dedup", earlier: Sequence[Hit] = ()
+    ) -> None:
         super().__init__(scheme, options, field)
         self._shown: list[int] = []
         self._members: list[list[int]] = []
-        self._prints = self._reader.read(())
+        self._prints = self._reader.read(earlier)
+        self._reader.counts = Counts()
+        self._earlier = len(earlier)
+        self._known = {identity(hit) for hit in earlier}
         self._waiting: tuple[Prints, int] = self._prints, 0
 
     def __len__(self) -> int:
@@ -120,9 +133,18 @@ class LeaderFolding(_Folding):
         self.hits.extend(hits)
         block = self._reader.read(hits)
         free = bytearray(b"\1") * len(hits)
+        if self._known:
+            self._leave_out_known(hits, free)
         self._join_groups(block, base, free)
         self._begin_groups(block, base, free)
         self._waiting = block, base
+
+    def _leave_out_known(self, hits: Sequence[Hit], free: bytearray) -> None:
+        """Leave out what was itself shown before: without a signature a hit does not match itself."""
+        for place, hit in enumerate(hits):
+            if identity(hit) in self._known:
+                free[place] = 0
+                self._reader.counts.earlier += 1
 
     def _join_groups(self, block: Prints, base: int, free: bytearray) -> None:
         """Add hits to the groups of earlier blocks."""
@@ -133,13 +155,18 @@ class LeaderFolding(_Folding):
         matching = self._matcher.decide(block, rows, shown, columns)
         rows, first = np.unique(rows[matching], return_index=True)
         for row, column in zip(rows.tolist(), columns[matching][first].tolist(), strict=True):
-            self._members[column].append(base + row)
+            if not free[row]:
+                continue
             free[row] = 0
+            if column < self._earlier:
+                self._reader.counts.earlier += 1
+            else:
+                self._members[column - self._earlier].append(base + row)
 
     def _shown_prints(self) -> Prints:
         """Return the fingerprints of all hits shown; those of the last block are taken out only now."""
         block, base = self._waiting
-        begun = [place - base for place in self._shown[len(self._prints) :]]
+        begun = [place - base for place in self._shown[len(self._prints) - self._earlier :]]
         if begun:
             self._prints = self._prints.join(block.take(begun))
         return self._prints
@@ -186,10 +213,6 @@ class ConnectedFolding(_Folding):
 
     def _shown(self, group: list[int], prints: Prints) -> int:
         return self._choose(group, prints, 0) if len(group) > 1 and self._policies else group[0]
-
-
-#: What ``folding_of`` returns.
-Folding = LeaderFolding | ConnectedFolding
 
 
 def _pairs(matcher: Matcher, prints: Prints) -> tuple[Int64s, Int64s]:

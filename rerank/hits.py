@@ -29,6 +29,11 @@ def field_values(hit: Hit, name: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
+def identity(hit: Hit) -> tuple[Any, Any]:
+    """Return what no two documents share: index and id."""
+    return hit.get("_index"), hit.get("_id")
+
+
 def _walk(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
     """Return the value at a dotted path; a key may itself hold dots, as in documents stored flat."""
     if not isinstance(source, Mapping):
@@ -123,12 +128,14 @@ class Counts:
     """What was seen in the hits read.
 
     ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
-    ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name.
+    ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name;
+    ``earlier``: hits that match one shown on an earlier page of a cursor.
     """
 
     hits: int = 0
     unsigned: int = 0
     unreadable: int = 0
+    earlier: int = 0
     other_schemes: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
 

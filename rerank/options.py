@@ -81,6 +81,8 @@ class FoldOptions:
     ``across_languages``: compare hits of different languages too.
     ``fold``: False shows every hit ("show omitted results").
     ``explain``: say of each member attached why it was folded.
+    ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
+    whose point in time has ended.
     """
 
     min_shared: int | None = None
@@ -96,6 +98,8 @@ class FoldOptions:
     across_languages: bool = False
     fold: bool = True
     explain: bool = False
+    cursor: bool | str = False
+    renew: bool = False
 
     def __post_init__(self) -> None:
         _whole("min_shared", self.min_shared, 0, 1024, optional=True)
@@ -106,9 +110,13 @@ class FoldOptions:
         _whole("members", self.members, 0, 1000)
         _whole("window", self.window, 1, 1000)
         _whole("max_window", self.max_window, 1, 10_000)
-        for name in ("across_languages", "fold", "explain"):
+        for name in ("across_languages", "fold", "explain", "renew"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected true or false, got {getattr(self, name)!r}")
+        if not isinstance(self.cursor, bool | str):
+            raise ConfigError(f"cursor: expected true or a cursor from an answer, got {self.cursor!r}")
+        if self.cursor is not False and not self.fold:
+            raise ConfigError("a cursor pages through groups: leave it out, or fold")
         if self.window > self.max_window:
             raise ConfigError(
                 f"window {self.window} is above max_window {self.max_window}: lower it or raise the cap"

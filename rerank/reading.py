@@ -1,12 +1,14 @@
 """Reading the window: hits until the page is full, the results end or the cap is reached."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from shinglefold.contracts import JSON
 from shinglefold.rerank.bodies import page_bounds, total_order, window_body, window_fields
 from shinglefold.rerank.calls import Call, Steps
-from shinglefold.rerank.folding import Collapsed, Folding, LeaderFolding, folding_of
+from shinglefold.rerank.cursor import Cursor
+from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.match import Matcher
 from shinglefold.rerank.options import FoldOptions
@@ -18,18 +20,37 @@ StoppedBy = Literal["page_full", "end_of_results", "window_cap"]
 class Reading:
     """The hits of one search, read and folded as far as its page needs them."""
 
-    def __init__(self, body: Mapping[str, Any], options: FoldOptions, scheme: Scheme, field: str) -> None:
+    def __init__(
+        self,
+        body: Mapping[str, Any],
+        options: FoldOptions,
+        scheme: Scheme,
+        field: str,
+        cursor: Cursor | None = None,
+    ) -> None:
         self.body = body
         self.options = options
         self.scheme = scheme
         self.field = field
+        self.cursor = cursor
         self.start, self.size = page_bounds(body)
         #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None
         self.ended = False
         shared = Matcher.of(scheme, options).min_shared > 0
         self._fields = window_fields(options, field, shared)
-        self._folding: Folding = folding_of(scheme, options, field)
+        #: The fields by which hits shown are recognized on later pages.
+        self.kept = window_fields(replace(options, representative=(), explain=False), field, shared)
+        self._earlier: Sequence[Hit] = ()
+        self._after: JSON = {}
+        self._cap = options.max_window
+        if cursor is not None:
+            self._earlier = cursor.earlier
+            self._after = {} if cursor.after is None else {"search_after": cursor.after}
+            self.start = len(cursor.shown) - cursor.before
+            # Blocks must begin where they would have begun without the cap.
+            self._cap = max(1, options.max_window // options.window) * options.window
+        self._folding = self._new_folding()
 
     @property
     def needed(self) -> int:
@@ -48,7 +69,7 @@ class Reading:
             return "page_full"
         if self.ended:
             return "end_of_results"
-        return "window_cap" if len(self.hits) >= self.options.max_window else None
+        return "window_cap" if len(self.hits) >= self._cap else None
 
     def collapsed(self) -> Collapsed:
         """Return the groups of the hits read."""
@@ -59,7 +80,7 @@ class Reading:
         if self.options.linkage == "connected":
             return self.options.max_window
         blocks = -(-self.needed // self.options.window)
-        return min(blocks * self.options.window, self.options.max_window)
+        return min(blocks * self.options.window, self._cap)
 
     def read(self, index: str | None, size: int) -> Steps[None]:
         """Read the first hits in the engine's own order."""
@@ -71,20 +92,20 @@ class Reading:
         """Read ever more hits from the first one on, for queries that can't go on from a hit."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
-            yield from self.read(index, min(size, self.options.max_window))
+            yield from self.read(index, min(size, self._cap))
 
-    def read_on(self, pit: str, tiebreaker: str) -> Steps[str]:
+    def read_on(self, pit: str, tiebreaker: str, keep_alive: str) -> Steps[str]:
         """Read from the first hit on under a point in time, each request going on where the last ended.
 
         Returns:
             the point in time's latest id.
         """
         size = max(2 * len(self.hits), self.first_size())
-        keep = self.body.get("pit", {"keep_alive": "1m"})
-        after: JSON = {}
+        keep = self.body.get("pit", {"keep_alive": keep_alive})
+        after = self._after
         self._restart()
         while self.stopped_by is None:
-            size = min(size, self.options.max_window - len(self.hits))
+            size = min(size, self._cap - len(self.hits))
             window = self._window(size) | {
                 "pit": {**keep, "id": pit},
                 "sort": total_order(self.body, tiebreaker),
@@ -105,7 +126,10 @@ class Reading:
 
     def _restart(self) -> None:
         if self.hits:
-            self._folding = folding_of(self.scheme, self.options, self.field)
+            self._folding = self._new_folding()
+
+    def _new_folding(self) -> LeaderFolding | ConnectedFolding:
+        return folding_of(self.scheme, self.options, self.field, self._earlier)
 
     def _take(self, answer: JSON, asked: int) -> None:
         """Fold an answer block by block: whom a block shows must not depend on how many were asked for."""

@@ -8,7 +8,7 @@ from shinglefold.rerank.bodies import page_body
 from shinglefold.rerank.calls import Call, Steps
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
-from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.reading import Reading
 
 #: The name of the groups under ``inner_hits``, and the key of the counters.
@@ -19,9 +19,9 @@ _AT_ONCE = 1000
 
 def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     """Return the folded hits attached to a hit of an answer, itself left out."""
-    own = _key(hit)
+    own = identity(hit)
     inner = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {}).get("hits", ())
-    return [other for other in inner if _key(other) != own]
+    return [other for other in inner if identity(other) != own]
 
 
 def answer_page(reading: Reading, index: str | None, pit: str | None = None) -> Steps[JSON]:
@@ -69,8 +69,8 @@ def _fetch(
         if pit is not None:
             body["pit"] = {**reading.body.get("pit", {}), "id": pit}
         answer = yield Call("search", (None if pit is not None else index, body))
-        found |= {_key(hit): hit for hit in answer["hits"]["hits"]}
-    whole = {place: (reading.hits[place], found.get(_key(reading.hits[place]))) for place in places}
+        found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
+    whole = {place: (reading.hits[place], found.get(identity(reading.hits[place]))) for place in places}
     return {at: _in_rank(hit, body, reading) for at, (hit, body) in whole.items() if body is not None}
 
 
@@ -109,7 +109,7 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
         "stopped_by": reading.stopped_by,
         "groups": len(collapsed.groups),
         "groups_total": _groups_total(reading, collapsed),
-        "folded": collapsed.folded,
+        "folded": collapsed.folded + counts.earlier,
         "unsigned": counts.unsigned,
         "unreadable": counts.unreadable,
         "other_schemes": dict(counts.other_schemes),
@@ -120,6 +120,8 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
 def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
     """Return how many groups the whole result has: exact where all of it was read, else an estimate."""
     seen = len(collapsed.groups)
+    if reading.cursor is not None:
+        return {"value": reading.cursor.before + seen, "relation": "eq" if reading.ended else "gte"}
     if reading.ended:
         return {"value": seen, "relation": "eq"}
     total = (reading.first or {}).get("hits", {}).get("total", {}).get("value")
@@ -139,7 +141,3 @@ def _answer(reading: Reading, page: list[JSON]) -> JSON:
         # The order was made total by a sort, and under a sort engines leave the greatest score out.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, "hits": hits}
-
-
-def _key(hit: Mapping[str, Any]) -> tuple[Any, Any]:
-    return hit.get("_index"), hit.get("_id")

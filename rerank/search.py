@@ -1,15 +1,18 @@
 """The windowed search: fold what a search finds and return pages of representatives."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from secrets import token_bytes
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import SchemeMismatch
+from shinglefold.errors import ConfigError, SchemeMismatch
 from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
 from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.reading import Reading
-from shinglefold.rerank.response import answer_page
+from shinglefold.rerank.response import KEY, answer_page
+from shinglefold.rerank.scroll import begin_cursor, read_page
 from shinglefold.scheme import Scheme
 
 _REMEDY = (
@@ -21,7 +24,10 @@ _REMEDY = (
 class _Search:
     """The steps of a search, whoever drives them."""
 
-    def __init__(self, scheme: Scheme, field: str, tiebreaker: str | None, keep_alive: str) -> None:
+    def __init__(
+        self, scheme: Scheme, field: str, tiebreaker: str | None, keep_alive: str, cursor_key: bytes | None
+    ) -> None:
+        self._cursor_key = cursor_key or token_bytes(32)
         self._scheme = scheme
         self._field = field
         self._tiebreaker = tiebreaker
@@ -31,11 +37,13 @@ class _Search:
     def _steps(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None) -> Steps[JSON]:
         rest, given = split_request(body)
         chosen = FoldOptions.parse(given, options)
-        if not chosen.fold or page_bounds(rest)[1] == 0:
+        if not chosen.fold or (page_bounds(rest)[1] == 0 and chosen.cursor is False):
             answer: JSON = yield Call("search", (index, rest))
             return answer
         refuse_collapse(rest)
         yield from self._check_scheme(index)
+        if chosen.cursor is not False:
+            return (yield from self._scroll(index, rest, chosen))
         reading = Reading(rest, chosen, self._scheme, self._field)
         if "pit" not in rest:
             yield from reading.read(index, reading.first_size())
@@ -51,14 +59,22 @@ class _Search:
         after = body.get("search_after")
         return after is None or len(after) == len(total_order(body, self._tiebreaker))
 
+    def _scroll(self, index: str | None, body: JSON, options: FoldOptions) -> Steps[JSON]:
+        if self._tiebreaker is None:
+            raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
+        key, alive = self._cursor_key, self._keep_alive
+        cursor = yield from begin_cursor(index, body, options, self._scheme, keep_alive=alive, key=key)
+        reading = Reading(body, options, self._scheme, self._field, cursor)
+        return (yield from read_page(reading, cursor, self._tiebreaker, alive, key))
+
     def _under_pit(self, index: str | None, reading: Reading) -> Steps[JSON]:
         assert self._tiebreaker is not None
         if "pit" in reading.body:
-            pit = yield from reading.read_on(reading.body["pit"]["id"], self._tiebreaker)
+            pit = yield from reading.read_on(reading.body["pit"]["id"], self._tiebreaker, self._keep_alive)
             return (yield from answer_page(reading, None, pit))
         pit = yield Call("open_pit", (index, self._keep_alive))
         try:
-            pit = yield from reading.read_on(pit, self._tiebreaker)
+            pit = yield from reading.read_on(pit, self._tiebreaker, self._keep_alive)
             return (yield from answer_page(reading, None, pit))
         finally:
             yield Call("close_pit", (pit,))
@@ -86,6 +102,7 @@ class FoldedSearch(_Search):
             of its own value in each document where the engine has none (OpenSearch 2). None reads a longer
             window from the start instead of going on where the last one ended.
         keep_alive: how long a point in time may wait for the next request.
+        cursor_key: seals cursors; processes that serve the same searches need the same one. None makes one.
     """
 
     def __init__(
@@ -94,9 +111,11 @@ class FoldedSearch(_Search):
         scheme: Scheme,
         field: str = "dedup",
         tiebreaker: str | None = "_shard_doc",
-        keep_alive: str = "1m",
+        *,
+        keep_alive: str = "5m",
+        cursor_key: bytes | None = None,
     ) -> None:
-        super().__init__(scheme, field, tiebreaker, keep_alive)
+        super().__init__(scheme, field, tiebreaker, keep_alive, cursor_key)
         self._engine = engine
 
     def search(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None) -> JSON:
@@ -120,6 +139,19 @@ class FoldedSearch(_Search):
         """
         return drive(self._engine, self._steps(index, body, options))
 
+    def pages(
+        self, index: str, body: Mapping[str, Any], options: FoldOptions | None = None
+    ) -> Iterator[JSON]:
+        """Yield page after page until the results end; no group is on two of them.
+
+        A point in time that is not read to its end ends with ``keep_alive``.
+        """
+        rest, chosen = _opened(body, options)
+        while chosen.cursor:
+            answer = self.search(index, rest, chosen)
+            yield answer
+            chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
+
 
 class AsyncFoldedSearch(_Search):
     """``FoldedSearch`` for an engine whose methods are awaited."""
@@ -130,9 +162,11 @@ class AsyncFoldedSearch(_Search):
         scheme: Scheme,
         field: str = "dedup",
         tiebreaker: str | None = "_shard_doc",
-        keep_alive: str = "1m",
+        *,
+        keep_alive: str = "5m",
+        cursor_key: bytes | None = None,
     ) -> None:
-        super().__init__(scheme, field, tiebreaker, keep_alive)
+        super().__init__(scheme, field, tiebreaker, keep_alive, cursor_key)
         self._engine = engine
 
     async def search(
@@ -140,3 +174,19 @@ class AsyncFoldedSearch(_Search):
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await drive_async(self._engine, self._steps(index, body, options))
+
+    async def pages(
+        self, index: str, body: Mapping[str, Any], options: FoldOptions | None = None
+    ) -> AsyncIterator[JSON]:
+        """Yield page after page until the results end; see ``FoldedSearch.pages``."""
+        rest, chosen = _opened(body, options)
+        while chosen.cursor:
+            answer = await self.search(index, rest, chosen)
+            yield answer
+            chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
+
+
+def _opened(body: Mapping[str, Any], options: FoldOptions | None) -> tuple[JSON, FoldOptions]:
+    """Return a request without our options, and these with a cursor to begin with."""
+    rest, given = split_request(body)
+    return rest, FoldOptions.parse({"cursor": True, **given}, options)

@@ -1,0 +1,197 @@
+"""Endless paging: every group once, whatever happens between the pages."""
+
+import asyncio
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.hits import SCHEME, ids, leader_groups
+from support.taps import Awaited, Tapped
+
+from shinglefold.errors import ConfigError, EngineError
+from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
+from shinglefold.rerank.cursor import Cursor, seal, unseal
+
+KEY = b"a key that several processes share"
+
+
+@pytest.fixture
+def folded(library):
+    return FoldedSearch(library.engine, SCHEME, cursor_key=KEY)
+
+
+def shown(answers):
+    return [id_ for answer in answers for id_ in ids(answer["hits"]["hits"])]
+
+
+@given(
+    st.integers(0, 11),
+    st.integers(1, 25),
+    st.sampled_from([5, 10, 17, 60, 200]),
+    st.sampled_from([[], ["newest:published"], ["prefer:host=b.org,a.org", "oldest:published"]]),
+)
+@settings(max_examples=40, deadline=None)
+def test_pages_of_a_cursor_are_those_of_from_and_size(library, number, size, window, representative):
+    folded = FoldedSearch(library.engine, SCHEME)
+    options = FoldOptions.parse({"window": window, "representative": representative})
+    whole = folded.search("pages", library.body(number, size=60), options)
+    answers = list(folded.pages("pages", library.body(number, size=size), options))
+    assert shown(answers) == ids(whole["hits"]["hits"])
+    assert all(len(answer["hits"]["hits"]) == size for answer in answers[:-1])
+    assert answers[-1]["dedup"]["groups_total"] == whole["dedup"]["groups_total"]
+    assert answers[-1]["dedup"]["cursor"] is None
+
+
+@given(st.integers(0, 11), st.integers(1, 10), st.integers(1, 20), st.integers(1, 30))
+@settings(max_examples=25, deadline=None)
+def test_a_cap_shortens_pages_but_loses_and_repeats_nothing(library, number, size, window, cap):
+    options = FoldOptions(window=min(window, cap), max_window=cap)
+    answers = list(
+        FoldedSearch(library.engine, SCHEME).pages("pages", library.body(number, size=size), options)
+    )
+    assert shown(answers) == [f"{number}-{group[0]}" for group in leader_groups(library.lists[number])]
+
+
+def test_pages_may_change_their_size_and_what_they_fetch(library, folded):
+    first = folded.search("pages", library.body(3, size=4, ext={"dedup": {"cursor": True}}))
+    cursor = first["dedup"]["cursor"]
+    body = library.body(3, size=7, _source=["rank"], ext={"dedup": {"cursor": cursor, "members": 1}})
+    second = folded.search("pages", body)
+    expected = [f"3-{group[0]}" for group in leader_groups(library.lists[3])]
+    assert shown([first, second]) == expected[:11]
+    assert all(hit["_source"].keys() == {"rank"} for hit in second["hits"]["hits"])
+
+
+def test_a_page_is_read_again_with_the_same_cursor(library, folded):
+    first = folded.search("pages", library.body(3, size=4, ext={"dedup": {"cursor": True}}))
+    body = library.body(3, size=4, ext={"dedup": {"cursor": first["dedup"]["cursor"]}})
+    assert shown([folded.search("pages", body)]) == shown([folded.search("pages", body)])
+
+
+def test_documents_added_meanwhile_do_not_move_the_pages(library, folded, tmp_path):
+    tapped = Tapped(library.engine)
+    answers = FoldedSearch(tapped, SCHEME).pages("pages", library.body(7, size=5))
+    found = shown([next(answers)])
+    library.engine.bulk(
+        [{"_index": "pages", "_id": "new", "_source": {"list": 7, "rank": -1, "title": "new"}}]
+    )
+    library.engine.refresh("pages")
+    try:
+        found += shown(answers)
+    finally:
+        library.engine.bulk([{"_op_type": "delete", "_index": "pages", "_id": "new"}])
+        library.engine.refresh("pages")
+    assert found == [f"7-{group[0]}" for group in leader_groups(library.lists[7])]
+    assert tapped.names.count("open_pit") == tapped.names.count("close_pit") == 1
+
+
+def test_a_cursor_is_read_by_another_process_with_the_same_key(library, folded):
+    first = folded.search("pages", library.body(3, size=4, ext={"dedup": {"cursor": True}}))
+    body = library.body(3, size=4, ext={"dedup": {"cursor": first["dedup"]["cursor"]}})
+    assert shown([FoldedSearch(library.engine, SCHEME, cursor_key=KEY).search("pages", body)])
+    with pytest.raises(ConfigError, match="cursor_key"):
+        FoldedSearch(library.engine, SCHEME).search("pages", body)
+
+
+@given(st.integers(min_value=0), st.integers(1, 255))
+@settings(max_examples=100, deadline=None)
+def test_a_changed_cursor_is_refused(place, change):
+    cursor = Cursor(
+        "a point in time", "a request", [1, "x"], 1, ({"_id": "1", "fields": {"host": ["a.org"]}},)
+    )
+    sealed = seal(cursor, KEY)
+    assert unseal(sealed, KEY) == cursor
+    raw = bytearray(urlsafe_b64decode(sealed))
+    raw[place % len(raw)] ^= change
+    with pytest.raises(ConfigError, match="changed"):
+        unseal(urlsafe_b64encode(raw).decode(), KEY)
+
+
+@pytest.mark.parametrize("cursor", ["", "no cursor", "€", "AAAA", "A" * 200])
+def test_what_is_no_cursor_is_refused(library, folded, cursor):
+    with pytest.raises(ConfigError, match="changed"):
+        folded.search("pages", library.body(3, ext={"dedup": {"cursor": cursor}}))
+
+
+def test_a_cursor_of_another_search_is_refused(library, folded):
+    first = folded.search("pages", library.body(3, size=4, ext={"dedup": {"cursor": True}}))
+    cursor = first["dedup"]["cursor"]
+    for body, options in (
+        (library.body(4), {}),
+        (library.body(3), {"window": 50}),
+        (library.body(3), {"scope": "host"}),
+    ):
+        with pytest.raises(ConfigError, match="another search"):
+            folded.search("pages", body | {"ext": {"dedup": {"cursor": cursor, **options}}})
+
+
+@pytest.mark.parametrize("after_pages", [1, 3])
+def test_after_its_point_in_time_ended_a_cursor_says_how_to_go_on_and_goes_on(library, after_pages):
+    tapped = Tapped(library.engine)
+    folded = FoldedSearch(tapped, SCHEME)
+    options = FoldOptions(window=12)
+    answers = folded.pages("pages", library.body(5, size=4), options)
+    read = [next(answers) for _ in range(after_pages)]
+    cursor = read[-1]["dedup"]["cursor"]
+    pit = next(body["pit"]["id"] for body in tapped.searches if "pit" in body)
+    library.engine.close_pit(pit)
+    with pytest.raises(EngineError, match='"renew": true'):
+        folded.search("pages", library.body(5, size=4, ext={"dedup": {"cursor": cursor}}), options)
+    body = library.body(5, size=60, ext={"dedup": {"cursor": cursor, "renew": True}})
+    read.append(folded.search("pages", body, options))
+    expected = [f"5-{group[0]}" for group in leader_groups(library.lists[5])]
+    assert shown(read) == expected
+    assert tapped.names.count("open_pit") == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "ours", "said"),
+    [
+        ({"from": 5}, {}, "from"),
+        ({"search_after": [1]}, {}, "search_after"),
+        ({"pit": {"id": "x"}}, {}, "pit"),
+        ({"size": 0}, {}, "size"),
+        ({}, {"linkage": "connected"}, "leader"),
+        ({}, {"fold": False}, "groups"),
+        ({}, {"cursor": 7}, "cursor"),
+        ({"query": {"hybrid": {"queries": []}}}, {}, "hybrid"),
+    ],
+)
+def test_a_cursor_that_cannot_be_meant_is_refused(library, folded, more, ours, said):
+    with pytest.raises(ConfigError, match=said):
+        folded.search("pages", library.body(3) | more | {"ext": {"dedup": {"cursor": True, **ours}}})
+
+
+def test_a_cursor_without_a_total_order_is_refused(library):
+    with pytest.raises(ConfigError, match="tiebreaker"):
+        FoldedSearch(library.engine, SCHEME, tiebreaker=None).search(
+            "pages", library.body(3, ext={"dedup": {"cursor": True}})
+        )
+
+
+def test_a_failure_on_the_first_page_closes_the_point_in_time(library):
+    def fail(number):
+        if number == 1:
+            raise EngineError("the wire was cut")
+
+    tapped = Tapped(library.engine, before=fail)
+    with pytest.raises(EngineError, match=r"^the wire was cut$"):
+        next(FoldedSearch(tapped, SCHEME).pages("pages", library.body(3)))
+    assert tapped.names[-1] == "close_pit"
+
+
+def test_a_cursor_grows_by_little_for_each_hit_shown(library, folded):
+    first = folded.search("pages", library.body(8, size=1, ext={"dedup": {"cursor": True}}))
+    body = library.body(8, size=11, ext={"dedup": {"cursor": True}})
+    second = folded.search("pages", body)
+    assert second["dedup"]["cursor"] is not None
+    assert len(second["dedup"]["cursor"]) - len(first["dedup"]["cursor"]) < 10 * 180
+
+
+def test_the_awaited_face_pages_too(library):
+    async def read():
+        folded = AsyncFoldedSearch(Awaited(library.engine), SCHEME)
+        return [answer async for answer in folded.pages("pages", library.body(3, size=9))]
+
+    assert shown(asyncio.run(read())) == [f"3-{group[0]}" for group in leader_groups(library.lists[3])]
