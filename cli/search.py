@@ -90,11 +90,14 @@ def search(
     from shinglefold.cli.results import print_page
     from shinglefold.cli.stores import opened_store
     from shinglefold.rerank import FoldedSearch, FoldOptions
+    from shinglefold.rerank.policies import load_policies
 
     if show_duplicates and folding["members"] is None:
         folding["members"] = _ALL
     given = {name: value for name, value in folding.items() if value not in (None, ())}
     chosen = FoldOptions.parse({**given, "fold": not no_fold})
+    # A policy that can't be meant is told before dictionaries are loaded.
+    load_policies(chosen.representative)
     settings = invocation.settings()
     body = search_body(
         " ".join(query), fields or ("title^2", "body"), settings.field, size=size, start=start, sorts=sorts

@@ -1,0 +1,47 @@
+"""Every command and option stands on the page, and nothing else does."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from shinglefold.cli.main import cli
+
+_PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text("utf-8")
+_COMMON = {"--json", "--config", "--help", "--version"}
+
+
+def _section(name: str) -> str:
+    found = re.search(rf"^## shinglefold {name}\b.*?\n(.*?)(?=^## |\Z)", _PAGE, re.DOTALL | re.MULTILINE)
+    assert found, f"docs/cli.md has no section for {name}"
+    return found[1]
+
+
+def _options(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_every_option_has_a_row_and_every_row_an_option(name):
+    rows = set(re.findall(r"^\| `(--[a-z-]+)`", _section(name), re.MULTILINE))
+    assert rows == _options(cli.commands[name]) - _COMMON
+
+
+def test_the_common_options_and_exit_codes_are_told():
+    head = _PAGE.split("## shinglefold demo")[0]
+    for option in _COMMON:
+        assert f"`{option}`" in head or f"shinglefold {option}" in head
+    for code in (0, 1, 2, 3, 130, 141):
+        assert f"| {code} |" in head
+
+
+def test_every_command_on_the_page_exists():
+    assert re.findall(r"^## shinglefold (\w+)", _PAGE, re.MULTILINE) == list(cli.commands)
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_every_option_has_help(name):
+    for parameter in cli.commands[name].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help

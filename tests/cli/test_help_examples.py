@@ -1,0 +1,73 @@
+"""The examples in the help run as they are typed."""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shinglefold.cli.main import cli
+
+_EXAMPLES = [
+    (name, line) for name, command in cli.commands.items() for line in getattr(command, "examples", ())
+]
+#: What the examples read, by the words they use for it.
+_PIPELINE = {"processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "dedup"}}]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, examples_file) -> Path:
+    """A folder with every file the examples name, and an index."""
+    place = tmp_path_factory.mktemp("examples")
+    shutil.copy(examples_file, place / "articles.jsonl.gz")
+    shutil.copy(examples_file, place / "pages.jsonl.gz")
+    lines = gzip.decompress(examples_file.read_bytes()).decode("utf-8").splitlines()
+    page = json.loads(lines[0])
+    (place / "documents.jsonl").write_text("\n".join(lines[:3]), "utf-8")
+    (place / "draft.txt").write_text(page["body"], "utf-8")
+    (place / "published.html").write_text(f"<p>{page['body']}</p>", "utf-8")
+    row = f'{page["title"]},"{page["body"]}","{page["body"]}"\n'
+    (place / "dump.csv").write_text(f"page_id,title,body,text\n1,{row}2,{row}", "utf-8")
+    (place / "pipeline.json").write_text(json.dumps(_PIPELINE))
+    (place / "failed.jsonl").write_text(
+        json.dumps({"reason": "x", "stage": "index", "line": 1, "source": "x", "document": page}) + "\n"
+    )
+    (place / "site").mkdir()
+    for number, line in enumerate(lines[:4]):
+        (place / "site" / f"page-{17 + number}.txt").write_text(json.loads(line)["body"], "utf-8")
+    # The index comes first: other examples search it.
+    assert _ran("shinglefold index articles.jsonl.gz", place).returncode == 0
+    site = "shinglefold index - --index site --id-field name"
+    named = "".join(json.dumps({"name": f"page-{n}", "body": page["body"]}) + "\n" for n in (17, 18))
+    assert _ran(site, place, named).returncode == 0
+    return place
+
+
+def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{program}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("name", "line"), _EXAMPLES, ids=[line for _, line in _EXAMPLES])
+def test_an_example_runs(folder, name, line):
+    for tool in ("curl", "jq"):
+        if f"{tool} " in line and (tool == "curl" or not shutil.which(tool)):
+            pytest.skip(f"the example needs {tool} or the network")
+    # A command that replaces an index gets a copy of its own.
+    own = line.replace("--index site", "--index site2") if name == "index" else line
+    ran = _ran(own, folder)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout

@@ -1,0 +1,118 @@
+"""index: what is counted, kept, refused and replayed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+_TEXT = "Мост через реку закроют на ремонт в мае, автобусы поедут в объезд по улице Садовой"
+
+
+def _write(path: str, *documents: object) -> str:
+    Path(path).write_text(
+        "".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents), "utf-8"
+    )
+    return path
+
+
+def test_the_summary_adds_up(run, examples_file):
+    told = run("index", examples_file, "--workers", 1, "--json").json()
+    assert told["read"] == told["indexed"] == sum(told["languages"].values()) > 120
+    assert told["dropped"] == told["failed"] == 0
+    assert {"read", "index", "canon", "sketch", "total"} <= told["seconds"].keys()
+    assert told["counts"]["repairs"] > 0
+
+
+def test_the_summary_for_people_tells_counts_speed_and_stages(run):
+    ran = run("index", _write("a.jsonl", {"id": "1", "body": _TEXT}), "--workers", 1)
+    assert (ran.code, ran.err) == (0, "")
+    first, second, third, *_ = ran.out.splitlines()
+    assert first == "1 indexed into pages, 0 dropped, 0 failed, of 1 read"
+    assert "documents/s" in second
+    assert third.endswith("languages: ru 1")
+
+
+def test_documents_are_found_where_settings_or_the_option_say(run, monkeypatch):
+    source = _write("a.jsonl", {"id": "1", "title": "Мост", "body": _TEXT})
+    assert run("index", source, "--engine", "elsewhere", "--index", "news", "--workers", 1).code == 0
+    assert run("search", "мост", "--engine", "elsewhere", "--index", "news").out.startswith(" 1. Мост")
+    monkeypatch.setenv("SHINGLEFOLD_DATA_DIR", "elsewhere")
+    assert run("search", "мост", "--index", "news").out.startswith(" 1. Мост")
+
+
+def test_bad_documents_are_counted_kept_and_can_be_replayed(run):
+    Path("mixed.jsonl").write_text(
+        json.dumps({"id": "1", "body": _TEXT}) + "\n{broken\n" + json.dumps({"id": "2", "body": 5}) + "\n"
+    )
+    ran = run("index", "mixed.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
+    assert ran.code == 3
+    assert "1 indexed into pages, 0 dropped, 2 failed, of 3 read" in ran.out
+    assert "shinglefold index --replay failed.jsonl" in ran.out
+    letters = [json.loads(line) for line in Path("failed.jsonl").read_text().splitlines()]
+    assert sorted(letter["line"] for letter in letters) == [2, 3]
+    for letter in letters:
+        if letter.get("document"):
+            letter["document"]["body"] = _TEXT
+        else:
+            letter["raw"] = json.dumps({"id": "3", "body": _TEXT})
+    told = run("index", "--replay", _write("mended.jsonl", *letters), "--workers", 1, "--json").json()
+    assert (told["indexed"], told["failed"]) == (2, 0)
+    assert run("search", "мост", "--json", "--no-fold").json()["hits"]["total"]["value"] == 3
+
+
+@pytest.mark.parametrize(("text", "code"), [("", 1), ("{broken\n", 1), ("\n\n", 1)])
+def test_nothing_to_index_is_a_failure(run, text, code):
+    assert run("index", "-", "--workers", 1, stdin=text).code == code
+
+
+def test_another_scheme_is_refused_and_recreate_starts_afresh(run):
+    source = _write("a.jsonl", {"id": "1", "body": _TEXT})
+    assert run("index", source, "--workers", 1).code == 0
+    refused = run("index", source, "--preset", "classic", "--workers", 1)
+    assert refused.code == 1
+    assert "(default)" in refused.err
+    assert "(classic)" in refused.err
+    assert run("index", source, "--preset", "classic", "--recreate", "--workers", 1).code == 0
+    assert run("search", "мост", "--json").json()["dedup"]["folded"] == 0
+
+
+def test_an_index_of_another_preset_is_searched_by_its_own_scheme(run):
+    source = _write("a.jsonl", {"id": "1", "body": _TEXT}, {"id": "2", "body": _TEXT})
+    run("index", source, "--preset", "classic", "--workers", 1)
+    assert run("search", "мост", "--json").json()["dedup"]["folded"] == 1
+
+
+def test_a_pipeline_of_ones_own_is_used(run):
+    Path("own.json").write_text(
+        json.dumps(
+            {
+                "processors": [
+                    {"drop": {"if": "ctx.secret == true"}},
+                    {"supershingle": {"field": "text", "target_field": "dedup"}},
+                ]
+            }
+        )
+    )
+    source = _write("a.jsonl", {"id": "1", "text": _TEXT}, {"id": "2", "text": _TEXT, "secret": True})
+    told = run("index", source, "--pipeline", "own.json", "--workers", 1, "--json").json()
+    assert (told["indexed"], told["dropped"]) == (1, 1)
+    assert "мост" in run("search", "мост", "--field", "text", "--json").out.lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{broken", "no JSON"), ("[]", "processors"), ('{"processors": [{"dorp": {}}]}', "drop")],
+)
+def test_a_pipeline_that_can_not_be_meant_is_refused(run, text, told):
+    Path("own.json").write_text(text)
+    ran = run("index", "-", "--pipeline", "own.json")
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def test_the_lexicon_is_kept_between_runs_where_a_file_is_set(run, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_LEXICON_FILE", "lexicon.npz")
+    source = _write("a.jsonl", {"id": "1", "body": _TEXT})
+    for _ in range(2):
+        assert run("index", source, "--workers", 1).code == 0
+        assert Path("lexicon.npz").stat().st_size > 500

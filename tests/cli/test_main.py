@@ -1,0 +1,158 @@
+"""What holds for all commands: help, version, errors, exit codes, pipes and interrupts."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shinglefold
+from shinglefold.cli.main import asks_for_json, cli
+
+_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
+_HEAVY = (
+    "rich",
+    "tantivy",
+    "pymorphy3",
+    "rapidfuzz",
+    "shinglefold.canon",
+    "shinglefold.sketch",
+    "shinglefold.ingest",
+)
+
+
+def test_version_tells_package_and_scheme_algorithm(run):
+    assert run("--version").out == f"shinglefold {shinglefold.__version__} (scheme algorithm sf1)\n"
+    assert run("--json", "--version").json() == {
+        "shinglefold": shinglefold.__version__,
+        "scheme_algorithm": 1,
+    }
+
+
+def test_without_a_command_the_help_is_shown(run):
+    shown = run()
+    assert shown.code == 0
+    for name in cli.commands:
+        assert f"  {name}" in shown.out
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_every_command_has_help_with_examples(run, name):
+    long, short = run(name, "--help"), run(name, "-h")
+    assert long == short
+    assert long.code == 0
+    assert "Examples:\n  " in long.out
+    assert f"shinglefold {name}" in long.out.split("Examples:")[1]
+
+
+def test_help_loads_no_heavy_part():
+    asked = (
+        "import sys; from shinglefold.cli.main import main; main(['--help']); "
+        "sys.stderr.write(repr(list(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stderr
+    assert "'click'" in loaded
+    for name in _HEAVY:
+        assert f"'{name}'" not in loaded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind", "told"),
+    [
+        (["serach"], 2, "UsageError", "serach"),
+        (["search"], 2, "UsageError", "QUERY"),
+        (["search", "--sise", "3", "x"], 2, "UsageError", "--size"),
+        (["search", "x", "--size", "many"], 2, "UsageError", "many"),
+        (["search", "x"], 1, "IndexMissing", "pages"),
+        (["search", "x", "--representative", "newset:date"], 2, "ConfigError", "newest"),
+        (["index", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
+        (["pairs", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
+        (["pairs", "-", "--preset", "clasic"], 2, "ConfigError", "classic"),
+        (["compare", "a.txt", "b.txt"], 1, "InputError", "a.txt"),
+        (["compare", ".", "b.txt"], 1, "InputError", "folder"),
+        (["compare", "-", "-"], 2, "UsageError", "standard input"),
+        (["compare", "--text", "a", "b", "--language", "rus"], 2, "UnknownLanguage", "ru"),
+        (["simulate", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
+        (["--config", "nowhere.toml", "plugins", "--json"], 0, "", ""),
+        (["--config", "nowhere.toml", "demo"], 2, "ConfigError", "nowhere.toml"),
+    ],
+)
+def test_an_error_is_one_line_an_exit_code_and_with_json_an_object(run, arguments, code, kind, told):
+    plain = run(*arguments)
+    assert plain.code == code
+    if not kind:
+        return
+    assert plain.out == ""
+    assert plain.err.startswith("error: ")
+    assert plain.err.count("\n") == 1
+    assert told in plain.err
+    error = run(*arguments, "--json").json()["error"]
+    assert (error["type"], error["exit_code"]) == (kind, code)
+    assert told in error["message"]
+
+
+def test_an_unexpected_error_is_one_line_too(run, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setattr("shinglefold.registry.installed", broken)
+    ran = run("plugins")
+    assert ran.code == 1
+    assert ran.err.startswith("error: unexpected ZeroDivisionError: of all things")
+    monkeypatch.setenv("SHINGLEFOLD_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("plugins")
+
+
+def test_settings_come_from_the_file_and_the_environment(run, monkeypatch):
+    Path("own.toml").write_text('preset = "clasic"\n')
+    assert "classic" in run("--config", "own.toml", "compare", "--text", "a b c", "a b c").err
+    assert "classic" in run("compare", "--text", "a b c", "a b c", "--config", "own.toml").err
+    monkeypatch.setenv("SHINGLEFOLD_PRESET", "fetterly")
+    told = run("compare", "--text", "a b c", "a b c", "--config", "own.toml", "--json").json()
+    assert told["decision"]["min_shared"] == 2
+
+
+def test_json_is_not_looked_for_behind_the_end_of_options():
+    assert asks_for_json(["search", "x", "--json"])
+    assert not asks_for_json(["search", "--", "--json"])
+
+
+def test_a_closed_pipe_ends_a_command_quietly(examples_file):
+    command = subprocess.Popen(
+        [*_COMMAND, "pairs", str(examples_file), "--workers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert command.stdout is not None
+    assert command.stderr is not None
+    command.stdout.close()
+    assert command.stderr.read() == b""
+    assert command.wait() == 141
+    command.stderr.close()
+
+
+def test_ctrl_c_ends_a_command_quietly():
+    command = subprocess.Popen(
+        [*_COMMAND, "pairs", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert command.stdin is not None
+    # More blank lines than a pipe holds: once all are written, the command is reading them.
+    command.stdin.write(b"\n" * (1 << 20))
+    command.stdin.flush()
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=20)
+    assert (command.returncode, out, err) == (130, b"", b"")
+
+
+def test_output_without_a_terminal_has_no_colours(run):
+    assert "\x1b" not in run("compare", "--text", "one two three", "one two four").out
+
+
+def test_control_characters_of_documents_do_not_reach_the_terminal(run):
+    shown = run("compare", "--text", "\x1b[31mone two three four five six", "one two three four five six")
+    assert shown.code == 0
+    assert "\x1b" not in shown.out

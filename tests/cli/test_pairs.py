@@ -1,0 +1,112 @@
+"""pairs: exactly the stories, in a stated order, whatever the form of the input."""
+
+import csv
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from shinglefold.examples import articles
+
+
+def _lines(out: str) -> list[tuple[str, str, float]]:
+    rows = [line.split("\t") for line in out.splitlines()]
+    return [(a, b, float(resemblance)) for a, b, resemblance in rows]
+
+
+@pytest.fixture(scope="module")
+def stories() -> set[frozenset[str]]:
+    """The labelled pairs: copies of one story."""
+    return {
+        frozenset((one["id"], other["id"]))
+        for one, other in combinations(articles(), 2)
+        if one["story"] == other["story"]
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_pairs_of_the_example_corpus_are_its_stories(run, examples_file, stories, workers):
+    ran = run("pairs", examples_file, "--workers", workers)
+    assert (ran.code, ran.err) == (0, "")
+    found = _lines(ran.out)
+    assert {frozenset(pair[:2]) for pair in found} == stories
+    assert len(found) == len(stories)
+    assert all(0.6 < resemblance <= 1 for *_, resemblance in found)
+
+
+def test_pairs_stand_in_document_order_or_by_resemblance(run, examples_file):
+    order = {article["id"]: place for place, article in enumerate(articles())}
+    found = _lines(run("pairs", examples_file).out)
+    places = [(order[a], order[b]) for a, b, _ in found]
+    assert places == sorted(places)
+    assert all(a < b for a, b in places)
+    ranked = _lines(run("pairs", examples_file, "--sort", "resemblance").out)
+    assert sorted(ranked) == sorted(found)
+    assert [row[2] for row in ranked] == sorted((row[2] for row in found), reverse=True)
+
+
+def test_json_lines_tell_the_same(run, examples_file):
+    told = [json.loads(line) for line in run("pairs", "--json", examples_file).out.splitlines()]
+    assert [(one["a"], one["b"], one["resemblance"]) for one in told] == _lines(
+        run("pairs", examples_file).out
+    )
+
+
+_TEXT = "The quick brown fox jumps over the lazy dog near the bank of the river every morning"
+
+
+def test_pairs_are_found_across_files_of_all_kinds(run):
+    Path("one.jsonl").write_text(json.dumps({"id": "json", "body": _TEXT}) + "\n")
+    with Path("two.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "body"], ["csv", _TEXT]])
+    Path("pages").mkdir()
+    Path("pages/three.html").write_text(f"<body><p>{_TEXT}</p></body>")
+    found = _lines(run("pairs", "one.jsonl", "two.csv", "pages", "--field", "body").out)
+    assert {frozenset(row[:2]) for row in found} == {
+        frozenset(pair) for pair in combinations(("json", "csv", "three.html"), 2)
+    }
+
+
+def test_standard_input_is_read_and_documents_without_an_id_are_named_by_line(run):
+    lines = "".join(json.dumps({"body": _TEXT}) + "\n" for _ in range(2))
+    assert _lines(run("pairs", "-", stdin=lines).out) == [("standard input:1", "standard input:2", 1.0)]
+
+
+def test_fields_id_and_markup_can_be_told(run):
+    lines = (
+        json.dumps({"n": 1, "text": f"<b>{_TEXT}</b>"}) + "\n" + json.dumps({"n": 2, "text": _TEXT}) + "\n"
+    )
+    ran = run("pairs", "-", "--id-field", "n", "--field", "text", "--html", stdin=lines)
+    assert _lines(ran.out) == [("1", "2", 1.0)]
+    assert _lines(run("pairs", "-", "--id-field", "n", stdin=lines).out) == []
+
+
+def test_the_decision_can_be_given(run, examples_file):
+    all_of_them = run("pairs", examples_file).out.splitlines()
+    strict = run("pairs", examples_file, "--min-resemblance", "0.9").out.splitlines()
+    assert 0 < len(strict) < len(all_of_them)
+    assert set(strict) < set(all_of_them)
+    assert len(run("pairs", examples_file, "--preset", "fetterly").out.splitlines()) < len(all_of_them)
+
+
+def test_empty_and_one_word_documents_never_fold(run):
+    lines = "".join(
+        json.dumps({"id": str(n), "body": body}) + "\n" for n, body in enumerate(["", "", "word", "word"])
+    )
+    ran = run("pairs", "-", stdin=lines)
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_bad_lines_are_told_and_the_others_compared(run):
+    good = json.dumps({"body": _TEXT})
+    ran = run("pairs", "-", stdin=f"{good}\n{{broken\n{good}\n[1]\n")
+    assert ran.code == 3
+    assert _lines(ran.out) == [("standard input:1", "standard input:3", 1.0)]
+    assert ran.err.startswith("2 documents left out; first: standard input:2: invalid JSON")
+    assert run("pairs", "-", stdin="{broken\n").code == 1
+
+
+def test_ids_with_tabs_do_not_break_the_columns(run):
+    lines = "".join(json.dumps({"id": f"a\tb\n{n}", "body": _TEXT}) + "\n" for n in range(2))
+    assert _lines(run("pairs", "-", stdin=lines).out) == [("a b 0", "a b 1", 1.0)]

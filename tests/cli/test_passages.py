@@ -1,0 +1,118 @@
+"""Passages: what they hold, where they stand, and that they are true."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shinglefold.cli.passages import GAP, Span, find_passages
+from shinglefold.cli.side_by_side import passage_json, pieces
+from shinglefold.model import Token
+
+
+def _tokens(text: str) -> list[Token]:
+    found, at = [], 0
+    for word in text.split(" "):
+        found.append(Token(word.lower(), at, at + len(word), "en"))
+        at += len(word) + 1
+    return found
+
+
+def _found(a: str, b: str) -> list[tuple[str, str, list[str], list[str]]]:
+    return [
+        (
+            a[p.a.start : p.a.end],
+            b[p.b.start : p.b.end],
+            [a[m.start : m.end] for m in p.marks_a],
+            [b[m.start : m.end] for m in p.marks_b],
+        )
+        for p in find_passages(_tokens(a), _tokens(b))
+    ]
+
+
+def test_equal_texts_are_one_passage_without_marks():
+    text = "The bridge will be closed for repair"
+    assert _found(text, text) == [(text, text, [], [])]
+
+
+def test_differing_words_are_marked_on_both_sides():
+    a, b = (
+        "the old bridge will be closed in May for repair",
+        "the old bridge will be closed in early June for repair",
+    )
+    assert _found(a, b) == [(a, b, ["May"], ["early June"])]
+
+
+def test_a_word_only_one_side_has_is_marked_there():
+    a, b = "we feed the hungry starter every single day", "we feed the starter every single day"
+    assert _found(a, b) == [(a, b, ["hungry"], [])]
+
+
+def test_case_and_other_forms_of_a_canonical_token_are_no_difference():
+    assert _found("The Bridge Will Be Closed", "the bridge will be closed")[0][2:] == ([], [])
+
+
+def test_texts_that_share_only_scattered_words_have_no_passage():
+    assert _found("the cat and a dog sat here", "a dog met the cat and left") == []
+
+
+def test_passages_far_apart_are_two():
+    middle = " ".join(f"x{n}" for n in range(GAP + 1))
+    one, two = "here begins the first of them", "and there comes the last one"
+    other = " ".join(f"y{n}" for n in range(GAP + 1))
+    assert [p[0] for p in _found(f"{one} {middle} {two}", f"{one} {other} {two}")] == [one, two]
+
+
+def test_passages_in_another_order_are_found():
+    one = "one two three four five six seven eight nine ten"
+    two = "red green blue black white pink grey brown"
+    assert sorted(p[0] for p in _found(f"{one} {two}", f"{two} {one}")) == sorted([one, two])
+
+
+def test_nothing_matches_nothing():
+    assert find_passages([], _tokens("one two three four five")) == []
+    assert find_passages([], []) == []
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=60), st.lists(st.sampled_from("abcdef"), max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
+    a, b = " ".join(one), " ".join(other)
+    taken = []
+    for passage in find_passages(_tokens(a), _tokens(b)):
+        left = [part.text for part in pieces(a, passage.a, passage.marks_a) if not part.marked]
+        right = [part.text for part in pieces(b, passage.b, passage.marks_b) if not part.marked]
+        assert " ".join(left).split() == " ".join(right).split()
+        assert len(" ".join(left).split()) == passage.equal
+        taken.append(passage.a)
+    assert taken == sorted(taken)
+
+
+def test_pieces_join_to_the_passage():
+    text = "one two three four"
+    parts = list(pieces(text, Span(0, 18), (Span(4, 7),)))
+    assert [(part.text, part.marked) for part in parts] == [
+        ("one ", False),
+        ("two", True),
+        (" three four", False),
+    ]
+
+
+def test_json_tells_places_and_words():
+    a, b = "we feed the hungry starter every day", "we feed the starter every day"
+    told = passage_json(find_passages(_tokens(a), _tokens(b))[0], a, b)
+    assert told["a"]["differing"] == [{"start": 12, "end": 18, "text": "hungry"}]
+    assert told["b"] == {"start": 0, "end": len(b), "text": b, "differing": []}
+    assert told["equal_tokens"] == 6
+
+
+@pytest.mark.parametrize("size", [2_000])
+def test_long_texts_are_aligned_in_little_time(size):
+    from time import perf_counter
+
+    words = [f"w{n % 700}" for n in range(size)]
+    a, b = " ".join(words), " ".join(word if n % 9 else "other" for n, word in enumerate(words))
+    one, other = _tokens(a), _tokens(b)
+    start = perf_counter()
+    found = find_passages(one, other)
+    assert perf_counter() - start < 1
+    assert sum(passage.equal for passage in found) > size * 0.8

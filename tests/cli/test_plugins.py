@@ -1,0 +1,69 @@
+"""plugins: all installed languages, usable or not."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from shinglefold import registry
+from shinglefold.errors import MissingExtra
+from shinglefold.language import Language
+from shinglefold.registry import installed
+
+
+class NeedsAnExtra(Language):
+    code = "xx"
+    scripts = frozenset({"Latn"})
+
+    def __init__(self, options):
+        raise MissingExtra("zh", "the language xx")
+
+    def canonical(self, word):
+        return word
+
+
+class RaisesAnything(NeedsAnExtra):
+    @classmethod
+    def version(cls):
+        raise RuntimeError("not today")
+
+    def __init__(self, options):
+        super(NeedsAnExtra, self).__init__(options)
+
+
+def test_all_installed_languages_are_listed(run):
+    told = run("plugins", "--json").json()["languages"]
+    assert [one["code"] for one in told] == list(installed())
+    for one in told:
+        assert one["distribution"].startswith("shinglefold ")
+        assert one["usable"]
+        assert one["version"]
+        assert "surface" in one["modes"]
+    assert {one["code"]: one["unit"] for one in told}["zh"] == "char"
+
+
+def test_the_table_has_a_line_a_language(run):
+    shown = run("plugins").out.splitlines()
+    assert shown[0].split()[:2] == ["language", "scripts"]
+    assert [line.split()[0] for line in shown[1:]] == list(installed())
+
+
+@pytest.mark.parametrize(
+    ("plugin", "problem", "install"),
+    [
+        (f"{__name__}:NeedsAnExtra", "pip install 'shinglefold[zh]'", "pip install 'shinglefold[zh]'"),
+        (f"{__name__}:RaisesAnything", "RuntimeError: not today", None),
+        ("nowhere.at.all:Nothing", "nowhere", None),
+    ],
+)
+def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch, plugin, problem, install):
+    points = {**installed(), "xx": EntryPoint("xx", plugin, registry.LANGUAGES)}
+    monkeypatch.setattr(registry, "installed", lambda: points)
+    ran = run("plugins", "--json")
+    assert ran.code == 0
+    *others, last = ran.json()["languages"]
+    assert len(others) == len(installed()) or others
+    assert last["code"] == "xx"
+    assert not last["usable"]
+    assert problem in last["problem"]
+    assert last.get("install") == install
+    assert "no: " in run("plugins").out
