@@ -29,8 +29,8 @@ class CanonOptions:
     """How words of a language become canonical tokens.
 
     ``mode``: the strongest normalization wanted; a language that lacks it takes the next weaker one.
-    ``drop_function_words``: leave out prepositions, conjunctions, particles and pronouns. It makes copies that
-    differ in them alike (resemblance .50 → .94), but finds fewer real revisions (bench/quality.py).
+    ``drop_function_words``: leave out prepositions, conjunctions, particles and pronouns. It makes copies
+    that differ in them alike (resemblance .50 → .94), but finds fewer real revisions (bench/quality.py).
     ``min_length``: words of fewer characters are dropped (1 keeps all; single Han characters always stay).
     """
 
