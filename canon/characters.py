@@ -68,7 +68,8 @@ def characters() -> Characters:
             folded = fold_character(character)
             kind[code] = WORD | (COMPOSING if len(folded) != 1 or character in joining else 0)
             fold[code] = ord(folded) if len(folded) == 1 else code
-            if unicodedata.category(character)[0] == "L":
+            # By the fold: a Roman numeral that folds to a letter is one, else one key would have two forms.
+            if unicodedata.category(chr(fold[code]))[0] == "L":
                 name = unicodedata.name(chr(fold[code]), "").split(" ", 1)[0]
                 script[code] = number[names.get(name, OTHER)]
     kind[_HAN.start : _HAN.stop] |= WORD

@@ -3,6 +3,7 @@
 import random
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from time import thread_time
 
@@ -36,9 +37,19 @@ class Subject:
         """A canonicalizer with this language and the one that takes the rest."""
         return Canonicalizer(references({self.code, _REST}, self.options))
 
+    @cached_property
+    def dropping(self) -> Canonicalizer:
+        """The same, but with function words dropped."""
+        options = replace(self.options, drop_function_words=True)
+        return Canonicalizer(references({self.code, _REST}, options))
+
     def tokens(self, text: str) -> list[str]:
         """Return the canonical tokens of a text declared to be of this language."""
         return [token.text for token in self.canonicalizer.tokens(text, self.code)]
+
+    def content(self, text: str) -> list[str]:
+        """Return the same tokens without those of function words."""
+        return [token.text for token in self.dropping.tokens(text, self.code)]
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from shinglefold.plugins.snowball import Snowball
 from shinglefold.scheme import CanonOptions, Mode
 
 _RULES = "1"
+_NEEDED = ("ru", "Russian", "pymorphy3", "pymorphy3_dicts_ru")
 _FUNCTIONAL = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "INTJ", "Apro"})
 _ADJECTIVES = frozenset({"ADJF", "ADJS"})
 # Longer "words" are no words, and analysis is not bounded by a line's length.
@@ -41,7 +42,7 @@ class Russian(Language):
     )
 
     def __init__(self, options: CanonOptions) -> None:
-        require("ru", "Russian", "pymorphy3", "pymorphy3_dicts_ru")
+        require(*_NEEDED)
         super().__init__(options)
         self._mode = self.mode
         self._dropped = (_FUNCTIONAL if options.drop_function_words else frozenset()) | (
@@ -53,6 +54,7 @@ class Russian(Language):
     @classmethod
     def version(cls) -> str:
         """Return the revision of these rules and the version of the dictionary."""
+        require(*_NEEDED)
         return f"{_RULES}+{distribution_version('ru', 'Russian', 'pymorphy3-dicts-ru')}"
 
     def canonical(self, word: str) -> str | None:

@@ -13,6 +13,7 @@ from shinglefold.plugins.morphology import Morphology, Parse
 from shinglefold.scheme import CanonOptions, Mode
 
 _RULES = "1"
+_NEEDED = ("uk", "Ukrainian", "pymorphy3", "pymorphy3_dicts_uk")
 _FUNCTIONAL = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "INTJ"})
 _PARTICIPLES = frozenset({"actv", "pssv"})
 _WORD = re.compile(r"[а-щьюяґєії'-]{1,64}")
@@ -40,7 +41,7 @@ class Ukrainian(Language):
     )
 
     def __init__(self, options: CanonOptions) -> None:
-        require("uk", "Ukrainian", "pymorphy3", "pymorphy3_dicts_uk")
+        require(*_NEEDED)
         super().__init__(options)
         self._mode = self.mode
         self._listed = read_words("uk", "function_words.txt") if options.drop_function_words else frozenset()
@@ -49,6 +50,7 @@ class Ukrainian(Language):
     @classmethod
     def version(cls) -> str:
         """Return the revision of these rules and the version of the dictionary."""
+        require(*_NEEDED)
         return f"{_RULES}+{distribution_version('uk', 'Ukrainian', 'pymorphy3-dicts-uk')}"
 
     def canonical(self, word: str) -> str | None:

@@ -7,6 +7,7 @@ from shinglefold.plugins.zh.table import simplified
 from shinglefold.scheme import CanonOptions
 
 _RULES = "1"
+_NEEDED = ("zh", "Chinese", "opencc")
 
 
 class Chinese(Language):
@@ -26,7 +27,7 @@ class Chinese(Language):
     )
 
     def __init__(self, options: CanonOptions) -> None:
-        require("zh", "Chinese", "opencc")
+        require(*_NEEDED)
         super().__init__(options)
         self.fold = simplified()
         self._dropped = (
@@ -36,6 +37,7 @@ class Chinese(Language):
     @classmethod
     def version(cls) -> str:
         """Return the revision of these rules and the version of OpenCC's table."""
+        require(*_NEEDED)
         return f"{_RULES}+{distribution_version('zh', 'Chinese', 'opencc-python-reimplemented')}"
 
     def canonical(self, word: str) -> str | None:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.generated import texts
 from support.reference import plain, words
 
-from shinglefold.canon.characters import CODE_POINTS, characters
+from shinglefold.canon.characters import CODE_POINTS, UNIT, WORD, characters
 from shinglefold.canon.segment import LONGEST_WORD, Tables, segment
 
 TABLES = Tables(characters().kind, np.zeros(CODE_POINTS, np.uint32))
@@ -23,6 +23,15 @@ def test_like_the_reference_on_generated_texts():
 @settings(max_examples=300, deadline=None)
 def test_like_the_reference_on_any_text(text):
     assert segmented(text) == words(text)
+
+
+def test_letters_that_fold_to_one_are_of_one_script():
+    facts = characters()
+    letters = np.flatnonzero(facts.kind & (WORD | UNIT))
+    scripts = {}
+    for fold, script in zip(facts.fold[letters].tolist(), facts.script[letters].tolist(), strict=True):
+        scripts.setdefault(fold, set()).add(script)
+    assert [chr(fold) for fold, found in scripts.items() if len(found) > 1] == []
 
 
 def test_apostrophes_join_letters_and_nothing_else():

@@ -37,9 +37,11 @@ def corpus():
     return list(articles())
 
 
-@pytest.fixture(scope="module")
-def prints(corpus):
+@pytest.fixture(scope="module", params=["body", "title and body"])
+def prints(corpus, request):
     texts = [strip_html(a["body"]) if a["format"] == "html" else a["body"] for a in corpus]
+    if request.param != "body":
+        texts = [f"{a['title']}\n{text}" for a, text in zip(corpus, texts, strict=True)]
     return Fingerprinter(make_scheme()).prints(texts, [a["lang"] for a in corpus])
 
 

@@ -55,6 +55,7 @@ def test_function_characters_are_few_simplified_and_dropped_on_request(table):
 
 
 def test_traditional_function_characters_are_dropped_too():
-    tokens = Canonicalizer(references(["any", "zh"])).tokens("貓與狗嗎", "zh")
+    options = CanonOptions(drop_function_words=True)
+    tokens = Canonicalizer(references(["any", "zh"], options)).tokens("貓與狗嗎", "zh")
     assert [token.text for token in tokens] == ["猫", "狗"]
     assert [token.start for token in tokens] == [0, 2]

@@ -14,12 +14,12 @@ class TestRussianLemmas(LanguageConformance):
 
 class TestRussianStems(LanguageConformance):
     code = "ru"
-    options = CanonOptions("stem")
+    options = CanonOptions("stem", drop_function_words=True)
 
 
 class TestRussianWords(LanguageConformance):
     code = "ru"
-    options = CanonOptions("surface", drop_adjectives=True)
+    options = CanonOptions("surface", drop_function_words=True, drop_adjectives=True)
 
 
 class TestUkrainianLemmas(LanguageConformance):
@@ -28,7 +28,7 @@ class TestUkrainianLemmas(LanguageConformance):
 
 class TestUkrainianWords(LanguageConformance):
     code = "uk"
-    options = CanonOptions("surface", drop_adjectives=True)
+    options = CanonOptions("surface", drop_function_words=True, drop_adjectives=True)
 
 
 class TestChinese(LanguageConformance):
@@ -41,7 +41,7 @@ class TestEnglishStems(LanguageConformance):
 
 class TestEnglishWords(LanguageConformance):
     code = "en"
-    options = CanonOptions("surface", drop_function_words=False)
+    options = CanonOptions("surface", drop_function_words=True)
 
 
 class TestAny(LanguageConformance):

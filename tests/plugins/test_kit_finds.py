@@ -49,6 +49,8 @@ def _installed(tmp_path, monkeypatch):
         ("growing", "drops_only_what_options_ask", "only fold may change a word"),
         ("merging", "folds_and_tells_apart", "100% common tokens in unrelated texts"),
         ("parting", "folds_and_tells_apart", "should have equal tokens"),
+        ("unevenly", "folds_and_tells_apart", "should have equal tokens when function words are dropped"),
+        ("onlydropping", "folds_and_tells_apart", "add a pair that folds with all words kept"),
         ("racing", "is_thread_safe", "in one of several threads"),
         ("hashseeded", "is_the_same_in_every_process", "with another hash seed"),
         ("processbound", "is_fork_safe", "in a forked process"),

@@ -6,7 +6,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.registry import language_class, references
 from shinglefold.scheme import CanonOptions
 
-KEEP_ALL = CanonOptions(drop_function_words=False)
+DROPPING = CanonOptions(drop_function_words=True)
 
 
 def canonical(word, options=CanonOptions()):
@@ -33,9 +33,9 @@ def test_words_become_their_dictionary_form_without_yo(form, lemma):
     "kind", ["под", "чтобы", "лишь", "мы", "ах", "который", "наших", "ее", "все", "кое-кто"]
 )
 @pytest.mark.parametrize("mode", ["lemma", "stem", "surface"])
-def test_prepositions_conjunctions_particles_pronouns_and_interjections_are_dropped(kind, mode):
-    assert canonical(kind, CanonOptions(mode)) is None
-    assert canonical(kind, CanonOptions(mode, drop_function_words=False)) is not None
+def test_prepositions_conjunctions_particles_pronouns_and_interjections_are_dropped_on_request(kind, mode):
+    assert canonical(kind, CanonOptions(mode, drop_function_words=True)) is None
+    assert canonical(kind, CanonOptions(mode)) is not None
 
 
 @pytest.mark.parametrize("mode", ["lemma", "stem", "surface"])
@@ -46,12 +46,12 @@ def test_adjectives_are_dropped_only_on_request(mode):
 
 
 def test_adjectives_go_without_function_words_going():
-    options = CanonOptions(drop_function_words=False, drop_adjectives=True)
+    options = CanonOptions(drop_adjectives=True)
     assert [canonical(word, options) for word in ("под", "серой", "крышей")] == ["под", None, "крыша"]
 
 
-def test_pronouns_that_decline_as_adjectives_stay_when_only_function_words_stay():
-    assert canonical("наших", KEEP_ALL) == "наш"
+def test_pronouns_that_decline_as_adjectives_stay_with_the_other_function_words():
+    assert canonical("наших") == "наш"
 
 
 def test_stems_cut_endings_and_surface_keeps_them():
@@ -65,12 +65,12 @@ def test_words_of_other_letters_and_overlong_ones_stay_as_they_are():
 
 
 def test_all_function_words_are_found_with_yo_written_either_way():
-    canonicalizer = Canonicalizer(references(["any", "ru"]))
+    canonicalizer = Canonicalizer(references(["any", "ru"], DROPPING))
     assert canonicalizer.tokens("ещё её моё всё", "ru") == canonicalizer.tokens("еще ее мое все", "ru")
 
 
 def test_russian_and_ukrainian_analyzers_live_in_one_process():
-    russian, ukrainian = (language_class(code)(CanonOptions()) for code in ("ru", "uk"))
+    russian, ukrainian = (language_class(code)(DROPPING) for code in ("ru", "uk"))
     for _ in range(2):
         assert (russian.canonical("который"), russian.canonical("стол")) == (None, "стол")
         assert (ukrainian.canonical("який"), ukrainian.canonical("столами")) == (None, "стіл")

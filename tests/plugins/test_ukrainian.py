@@ -22,13 +22,13 @@ def canonical(word, options=CanonOptions()):
 
 @pytest.mark.parametrize("mode", ["lemma", "surface"])
 def test_function_words_are_found_though_the_first_reading_is_arbitrary(mode):
-    language = language_class("uk")(CanonOptions(mode))
+    language = language_class("uk")(CanonOptions(mode, drop_function_words=True))
     kept = [word for word in FUNCTION_WORDS.split() if language.canonical(word) is not None]
     assert kept == []
 
 
-def test_function_words_stay_on_request():
-    language = language_class("uk")(CanonOptions(drop_function_words=False))
+def test_function_words_stay_unless_asked_to_go():
+    language = language_class("uk")(CanonOptions())
     assert [word for word in FUNCTION_WORDS.split() if language.canonical(word) is None] == []
 
 

@@ -1,4 +1,4 @@
-"""Belarusian for shinglefold: function words out, endings off."""
+"""Belarusian for shinglefold: endings off, function words out on request."""
 
 from importlib.resources import files
 

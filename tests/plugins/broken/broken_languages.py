@@ -106,6 +106,22 @@ class Parting(_Sound):
     samples = (Sample("green apples", "green apple", True), Sample("green", "old", False))
 
 
+class Unevenly(_Sound):
+    code = "unevenly"
+    samples = (Sample("green apples", "green apple", True), Sample("green", "old", False))
+
+    def canonical(self, word):
+        return None if self.options.drop_function_words and word == "apple" else word.removesuffix("s")
+
+
+class OnlyDropping(_Sound):
+    code = "onlydropping"
+    samples = (Sample("the apples", "apples", True), Sample("green", "old", False))
+
+    def canonical(self, word):
+        return None if self.options.drop_function_words and word == "the" else word
+
+
 class Racing(_Sound):
     code = "racing"
 
