@@ -67,15 +67,16 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
 
-    scheme = invocation.settings().scheme()
+    settings = invocation.settings()
+    scheme = settings.scheme()
     with (
         tempfile.TemporaryDirectory(prefix="shinglefold-") as folder,
         closing(open_engine(folder, search_canonicalizer(scheme))) as engine,
     ):
         # So few that starting workers would take longer than they save.
-        summary = run(engine, _INDEX, articles(), load_pipeline(None, scheme), workers=1)
-        # The pipeline for pages writes its fingerprints into ``dedup``.
-        yield Store(engine, scheme, "dedup"), summary
+        pipeline = load_pipeline(None, scheme, settings.field)
+        summary = run(engine, _INDEX, articles(), pipeline, field=settings.field, workers=1)
+        yield Store(engine, scheme, settings.field), summary
 
 
 def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:

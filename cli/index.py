@@ -74,7 +74,7 @@ def index(
 
     settings = invocation.settings()
     scheme = chosen_scheme(invocation, preset)
-    chosen = load_pipeline(pipeline, scheme)
+    chosen = load_pipeline(pipeline, scheme, settings.field)
     options = make_read_options(**reading)
     records = read_sources(sources, options, replayed=replay)
     lexicon = chosen.tools.canonicalizer.lexicon

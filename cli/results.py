@@ -66,7 +66,7 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     if counters is None:
         return f"{hits} of {of} hits, not folded"
     parts = [
-        f"{hits} results from {of} hits",
+        f"{hits} result{'' if hits == 1 else 's'} from {of} hits",
         f"{counters['folded']:,} of the first {counters['window']:,} hits folded",
         f"read until: {counters['stopped_by'].replace('_', ' ')}",
     ]

@@ -82,7 +82,7 @@ def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names
 
 
 def _row(console: "Console", passage: Passage, texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
-    brackets = console.color_system is None
+    brackets = console.color_system is None or console.no_color
     a = list(pieces(texts[0], passage.a, passage.marks_a))
     b = list(pieces(texts[1], passage.b, passage.marks_b))
     return _styled(a, "bold red", brackets, cut), _styled(b, "bold green", brackets, cut)

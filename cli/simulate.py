@@ -35,7 +35,7 @@ def simulate(
     from shinglefold.cli.pipelines import load_pipeline
 
     given = read_samples(documents)
-    chosen = load_pipeline(pipeline, chosen_scheme(invocation, preset))
+    chosen = load_pipeline(pipeline, chosen_scheme(invocation, preset), invocation.settings().field)
     answer = chosen.simulate(given, verbose=verbose)
     write_json(answer)
     return PARTLY if any(_failed(one) for one in answer["docs"]) else DONE

@@ -114,3 +114,10 @@ def test_texts_too_short_for_a_signature_have_no_estimate(run, texts):
     assert shown.code == 0
     assert "no estimate" in shown.out
     assert run("compare", "--text", "--json", *texts).json()["estimate"] is None
+
+
+def test_without_colours_brackets_mark_even_on_a_terminal(run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "[first]" not in run("compare", "--text", _A, _B).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "[first]" in run("compare", "--text", _A, _B).out

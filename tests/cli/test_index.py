@@ -76,6 +76,13 @@ def test_another_scheme_is_refused_and_recreate_starts_afresh(run):
     assert run("search", "мост", "--json").json()["dedup"]["folded"] == 0
 
 
+def test_fingerprints_are_kept_in_the_field_the_settings_name(run, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_FIELD", "near")
+    run("index", _write("a.jsonl", {"id": "1", "body": _TEXT}, {"id": "2", "body": _TEXT}), "--workers", 1)
+    assert run("search", "мост", "--json").json()["dedup"]["folded"] == 1
+    assert run("explain", "1", "2", "--json").json()["folds"]
+
+
 def test_an_index_of_another_preset_is_searched_by_its_own_scheme(run):
     source = _write("a.jsonl", {"id": "1", "body": _TEXT}, {"id": "2", "body": _TEXT})
     run("index", source, "--preset", "classic", "--workers", 1)

@@ -34,7 +34,7 @@ def test_the_page_names_address_snippet_and_folded_hits(search):
     assert "https://" in shown
     assert "near-duplicates folded: ru-bridge-repair-" in shown
     assert ".example" in shown.split("folded:")[1]
-    assert "1 results from" in shown
+    assert "1 result from" in shown
 
 
 def test_duplicates_are_listed_on_demand(search):
