@@ -132,7 +132,7 @@ def advise(wish: Wish = Wish()) -> Advice:
         strangers=strangers,
         error=standard_error(wish.resemblance, values, _BITS),
         hash_bits=needed_hash_bits(wish.documents),
-        keyword_bits=hash_bits(groups),
+        keyword_bits=hash_bits(),
     )
 
 
@@ -177,5 +177,5 @@ def _layouts(wish: Wish) -> Iterator[tuple[int, int, int]]:
 def _strangers(wish: Wish, groups: int, size: int, shared: int) -> float:
     near = probability(wish.resemblance / 2, groups, size, shared)
     far = probability(0.02, groups, size, shared)
-    collisions = groups * 2.0 ** -hash_bits(groups) if shared == 1 else 0.0
+    collisions = groups * 2.0 ** -hash_bits() if shared == 1 else 0.0
     return (wish.documents - 1) * (wish.near_share * near + (1.0 - wish.near_share) * far + collisions)

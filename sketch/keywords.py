@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.model import Uint32s, Uint64s
 
-#: Characters of a keyword, slot included.
-LENGTH = 7
+#: Characters of a keyword that name bits of its supershingle. A sixth one would cost two bytes a keyword on
+#: disk (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
+HASHED = 5
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MOST_SLOTS = 64 * 64
 
@@ -17,16 +18,16 @@ def slot_characters(groups: int) -> int:
     return 1 if groups <= 64 else 2
 
 
-def hash_bits(groups: int) -> int:
-    """Return how many bits of a supershingle its keyword keeps: 36, or 30 with more than 64 groups."""
-    return 6 * (LENGTH - slot_characters(groups))
+def hash_bits() -> int:
+    """Return how many bits of a supershingle its keyword keeps."""
+    return 6 * HASHED
 
 
 def to_keywords(supershingles: Uint64s, valid: NDArray[np.bool_]) -> list[tuple[str, ...]]:
     """Return the keywords of each document, in slot order; none where it is not valid.
 
-    A keyword is 7 characters of the URL-safe base64 alphabet: its slot, then hash bits, so two keywords
-    are equal only in the same slot.
+    A keyword is 6 characters of the URL-safe base64 alphabet (7 with more than 64 groups): its slot, then
+    hash bits, so two keywords are equal only in the same slot.
 
     Args:
         supershingles: uint64 (D, M).
@@ -43,11 +44,12 @@ def _texts(supershingles: Uint64s) -> NDArray[np.str_]:
     if groups > _MOST_SLOTS:
         raise ConfigError(f"{groups} groups can't be named in a keyword: lower groups to {_MOST_SLOTS}")
     alphabet = np.array([ord(letter) for letter in _ALPHABET], np.uint32)
-    letters = np.empty((documents, groups, LENGTH), np.uint32)
     slots = slot_characters(groups)
+    length = slots + HASHED
+    letters = np.empty((documents, groups, length), np.uint32)
     letters[:, :, :slots] = _digits(np.arange(groups, dtype=np.uint64), slots, alphabet)
-    letters[:, :, slots:] = _digits(supershingles, LENGTH - slots, alphabet)
-    return letters.view(f"U{LENGTH}")[:, :, 0]
+    letters[:, :, slots:] = _digits(supershingles, HASHED, alphabet)
+    return letters.view(f"U{length}")[:, :, 0]
 
 
 def _digits(values: Uint64s, count: int, alphabet: Uint32s) -> Uint32s:

@@ -87,7 +87,7 @@ class Sketcher:
         return found
 
     def keywords(self, sketches: Sketches) -> list[tuple[str, ...]]:
-        """Return the M keywords of each document, 7 characters each; none where not valid."""
+        """Return the M keywords of each document; none where not valid."""
         return to_keywords(self.supershingles(sketches), sketches.valid)
 
     def signatures(self, sketches: Sketches) -> Bytes:

@@ -79,7 +79,7 @@ def test_wishes_that_can_not_be_meant_are_refused(wish):
 
 def test_thirty_bits_suffice_for_ten_million_documents():
     assert needed_hash_bits(10_000_000) == 30
-    assert advise(Wish(resemblance=0.8, documents=10_000_000)).keyword_bits == 36
+    assert advise(Wish(resemblance=0.8, documents=10_000_000)).keyword_bits == 30
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

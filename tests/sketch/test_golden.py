@@ -123,7 +123,7 @@ def defined(tokens, options):
         for value in minima[slot * options.group_size : (slot + 1) * options.group_size]:
             state = (state ^ value) * 0xD6E8FEB86659FD93 % 2**64
             state ^= state >> 32
-        keywords.append(written(slot, 1) + written(mixed(state), 6))
+        keywords.append(written(slot, 1) + written(mixed(state), 5))
     bits = [((m ^ m >> 16) * 0x9E3779B1 % 2**32) >> (32 - options.bits) for m in minima]
     packed = sum(value << options.bits * place for place, value in enumerate(bits))
     return keywords, packed.to_bytes(-(-options.values * options.bits // 8), "little")

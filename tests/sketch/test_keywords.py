@@ -20,15 +20,15 @@ def written(number, count):
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=130))
 def test_a_keyword_is_its_slot_and_the_low_bits_of_the_supershingle(row):
     slots = 1 if len(row) <= 64 else 2
-    expected = tuple(written(slot, slots) + written(value, 7 - slots) for slot, value in enumerate(row))
+    expected = tuple(written(slot, slots) + written(value, 5) for slot, value in enumerate(row))
     assert to_keywords(np.array([row], np.uint64), np.array([True])) == [expected]
-    assert hash_bits(len(row)) == 6 * (7 - slots)
+    assert hash_bits() == 30
 
 
-def test_keywords_are_seven_url_safe_characters_and_never_equal_across_slots():
+def test_keywords_are_six_url_safe_characters_and_never_equal_across_slots():
     tool = sketcher()
     rows = tool.keywords(tool.sketch(*batch([random_tokens(seed, 50) for seed in range(40)])))
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{7}", keyword) for row in rows for keyword in row)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{6}", keyword) for row in rows for keyword in row)
     assert all(len(row) == 21 == len({keyword[0] for keyword in row}) for row in rows)
     same = to_keywords(np.full((1, 100), 5, np.uint64), np.array([True]))
     assert len(set(same[0])) == 100
