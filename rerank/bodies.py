@@ -81,16 +81,31 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     return {**window, "size": size, "_source": False, "docvalue_fields": list(fields)}
 
 
-def resumable(body: Mapping[str, Any]) -> bool:
-    """Tell whether a search can go on from a hit; rank fusion and hybrid queries can only give more."""
+def narrowable(body: Mapping[str, Any]) -> bool:
+    """Tell whether the query alone finds the hits and may stand inside another one."""
     return not (_BESIDE_QUERY & body.keys() or _TOP_ONLY & (body.get("query") or {}).keys())
+
+
+def resumable(body: Mapping[str, Any]) -> bool:
+    """Tell whether a search can go on from a hit: what is ranked by more than a sort can only give more."""
+    return narrowable(body) and "rescore" not in body
+
+
+def sort_keys(body: Mapping[str, Any]) -> list[Any]:
+    """Return the keys of a request's sort, one by one: a name, or an object with one name."""
+    sort = body.get("sort") or []
+    keys = sort if isinstance(sort, list) else [sort]
+    return [
+        one
+        for key in keys
+        for one in ([{name: order} for name, order in key.items()] if isinstance(key, Mapping) else [key])
+    ]
 
 
 def total_order(body: Mapping[str, Any], tiebreaker: str) -> list[Any]:
     """Return the request's sort made total by a last key, so that reading on neither repeats nor skips."""
-    sort = body.get("sort") or [{"_score": "desc"}]
-    keys = list(sort) if isinstance(sort, list) else [sort]
-    named = {key if isinstance(key, str) else next(iter(key), "") for key in keys}
+    keys = sort_keys(body) or [{"_score": "desc"}]
+    named = {key if isinstance(key, str) else next(iter(key)) for key in keys}
     return keys if tiebreaker in named else [*keys, {tiebreaker: "asc"}]
 
 
@@ -114,9 +129,9 @@ def page_body(
         if key not in _SETTLED | _ONCE and key not in ("from", "size")
     }
     query = body.get("query")
-    if query is None or not resumable(body):
+    if query is None or not narrowable(body):
         page["query"] = ids
-        if query is not None and "highlight" in page and resumable({"query": query}):
+        if query is not None and "highlight" in page and narrowable({"query": query}):
             page["highlight"] = {"highlight_query": query, **page["highlight"]}
     else:
         page["query"] = {"bool": {"must": [query], "filter": [ids]}}

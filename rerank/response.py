@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.bodies import page_body
+from shinglefold.rerank.bodies import page_body, sort_keys
 from shinglefold.rerank.calls import Call, Steps
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
@@ -77,10 +77,10 @@ def _fetch(
 def _in_rank(hit: Hit, fetched: JSON, reading: Reading) -> JSON:
     """Return a fetched hit with the score and the sort values it had where it was ranked."""
     ranked = {**fetched, "_score": hit.get("_score")}
-    sort = reading.body.get("sort")
-    if sort and "sort" in hit:
-        keys = len(sort) if isinstance(sort, list) and "pit" not in reading.body else len(hit["sort"])
-        ranked["sort"] = hit["sort"][: keys if isinstance(sort, list) else 1]
+    keys = sort_keys(reading.body)
+    if keys and "sort" in hit:
+        # Under a point in time of its own the request needs the key that makes the order total.
+        ranked["sort"] = hit["sort"] if "pit" in reading.body else hit["sort"][: len(keys)]
     return ranked
 
 

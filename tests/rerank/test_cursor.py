@@ -156,6 +156,7 @@ def test_after_its_point_in_time_ended_a_cursor_says_how_to_go_on_and_goes_on(li
         ({}, {"fold": False}, "groups"),
         ({}, {"cursor": 7}, "cursor"),
         ({"query": {"hybrid": {"queries": []}}}, {}, "hybrid"),
+        ({"rescore": {"query": {}}}, {}, "rescore"),
     ],
 )
 def test_a_cursor_that_cannot_be_meant_is_refused(library, folded, more, ours, said):

@@ -1,0 +1,77 @@
+"""The example site: real texts in four languages, fingerprinted, indexed and folded."""
+
+from collections import Counter
+
+import pytest
+
+from shinglefold.canon import strip_html
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.examples import articles
+from shinglefold.ingest import Fingerprinter, mappings
+from shinglefold.rerank import FoldedSearch, FoldOptions
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return list(articles())
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, scheme, canonicalizer, pages):
+    texts = [strip_html(page["body"]) if page["format"] == "html" else page["body"] for page in pages]
+    prints = Fingerprinter(scheme, canonicalizer).fingerprint(texts)
+    with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
+        made = mappings(scheme)
+        made["properties"] |= {
+            "body": {"type": "text"},
+            "host": {"type": "keyword"},
+            "date": {"type": "date"},
+        }
+        engine.create_index("site", made, {})
+        engine.bulk(
+            {
+                "_index": "site",
+                "_id": page["id"],
+                "_source": {
+                    "body": text,
+                    "host": page["host"],
+                    "date": page["date"],
+                    "dedup": print_.to_field(),
+                },
+            }
+            for page, text, print_ in zip(pages, texts, prints, strict=True)
+        )
+        engine.refresh("site")
+        yield FoldedSearch(engine, scheme)
+
+
+def groups(answer):
+    return [
+        [hit["_id"] for hit in one["inner_hits"]["duplicates"]["hits"]["hits"]]
+        for one in answer["hits"]["hits"]
+    ]
+
+
+def test_each_group_holds_copies_of_one_story_and_hardly_a_story_is_shown_twice(site, pages):
+    story = {page["id"]: page["story"] for page in pages}
+    found = groups(site.search("site", {"size": len(pages)}, FoldOptions(members=100)))
+    assert sorted(id_ for group in found for id_ in group) == sorted(story)
+    assert all(len({story[id_] for id_ in group}) == 1 for group in found)
+    shown = Counter(story[group[0]] for group in found)
+    assert sum(shown.values()) <= 1.02 * len(shown)
+
+
+def test_a_search_in_each_language_folds_and_keeps_its_highlights(site):
+    for text in ("ремонт моста", "бібліотека", "绿茶", "sourdough starter"):
+        body = {"query": {"match": {"body": text}}, "highlight": {"fields": {"body": {}}}}
+        answer = site.search("site", body)
+        assert answer["dedup"]["folded"] > 0
+        assert all("<em>" in hit["highlight"]["body"][0] for hit in answer["hits"]["hits"])
+
+
+def test_the_newest_copy_is_shown_on_request(site, pages):
+    date = {page["id"]: page["date"] for page in pages}
+    options = FoldOptions.parse({"representative": "newest:date", "members": 100})
+    found = groups(site.search("site", {"size": len(pages)}, options))
+    assert any(len(group) > 1 for group in found)
+    assert all(date[group[0]] == max(date[id_] for id_ in group) for group in found)
