@@ -1,6 +1,6 @@
 """Look-alike letters smuggled into words of another script: found and folded back."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -18,16 +18,17 @@ class Repaired(NamedTuple):
     script: str
 
 
-def repair(word: str) -> Repaired:
-    """Return the word in the one script all its letters can be drawn in; the commonest of those it mixes.
+def repair(word: str, preferred: Container[str] = ()) -> Repaired:
+    """Return the word in one script that all its letters can be drawn in.
 
     Args:
         word: folded (lower case).
+        preferred: scripts to bring it to if that can be; else the one most of its letters are of.
     """
     scripts = [characters().script_of(character) for character in word]
     present = [script for script in scripts if script != COMMON]
     # The order of twins() decides ties: Cyrillic words are the ones tampered with.
-    for target in sorted(twins(), key=lambda script: -present.count(script)):
+    for target in sorted(twins(), key=lambda script: (script not in preferred, -present.count(script))):
         table = twins()[target]
         foreign = [c for c, s in zip(word, scripts, strict=True) if s not in (COMMON, target)]
         if target in present and all(character in table for character in foreign):
@@ -43,13 +44,9 @@ def twins() -> Mapping[str, Mapping[str, str]]:
     text = files("shinglefold.canon").joinpath("lookalikes.txt").read_text("utf-8")
     rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
-    return {
-        script: {
-            other: row[own]
-            for row in rows
-            if row[own] != "-"
-            for other in row
-            if other not in ("-", row[own])
-        }
-        for script, own in columns.items()
-    }
+    return {script: _column(rows, script, own) for script, own in columns.items()}
+
+
+def _column(rows: Sequence[Sequence[str]], script: str, own: int) -> dict[str, str]:
+    usable = [row for row in rows if row[own] != "-" and (len(row) == 3 or row[3] == script)]
+    return {other: row[own] for row in usable for other in row[:3] if other not in ("-", row[own])}

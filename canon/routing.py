@@ -96,8 +96,12 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
     Args:
         declared: int64 (P,), the declared language index of each text or -1.
     """
-    group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
     count = len(segments.bounds) - 1
+    text_of = np.repeat(np.arange(count), np.diff(segments.bounds))
+    group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
+    mixed_words = np.flatnonzero(router.mixed(segments.traits))
+    if len(mixed_words):
+        group[mixed_words] = _by_company(segments, group, text_of, mixed_words)
     winners = np.full((count, len(router.groups) + 1), router.rest, np.uint8)
     mixtures: list[tuple[int, int]] = []
     for number, members in enumerate(router.groups):
@@ -108,7 +112,6 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
             mixtures += [(text, number) for text in np.flatnonzero(mixed & undeclared).tolist()]
         for member in members:
             winners[declared == member, number] = member
-    text_of = np.repeat(np.arange(count), np.diff(segments.bounds))
     chosen: NDArray[np.uint8] = winners[text_of, group]
     for text, number in mixtures:
         own = np.flatnonzero((text_of == text) & (group == number))
@@ -116,6 +119,18 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
         others = [member for member in router.groups[number] if member != first]
         chosen[own] = _by_paragraph(segments, text, own, [first, *others])
     return chosen
+
+
+def _by_company(
+    segments: Segments, group: NDArray[np.uint8], text_of: Int64s, mixed: Int64s
+) -> NDArray[np.uint8]:
+    """Return the script, as its group, of words that mix several: of those the commonest in their text."""
+    pure = np.ones(len(group), np.bool_)
+    pure[mixed] = False
+    common = np.stack([_per_text(segments, pure & (group == number)) for number in range(len(_ALIKE))])
+    own = (segments.traits[mixed] >> np.arange(len(_ALIKE), dtype=np.uint32)[:, None]) & np.uint32(1) > 0
+    best = np.where(own, common[:, text_of[mixed]] + 1, 0)
+    return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
 
 
 def _by_letters(

@@ -30,12 +30,12 @@ def canonical_form(router: Router, word: str, language: int, *, mixed: bool) -> 
 
     Args:
         language: the index of the language its text is in, for the script the word is routed by.
-        mixed: whether it has letters of several scripts. Then look-alikes are folded to one script, or the
-            word goes to the language that takes the rest.
+        mixed: whether it has letters of several scripts. Then look-alikes are folded to one script, that of
+            ``language`` if that can be, or the word goes to the language that takes the rest.
     """
     repaired = 0
     if mixed:
-        word, repaired, script = repair(word)
+        word, repaired, script = repair(word, router.languages[language].scripts)
         if script not in router.languages[language].scripts:
             language = _language_of(router, script)
     plugin = router.languages[language]

@@ -4,9 +4,30 @@ The packages follow the data: ``canon`` (text to canonical tokens), ``sketch`` (
 ``ingest`` (documents in), ``engines`` (where they are kept), ``rerank`` (hits out, folded).
 """
 
-from shinglefold.errors import ShinglefoldError
-from shinglefold.model import Fingerprint, Sample, Token, TokenBatch
-from shinglefold.scheme import CanonOptions, Scheme
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shinglefold.errors import ShinglefoldError
+    from shinglefold.model import Fingerprint, Sample, Token, TokenBatch
+    from shinglefold.scheme import CanonOptions, Scheme
 
 __all__ = ["CanonOptions", "Fingerprint", "Sample", "Scheme", "ShinglefoldError", "Token", "TokenBatch"]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "ShinglefoldError": "shinglefold.errors",
+    "Fingerprint": "shinglefold.model",
+    "Sample": "shinglefold.model",
+    "Token": "shinglefold.model",
+    "TokenBatch": "shinglefold.model",
+    "CanonOptions": "shinglefold.scheme",
+    "Scheme": "shinglefold.scheme",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Public names are loaded when they are asked for: `shinglefold --help` shall not wait for numpy.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'shinglefold' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -3,17 +3,22 @@
 ::
 
     ShinglefoldError
-    ├── ConfigError            an option, a setting or a pipeline that can't be meant
-    │   ├── UnknownLanguage    no plugin has this code
-    │   └── MissingExtra       an optional dependency is not installed
-    ├── SchemeMismatch         signatures of two schemes, which can't be compared
-    ├── InputError             a file or a document that can't be read
-    ├── ProcessorError         a processor failed on a document
-    └── EngineError            the engine refused or could not
-        ├── IndexMissing       there is no such index
-        ├── IndexExists        the index is there already
-        ├── UnsupportedQuery   the engine has no such query or option
-        └── EngineUnavailable  the engine does not answer, or its files are locked or damaged
+    ├── ConfigError               an option, a setting or a pipeline that can't be meant
+    │   ├── UnknownLanguage       no plugin has this code
+    │   └── MissingExtra          an optional dependency is not installed
+    ├── SchemeMismatch            signatures of two schemes, which can't be compared
+    ├── InputError                a file or a document that can't be read
+    ├── ProcessorError            a processor failed on a document
+    └── EngineError               the engine refused or could not
+        ├── IndexMissing          there is no such index
+        ├── IndexExists           the index is there already
+        ├── IndexReadOnly         the index takes no writes now
+        ├── UnsupportedQuery      the engine has no such query or option
+        │   └── WindowTooLarge    a page further down than the index allows
+        ├── PitExpired            the point in time was closed or ran out
+        ├── AuthenticationFailed  the engine does not know who asks
+        ├── PermissionDenied      the engine knows who asks, and does not allow it
+        └── EngineUnavailable     the engine does not answer, or its files are locked or damaged
 
 Each message names the remedy. Text analysis never raises: it answers with fewer tokens.
 """
@@ -90,8 +95,28 @@ class IndexExists(EngineError):
     """The index is there already."""
 
 
+class IndexReadOnly(EngineError):
+    """The index takes no writes now."""
+
+
 class UnsupportedQuery(EngineError):
     """The engine has no such query or option."""
+
+
+class WindowTooLarge(UnsupportedQuery):
+    """A page further down than the index allows."""
+
+
+class PitExpired(EngineError):
+    """The point in time was closed or ran out."""
+
+
+class AuthenticationFailed(EngineError):
+    """The engine does not know who asks."""
+
+
+class PermissionDenied(EngineError):
+    """The engine knows who asks, and does not allow it."""
 
 
 class EngineUnavailable(EngineError):

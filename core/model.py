@@ -104,7 +104,12 @@ class Fingerprint:
                 shingles=int(one("shingles", 0)),
                 digest=str(one("digest", "")),
                 supershingles=tuple(field.get("supershingles", ())),
-                signature=b64decode(one("signature", ""), validate=True),
+                signature=b64decode(_padded(one("signature", "")), validate=True),
             )
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise InputError(f"not a stored fingerprint ({error}); index the document again") from error
+
+
+def _padded(base64: str) -> str:
+    """Return base64 with the padding OpenSearch leaves out when it reads doc values."""
+    return base64 + "=" * (-len(base64) % 4)

@@ -18,6 +18,12 @@ def test_foreign_letters_with_a_twin_are_folded_to_the_script_of_the_word(word, 
     assert repair(word) == (repaired, replaced, script)
 
 
+def test_the_company_a_word_keeps_decides_its_script(canonicalizer):
+    russian = [t.text for t in canonicalizer.tokens("Мост закрыли yтpoм у тpoтyapa, где ocтaнoвкa и сop")]
+    assert russian == ["мост", "закрыть", "утром", "у", "тротуар", "где", "остановка", "и", "сор"]
+    assert [t.text for t in canonicalizer.tokens("the сop and раypal")] == ["the", "cop", "and", "paypal"]
+
+
 def test_repairs_are_counted_with_the_document(canonicalizer):
     batch = canonicalizer.hash_batch(["Cтoлица Pоссии", "Столица России", "сто\u00adлица Rоссии"])
     assert batch.repairs.tolist() == [3, 0, 1]
