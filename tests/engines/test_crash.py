@@ -12,8 +12,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 
 _WRITER = """
 import sys
-from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.writer import Portion
+from shinglefold.engines.embedded import EmbeddedEngine, Portion
 from shinglefold.model import Token
 
 def words(text):

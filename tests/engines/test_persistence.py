@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.writer import Portion
+from shinglefold.engines.embedded import EmbeddedEngine, Portion
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions
