@@ -4,30 +4,46 @@ from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts import Engine
-from shinglefold.errors import EngineError
+from shinglefold.engines.http import Connection, is_server, load_connection
 
-__all__ = ["open_engine"]
+__all__ = ["Connection", "load_connection", "open_engine"]
 
 _EMBEDDED = "embedded:"
 
 
-def open_engine(where: str | Path, canonicalizer: Any) -> Engine:  # noqa: ANN401 - a Canonicalizer or a callable
+def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> Engine:  # noqa: ANN401
     """Return the engine that an address names.
 
     Args:
-        where: a folder, as a path or as ``embedded:PATH``; it is made when the first index is.
-        canonicalizer: what makes tokens of text for searching: a ``Canonicalizer`` or a callable
-            ``text -> list[Token]``.
+        where: a folder, as a path or as ``embedded:PATH``, which is made when the first index is; or a
+            server: a ``Connection``, or an address such as ``https://localhost:9200``. What is behind an
+            address is asked for, unless it says so: ``opensearch+https://…``, ``elasticsearch+https://…``.
+            Credentials come with the ``Connection``, or from the environment (see ``load_connection``).
+        canonicalizer: what the embedded engine makes tokens of text with: a ``Canonicalizer`` or a callable
+            ``text -> list[Token]``. Servers have analyzers of their own and need none.
 
     Raises:
-        EngineError: the address names an engine there is no adapter for.
+        ConfigError: the address or the credentials can't be meant.
+        EngineError: the server does not answer, or is of another kind.
         MissingExtra: the engine's library is not installed.
     """
+    if isinstance(where, Connection):
+        return _open_server(where)
     address = str(where)
-    if address.startswith(("http://", "https://")):
-        raise EngineError(
-            f"{address}: this version has no adapter for servers; give a folder (embedded:PATH) instead"
-        )
+    if is_server(address):
+        return _open_server(load_connection(address))
     from shinglefold.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(address.removeprefix(_EMBEDDED), canonicalizer)
+
+
+def _open_server(connection: Connection) -> Engine:
+    from shinglefold.engines.http.product import product_of
+
+    if product_of(connection) == "opensearch":
+        from shinglefold.engines.opensearch import OpenSearchEngine
+
+        return OpenSearchEngine(connection)
+    from shinglefold.engines.elasticsearch import ElasticsearchEngine
+
+    return ElasticsearchEngine(connection)

@@ -50,7 +50,7 @@ class Hits:
             "dedup.scheme": ["sf1-kit"],
             "dedup.shingles": [40],
             "dedup.supershingles": ["000aaaa", "010bbbb"],
-            "dedup.signature": ["AAECAwQFBgcICQ=="],
+            "dedup.signature": ["AAECAwQFBgcICQoL"],
         }
         query = {"ids": {"values": ["f"]}}
         with library(engine) as index:

@@ -21,6 +21,13 @@ def test_doc_values_are_read_too():
     assert Fingerprint.from_field(fields) == FULL
 
 
+@pytest.mark.parametrize("size", [63, 64, 65])
+def test_doc_values_without_padding_are_read_too(size):
+    fingerprint = Fingerprint("sf1-x", "ru", 120, "digest", ("a", "b"), bytes(range(size)))
+    fields = fingerprint.to_field()
+    assert Fingerprint.from_field(fields | {"signature": [fields["signature"].rstrip("=")]}) == fingerprint
+
+
 def test_without_a_signature_there_are_no_supershingles():
     assert Fingerprint("sf1-x", "en", 1, "d").to_field() == {
         "scheme": "sf1-x",

@@ -1,0 +1,15 @@
+"""The adapter for Elasticsearch, through its own client.
+
+Needs the extra ``elasticsearch``; without it the import raises ``MissingExtra``.
+"""
+
+from shinglefold.errors import MissingExtra
+
+try:
+    import elasticsearch as _client  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as _error:
+    raise MissingExtra("elasticsearch", "the adapter for Elasticsearch") from _error
+
+from shinglefold.engines.elasticsearch.engine import ElasticsearchEngine
+
+__all__ = ["ElasticsearchEngine"]

@@ -1,0 +1,45 @@
+"""Elasticsearch for ``AsyncFoldedSearch``, through its asynchronous client.
+
+Needs the extras ``elasticsearch`` and ``async``.
+"""
+
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from elasticsearch import AsyncElasticsearch, BadRequestError, NotFoundError
+
+from shinglefold.engines.elasticsearch.errors import ERRORS
+from shinglefold.engines.elasticsearch.options import client_options
+from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.async_engine import AsyncHttpEngine
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.errors import EngineError, MissingExtra
+
+
+class AsyncElasticsearchEngine(AsyncHttpEngine):
+    """An Elasticsearch cluster whose methods are awaited."""
+
+    product: ClassVar[str] = "Elasticsearch"
+    client_errors: ClassVar[ClientErrors] = ERRORS
+
+    async def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+        """Open a point in time and return its id."""
+        check_given(index)
+        with self._asking():
+            answer = await self._client.open_point_in_time(index=index, keep_alive=keep_alive)
+        return str(answer["id"])
+
+    async def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+        try:
+            with self._asking():
+                await self._client.close_point_in_time(id=pit)
+        except EngineError as error:
+            if not isinstance(error.__cause__, NotFoundError | BadRequestError):
+                raise
+
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
+        if find_spec("aiohttp") is None:
+            raise MissingExtra("async", "the asynchronous adapter for Elasticsearch")
+        return AsyncElasticsearch(**client_options(connection))

@@ -1,0 +1,66 @@
+"""Elasticsearch 8 and 9 behind the ``Engine`` contract, through the client of the server's generation."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from elasticsearch import ApiError, BadRequestError, Elasticsearch, NotFoundError
+from elasticsearch.helpers import streaming_bulk
+
+from shinglefold.contracts import JSON
+from shinglefold.engines.elasticsearch.errors import ERRORS
+from shinglefold.engines.elasticsearch.options import client_options
+from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.bulk import BYTES, CHUNK
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.errors import EngineError
+
+
+class ElasticsearchEngine(HttpEngine):
+    """An Elasticsearch cluster."""
+
+    product: ClassVar[str] = "Elasticsearch"
+    client_errors: ClassVar[ClientErrors] = ERRORS
+
+    def info(self) -> JSON:
+        """Return ``{"distribution": "elasticsearch", "version": …}``."""
+        with self._asking():
+            return {"distribution": "elasticsearch", "version": self._version()}
+
+    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+        """Open a point in time and return its id."""
+        check_given(index)
+        with self._asking():
+            return str(self._client.open_point_in_time(index=index, keep_alive=keep_alive)["id"])
+
+    def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+        try:
+            with self._asking():
+                self._client.close_point_in_time(id=pit)
+        except EngineError as error:
+            if not isinstance(error.__cause__, NotFoundError | BadRequestError):
+                raise
+
+    def _connect(self, connection: Connection) -> Elasticsearch:
+        return Elasticsearch(**client_options(connection))
+
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
+
+    def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+        done: Iterable[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
+            self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False
+        )
+        return iter(done)
+
+    def _version(self) -> str:
+        try:
+            return str(self._client.info()["version"]["number"])
+        except ApiError as error:
+            if error.status_code != 405:
+                raise
+            # A distribution without the module that answers at the root still knows its nodes.
+            nodes = self._client.nodes.info(node_id="_local")["nodes"]
+            return str(next(iter(nodes.values()))["version"])

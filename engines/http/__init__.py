@@ -1,0 +1,6 @@
+"""What the adapters for OpenSearch and Elasticsearch share: connections, error answers, bulk with retries."""
+
+from shinglefold.engines.http.configuration import load_connection
+from shinglefold.engines.http.connection import Connection, is_server
+
+__all__ = ["Connection", "is_server", "load_connection"]

@@ -1,0 +1,67 @@
+"""Answers of servers in the shapes of the ``Engine`` contract, and the names they are asked by."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.errors import IndexMissing, UnsupportedQuery
+
+_PATTERN = frozenset('*?,<>|"\\/ ')
+
+
+def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
+    """Return the mappings of an index, or what those behind an alias or a pattern have together.
+
+    Where several differ in a key of ``_meta``, it is left out: none of them speaks for all.
+
+    Raises:
+        IndexMissing: a pattern fits none.
+    """
+    found = [entry.get("mappings") or {} for entry in answer.values()]
+    if not found:
+        raise IndexMissing(f"{who}: no index fits {index!r}. Create it first, or check its name.")
+    if len(found) == 1:
+        return {"properties": {}, **found[0]}
+    properties: JSON = {}
+    for mappings in found:
+        properties |= mappings.get("properties") or {}
+    metas = [mappings.get("_meta") or {} for mappings in found]
+    common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}
+    return {"properties": properties, "_meta": common} if common else {"properties": properties}
+
+
+def check_name(index: object) -> None:
+    """Check that a name is one index's, before it is created or deleted.
+
+    Raises:
+        UnsupportedQuery: it is a pattern, a list, or none at all.
+    """
+    if not isinstance(index, str) or not index or index == "_all" or _PATTERN & set(index):
+        raise UnsupportedQuery(f"{index!r} is no name for one index; give one without patterns and commas")
+
+
+def check_searched(index: str | None, body: Mapping[str, Any]) -> None:
+    """Check that a search says where: an index or a point in time.
+
+    Raises:
+        UnsupportedQuery: it says neither, which servers take for all indices, or both.
+    """
+    if index is None and "pit" not in body:
+        raise UnsupportedQuery("search: name an index, or a point in time in pit")
+    if index is not None and "pit" in body:
+        raise UnsupportedQuery("search: a point in time has its index; give None as index")
+
+
+def check_given(index: object) -> None:
+    """Check that there is a name, of one index or several.
+
+    Raises:
+        UnsupportedQuery: there is none, which servers take for all indices.
+    """
+    if not isinstance(index, str) or not index:
+        raise UnsupportedQuery(f"{index!r} names no index; an empty name would mean all of them")
+
+
+def plain(answer: Any) -> JSON:  # noqa: ANN401 - the clients' own types
+    """Return an answer as a dictionary: one client wraps it, the other does not."""
+    return dict(getattr(answer, "body", answer))

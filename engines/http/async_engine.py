@@ -1,0 +1,83 @@
+"""The methods a search needs, awaited: the same for both products but for points in time."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+from shinglefold.contracts import JSON
+from shinglefold.engines.http.answers import check_given, check_searched, one_mapping, plain
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.errors import EngineError
+
+
+class AsyncHttpEngine(ABC):
+    """An engine behind an asynchronous client, for ``AsyncFoldedSearch``; made and closed in an event loop.
+
+    Args:
+        connection: the addresses and the credentials.
+    """
+
+    #: The name of the product in messages, and what its client raises.
+    product: ClassVar[str]
+    client_errors: ClassVar[ClientErrors]
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._client = self._connect(connection)
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.connection!r})"
+
+    @property
+    def who(self) -> str:
+        """The server, as messages name it."""
+        return f"{self.product} at {self.connection.address}"
+
+    @abstractmethod
+    async def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+        """Open a point in time and return its id."""
+
+    @abstractmethod
+    async def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+
+    @abstractmethod
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
+        """Return the client."""
+
+    async def mappings(self, index: str) -> JSON:
+        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        check_given(index)
+        with self._asking():
+            answer = await self._client.indices.get_mapping(index=index)
+        return one_mapping(index, plain(answer), self.who)
+
+    async def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
+        """Run a search; see ``HttpEngine.search``."""
+        check_searched(index, body)
+        with self._asking():
+            return plain(await self._client.search(index=index, body=dict(body)))
+
+    async def close(self) -> None:
+        """Close the connections; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            await self._client.close()
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        if self._closed:
+            raise EngineError(f"the connection to {self.who} is closed; open another")
+        try:
+            yield
+        except self.client_errors.raised as error:
+            raise self.client_errors.translate(error, self.who) from error

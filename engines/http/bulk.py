@@ -1,0 +1,196 @@
+"""Bulk through a client's helper: what a server is too busy for is sent again, what it refuses comes back."""
+
+import base64
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shinglefold.contracts import BulkFailure, BulkResult
+from shinglefold.engines.http.failures import BUSY, reason
+from shinglefold.errors import EngineError, EngineUnavailable
+
+Action = Mapping[str, Any]
+#: A client's ``streaming_bulk`` over some actions: for each in order whether it was done, and the answer.
+Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
+
+#: Actions sent together; the helpers cut a request at ``BYTES`` besides.
+CHUNK = 500
+BYTES = 8 * 1024 * 1024
+
+
+class Malformed(Exception):
+    """A request refused as a whole because of something in it."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often to try again: after about ``first`` seconds, doubled each time, half of it by chance.
+
+    Without the chance all indexers that a busy server sent away would be back at the same moment.
+    """
+
+    number: int = 3
+    first: float = 0.25
+    most: float = 10.0
+    chance: Callable[[], float] = random.random
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, attempt: int) -> None:
+        """Wait before retry ``attempt``, from 0."""
+        self.sleep(min(self.most, self.first * 2.0**attempt) * (0.5 + 0.5 * self.chance()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An action as given and as sent."""
+
+    given: Action
+    sent: dict[str, Any]
+
+
+_Busy = tuple[_Item, BulkFailure]
+
+
+@dataclass(slots=True)
+class Bulk:
+    """One bulk call.
+
+    Args:
+        helper: raises ``EngineUnavailable`` where the server is busy or silent, ``Malformed`` where it
+            refuses a request as a whole, and other ``EngineError`` where going on is of no use.
+        exists: tells whether there is an index; a server would make a missing one up as it guesses.
+    """
+
+    helper: Helper
+    retries: Retries
+    exists: Callable[[str], bool]
+    _indexed: int = 0
+    _failures: list[BulkFailure] = field(default_factory=list)
+    _known: dict[str, bool] = field(default_factory=dict)
+    _error: EngineError | None = None
+
+    def run(self, actions: Iterable[Action]) -> BulkResult:
+        """Send actions in order, each until it is done or finally refused.
+
+        Raises:
+            EngineError: the server can't be reached or does not let us in, and nothing was done before. Later
+                what is left is returned as failures instead, with status 503 or 403.
+        """
+        for chunk in chunks(actions):
+            items = [_Item(action, with_id(action)) for action in chunk if self._sendable(action)]
+            if self._error:
+                self._give_up([self._left(item, self._error) for item in items])
+            else:
+                self._settle(items)
+        return BulkResult(self._indexed, tuple(self._failures))
+
+    def _sendable(self, action: Action) -> bool:
+        index = action.get("_index")
+        if not isinstance(index, str) or not index:
+            self._failures.append(BulkFailure(action, 400, "_index is missing"))
+            return False
+        if index not in self._known:
+            self._known[index] = self.exists(index)
+        if not self._known[index]:
+            why = f"index_not_found_exception: no such index {index!r}; create it first"
+            self._failures.append(BulkFailure(action, 404, why))
+        return self._known[index]
+
+    def _settle(self, items: Sequence[_Item]) -> None:
+        busy = self._attempt(items)
+        for attempt in range(self.retries.number):
+            if not busy or self._is_final():
+                break
+            self.retries.wait(attempt)
+            self._error = None
+            busy = self._attempt([item for item, _ in busy])
+        if busy:
+            self._give_up(busy)
+
+    def _is_final(self) -> bool:
+        return self._error is not None and not isinstance(self._error, EngineUnavailable)
+
+    def _attempt(self, items: Sequence[_Item]) -> list[_Busy]:
+        """Send items once and book those that are settled; return the others."""
+        busy: list[_Busy] = []
+        done = 0
+        try:
+            answers = self.helper([item.sent for item in items])
+            for (ok, answer), item in zip(answers, items, strict=True):
+                busy += self._book(item, ok, answer)
+                done += 1
+        except Malformed as error:
+            busy += self._halve(items[done:], error)
+        except EngineError as error:
+            self._error = error
+            busy += [self._left(item, error) for item in items[done:]]
+        return busy
+
+    def _book(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
+        if ok:
+            self._indexed += 1
+            return []
+        failure = failed(item.given, answer)
+        # A block for want of disk space is told as "too many requests", but lasts until someone makes room.
+        if failure.status in BUSY and "cluster_block_exception" not in failure.reason:
+            return [(item, failure)]
+        self._failures.append(failure)
+        return []
+
+    def _halve(self, items: Sequence[_Item], error: Malformed) -> list[_Busy]:
+        """Find the items a request was refused for, by sending halves of it."""
+        if len(items) == 1:
+            self._failures.append(BulkFailure(items[0].given, error.status, error.reason))
+            return []
+        middle = len(items) // 2
+        return self._attempt(items[:middle]) + self._attempt(items[middle:])
+
+    def _give_up(self, busy: Sequence[_Busy]) -> None:
+        if self._error and not self._indexed and not self._failures:
+            raise self._error
+        self._failures += [failure for _, failure in busy]
+
+    def _left(self, item: _Item, error: EngineError) -> _Busy:
+        return item, BulkFailure(item.given, 503 if isinstance(error, EngineUnavailable) else 403, str(error))
+
+
+def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
+    """Yield actions in order, ``CHUNK`` at a time, and no document twice in one chunk.
+
+    So an action that is tried again can't overtake a later one on the same document.
+    """
+    chunk: list[Action] = []
+    seen: set[tuple[object, object]] = set()
+    for action in actions:
+        key = (action.get("_index"), str(action.get("_id")))
+        if len(chunk) == CHUNK or (action.get("_id") is not None and key in seen):
+            yield chunk
+            chunk, seen = [], set()
+        chunk.append(action)
+        seen.add(key)
+    if chunk:
+        yield chunk
+
+
+def with_id(action: Action) -> dict[str, Any]:
+    """Return an action that has an ``_id``: trying it again after a silence can't make a second document."""
+    sent = dict(action)
+    if sent.get("_id") is None and sent.get("_op_type", "index") in ("index", "create"):
+        sent["_id"] = base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
+    return sent
+
+
+def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
+    """Return the failure an item of a bulk answer tells: ``{"index": {"status": …, "error": …}}``."""
+    told = next(iter(answer.values()))
+    status = told.get("status", 500)
+    why = reason({"error": told["error"]}) if "error" in told else str(told.get("result", "refused"))
+    return BulkFailure(action, status if isinstance(status, int) else 500, why)

@@ -1,0 +1,148 @@
+"""How to reach a server: addresses, and what proves who asks. Secrets never show in ``repr`` or errors."""
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+from shinglefold.errors import ConfigError
+
+PRODUCTS = ("opensearch", "elasticsearch")
+_SCHEMES = ("http", "https")
+#: The fields that must not be printed.
+SECRETS = ("password", "api_key", "bearer_token")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The addresses of a cluster and the credentials for it.
+
+    At most one way to prove who asks may be given: user and password, an API key, a bearer token, or an AWS
+    region (requests are then signed with what botocore finds). A client certificate may stand beside each.
+
+    Args:
+        urls: ``http(s)://host:port/prefix`` without credentials; ``parse_urls`` takes those apart.
+        product: ``opensearch`` or ``elasticsearch``; empty asks the server.
+        api_key: as the server gave it (encoded), or ``id:key``.
+        client_key: of the client certificate, where it is not in the same file.
+        ca_file: the certificates to trust instead of the system's.
+        verify: whether the server's certificate is checked; leave it on but for trying things out.
+        aws_service: ``es``, or ``aoss`` for OpenSearch Serverless.
+        timeout: seconds for one request.
+        retries: how often a busy or silent server is asked again.
+
+    Raises:
+        ConfigError: they can't be meant.
+    """
+
+    urls: tuple[str, ...]
+    product: str = ""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
+    bearer_token: str = field(default="", repr=False)
+    client_cert: str = ""
+    client_key: str = ""
+    ca_file: str = ""
+    verify: bool = True
+    aws_region: str = ""
+    aws_service: str = "es"
+    timeout: float = 30.0
+    retries: int = 3
+
+    def __post_init__(self) -> None:
+        if not self.urls:
+            raise ConfigError("no address of a server; give one, such as http://localhost:9200")
+        for url in self.urls:
+            _check_url(url)
+        if self.product and self.product not in PRODUCTS:
+            raise ConfigError.unknown("product", self.product, PRODUCTS)
+        if bool(self.user) != bool(self.password):
+            raise ConfigError("user and password belong together: give both, or neither")
+        if len(given := self._proofs()) > 1:
+            raise ConfigError(f"give one of {' and '.join(given)}, not {len(given)}")
+        if self.client_key and not self.client_cert:
+            raise ConfigError("client_key without client_cert: give the certificate too")
+        if self.aws_region and self.product == "elasticsearch":
+            raise ConfigError("aws_region: only OpenSearch takes signed requests")
+        if self.timeout <= 0 or self.retries < 0:
+            raise ConfigError("timeout must be more than 0 seconds and retries at least 0")
+
+    @property
+    def address(self) -> str:
+        """The addresses as messages show them."""
+        return ", ".join(self.urls)
+
+    def authorization(self) -> str:
+        """Return the value of the ``Authorization`` header; empty where there is none, or AWS signs."""
+        if self.user:
+            return f"Basic {_encoded(f'{self.user}:{self.password}')}"
+        if self.api_key:
+            return f"ApiKey {_encoded(self.api_key) if ':' in self.api_key else self.api_key}"
+        return f"Bearer {self.bearer_token}" if self.bearer_token else ""
+
+    def _proofs(self) -> list[str]:
+        ways = {
+            "user": self.user,
+            "api_key": self.api_key,
+            "bearer_token": self.bearer_token,
+            "aws_region": self.aws_region,
+        }
+        return [name for name, value in ways.items() if value]
+
+
+def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
+    """Return the fields that addresses say: urls, and product, user and password where they hold them.
+
+    Args:
+        given: one address or several (a text with commas, or a sequence); ``opensearch+https://…`` names
+            the product, ``https://user:password@…`` the credentials, percent-encoded where need be.
+    """
+    fields: dict[str, object] = {}
+    urls = []
+    for text in given.split(",") if isinstance(given, str) else given:
+        parts = _split(text.strip())
+        product, plus, scheme = parts.scheme.rpartition("+")
+        if plus:
+            fields["product"] = product
+        if parts.username is not None:
+            fields |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
+        host = parts.netloc.rpartition("@")[2]
+        urls.append(urlunsplit((scheme, host, parts.path.rstrip("/"), parts.query, parts.fragment)))
+    return {**fields, "urls": tuple(urls)}
+
+
+def is_server(address: str) -> bool:
+    """Tell whether an address names a server, not a folder."""
+    scheme, separator, _ = address.partition("://")
+    return bool(separator) and scheme.rpartition("+")[2] in _SCHEMES
+
+
+def _check_url(url: str) -> None:
+    parts = _split(url)
+    if "@" in parts.netloc:
+        raise ConfigError("credentials in the address: give them as user and password")
+    if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or parts.fragment:
+        raise _no_address(url)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise _no_address(url) from None
+    return parts
+
+
+def _no_address(url: str) -> ConfigError:
+    # What stands before the @ may be a password with a character that should have been encoded.
+    shown = url.rpartition("@")[2]
+    return ConfigError(
+        f"{shown!r} is no address of a server; expected http(s)://host:port (in a password before it, "
+        "characters such as / # @ must be percent-encoded)"
+    )
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

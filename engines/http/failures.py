@@ -1,0 +1,155 @@
+"""What a server's refusal means: from status and body to our errors. Both products speak alike here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from shinglefold.errors import (
+    AuthenticationFailed,
+    EngineError,
+    EngineUnavailable,
+    IndexExists,
+    IndexMissing,
+    IndexReadOnly,
+    PermissionDenied,
+    PitExpired,
+    UnsupportedQuery,
+    WindowTooLarge,
+)
+
+#: Statuses that mean: not now.
+BUSY = frozenset({429, 502, 503, 504})
+_LONGEST = 500
+#: Statuses that mean: something in the request, not the asking, was wrong.
+MALFORMED = frozenset({400, 413})
+_Meaning = tuple[type[EngineError], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientErrors:
+    """What one client raises, and what it means.
+
+    ``raised`` are its exceptions; ``translate(error, who)`` makes ours of one, ``status(error)`` tells the
+    HTTP status, 400 where the client itself could not write the request, 0 where there was no answer.
+    """
+
+    raised: tuple[type[Exception], ...]
+    translate: Callable[[Exception, str], EngineError]
+    status: Callable[[Exception], int]
+
+
+class NoDocument(EngineError):
+    """There is no such document; never leaves the adapters."""
+
+
+_BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
+    {
+        "index_not_found_exception": (IndexMissing, "Create it first, or check its name."),
+        "resource_already_exists_exception": (IndexExists, "Delete it or take another name."),
+        "search_context_missing_exception": (
+            PitExpired,
+            "The point in time was closed or ran out; open another, with a longer keep_alive.",
+        ),
+        "index_closed_exception": (EngineError, "Open the index (POST INDEX/_open)."),
+        "cluster_block_exception": (
+            IndexReadOnly,
+            "Lift the block: set index.blocks.* of the index to null.",
+        ),
+    }
+)
+_BY_STATUS: Mapping[int, _Meaning] = MappingProxyType(
+    {
+        400: (UnsupportedQuery, "Correct the request."),
+        401: (AuthenticationFailed, "Check user and password, API key or token."),
+        403: (PermissionDenied, "Ask for a role that allows it, or use other credentials."),
+        413: (EngineError, "Send less at once, or raise http.max_content_length."),
+        **dict.fromkeys(BUSY, (EngineUnavailable, "Try again later, or send less at once.")),
+    }
+)
+_WINDOW = "Result window is too large"
+_WINDOW_REMEDY = "Use search_after under a point in time, or raise index.max_result_window."
+_DISK_REMEDY = (
+    "Free disk space or add some; then set index.blocks.read_only_allow_delete of the index to null, "
+    "if the server does not do it by itself."
+)
+
+
+def refusal(status: int, body: object, who: str) -> EngineError:
+    """Return the error for an answer that refuses.
+
+    Args:
+        body: the answer's JSON, or its text.
+        who: the server, as messages name it.
+    """
+    if status == 404 and isinstance(body, Mapping) and body.get("found") is False:
+        return NoDocument(f"{who}: no document {body.get('_id')!r} in {body.get('_index')!r}")
+    said = reason(body)
+    meaning, remedy = _meaning(status, error_type(body), said)
+    return meaning(f"{who}: {said or 'refused without a word'} ({status}). {remedy}")
+
+
+def unavailable(who: str, why: object) -> EngineUnavailable:
+    """Return the error for a server that does not answer."""
+    return EngineUnavailable(
+        f"{who} does not answer: {_short(str(why))}. Check the address, that the server runs, and for "
+        "https the certificates (ca_file)."
+    )
+
+
+def not_json(who: str, why: object) -> UnsupportedQuery:
+    """Return the error for a request that can't be written as JSON, or an answer that is none."""
+    return UnsupportedQuery(
+        f"{who}: {_short(str(why))}. Give only what JSON has; if it is the answer that is none, "
+        "check the address."
+    )
+
+
+def error_type(body: object) -> str:
+    """Return the type of the error that caused an answer; empty where it does not say."""
+    return next((str(cause["type"]) for cause in _causes(body) if "type" in cause), "")
+
+
+def reason(body: object) -> str:
+    """Return an answer's own words: type and reason, and what caused it."""
+    causes = list(_causes(body))
+    if not causes:
+        said = (
+            body.get("Message", body.get("message", body.get("error"))) if isinstance(body, Mapping) else body
+        )
+        return _short(str(said or ""))
+    first, *others = causes
+    words = [f"{first.get('type', 'error')}: {first.get('reason')}"]
+    words += [str(other["reason"]) for other in others if other.get("reason")]
+    return _short(", caused by: ".join(dict.fromkeys(words)))
+
+
+def _meaning(status: int, kind: str, said: str) -> _Meaning:
+    if _WINDOW in said:
+        return WindowTooLarge, _WINDOW_REMEDY
+    if kind == "cluster_block_exception" and "flood-stage" in said:
+        return IndexReadOnly, _DISK_REMEDY
+    fallback = EngineError, "See the server's log."
+    return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
+
+
+def _causes(body: object) -> Iterator[Mapping[str, object]]:
+    """Yield the root cause of an answer's error, and then what caused it, outermost first."""
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping) or not {"type", "reason", "root_cause"} & error.keys():
+        return
+    roots = error.get("root_cause")
+    cause: object = roots[0] if isinstance(roots, list) and roots else error
+    yield from _chain(cause)
+    if cause is not error:
+        yield from _chain(error.get("caused_by"))
+
+
+def _chain(cause: object) -> Iterator[Mapping[str, object]]:
+    while isinstance(cause, Mapping):
+        yield cause
+        cause = cause.get("caused_by")
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split()).rstrip(".;")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,15 @@
+"""The adapter for OpenSearch, through its own client.
+
+Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
+"""
+
+from shinglefold.errors import MissingExtra
+
+try:
+    import opensearchpy as _client  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as _error:
+    raise MissingExtra("opensearch", "the adapter for OpenSearch") from _error
+
+from shinglefold.engines.opensearch.engine import OpenSearchEngine
+
+__all__ = ["OpenSearchEngine"]

@@ -1,0 +1,53 @@
+"""OpenSearch for ``AsyncFoldedSearch``, through opensearch-py's asynchronous client.
+
+Needs the extras ``opensearch`` and ``async``.
+"""
+
+from typing import Any, ClassVar
+
+from opensearchpy.exceptions import NotFoundError, RequestError
+
+from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.async_engine import AsyncHttpEngine
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.opensearch.errors import ERRORS
+from shinglefold.engines.opensearch.options import aws_credentials, client_options
+from shinglefold.errors import EngineError, MissingExtra
+
+try:
+    from opensearchpy import AsyncOpenSearch, AWSV4SignerAsyncAuth
+except ImportError as _error:
+    raise MissingExtra("async", "the asynchronous adapter for OpenSearch") from _error
+
+
+class AsyncOpenSearchEngine(AsyncHttpEngine):
+    """An OpenSearch cluster whose methods are awaited."""
+
+    product: ClassVar[str] = "OpenSearch"
+    client_errors: ClassVar[ClientErrors] = ERRORS
+
+    async def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+        """Open a point in time and return its id."""
+        check_given(index)
+        with self._asking():
+            answer = await self._client.create_pit(index=index, params={"keep_alive": keep_alive})
+        return str(answer["pit_id"])
+
+    async def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+        try:
+            with self._asking():
+                await self._client.delete_pit(body={"pit_id": [pit]})
+        except EngineError as error:
+            if not isinstance(error.__cause__, NotFoundError | RequestError):
+                raise
+
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
+        options = client_options(connection)
+        if connection.aws_region:
+            credentials = aws_credentials(connection)
+            options["http_auth"] = AWSV4SignerAsyncAuth(
+                credentials, connection.aws_region, connection.aws_service
+            )
+        return AsyncOpenSearch(**options)

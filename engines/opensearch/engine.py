@@ -1,0 +1,65 @@
+"""OpenSearch 2 and 3 behind the ``Engine`` contract, through opensearch-py."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
+from opensearchpy.exceptions import NotFoundError, RequestError
+from opensearchpy.helpers import streaming_bulk
+
+from shinglefold.contracts import JSON
+from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.bulk import BYTES, CHUNK
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.opensearch.errors import ERRORS
+from shinglefold.engines.opensearch.options import aws_credentials, client_options
+from shinglefold.errors import EngineError
+
+
+class OpenSearchEngine(HttpEngine):
+    """An OpenSearch cluster."""
+
+    product: ClassVar[str] = "OpenSearch"
+    client_errors: ClassVar[ClientErrors] = ERRORS
+
+    def info(self) -> JSON:
+        """Return ``{"distribution": "opensearch", "version": …}``."""
+        with self._asking():
+            version = self._client.info()["version"]
+        return {"distribution": "opensearch", "version": version["number"]}
+
+    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+        """Open a point in time and return its id."""
+        check_given(index)
+        with self._asking():
+            answer = self._client.create_pit(index=index, params={"keep_alive": keep_alive})
+        return str(answer["pit_id"])
+
+    def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+        try:
+            with self._asking():
+                self._client.delete_pit(body={"pit_id": [pit]})
+        except EngineError as error:
+            if not isinstance(error.__cause__, NotFoundError | RequestError):
+                raise
+
+    def _connect(self, connection: Connection) -> OpenSearch:
+        options = client_options(connection)
+        if connection.aws_region:
+            credentials = aws_credentials(connection)
+            options["http_auth"] = Urllib3AWSV4SignerAuth(
+                credentials, connection.aws_region, connection.aws_service
+            )
+        return OpenSearch(**options)
+
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
+
+    def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+        done: Iterator[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
+            self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False
+        )
+        return done

@@ -1,0 +1,111 @@
+"""Real servers for the tests of this folder, one at a time; at the end it is told what was tested on."""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import pytest
+from support.servers.choose import excused, running, wanted_here
+from support.servers.kinds import kind
+from support.servers.local import LocalServer, User
+from support.servers.server import Server
+
+from shinglefold.contracts import Engine
+from shinglefold.engines import Connection, open_engine
+
+_LINES = pytest.StashKey[list[str]]()
+_CLIENTS = {"opensearch": "opensearch-py", "elasticsearch": "elasticsearch"}
+
+#: Users of the secured Elasticsearch; the first may everything.
+ADMIN = User("admin", "right-password", "superuser")
+READER = User("reader", "readers-password", "reads_public")
+_ROLES = """\
+reads_public:
+  indices:
+    - names: ["public-*"]
+      privileges: ["read", "view_index_metadata"]
+"""
+
+
+class NewIndex(Protocol):
+    """Make an index for one test; it is deleted afterwards."""
+
+    def __call__(
+        self, mappings: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+    ) -> str: ...
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_LINES] = []
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if lines := config.stash[_LINES]:
+        terminalreporter.section("real servers")
+        for line in lines:
+            terminalreporter.line(f"server {line}")
+
+
+@pytest.fixture(scope="session")
+def report(pytestconfig: pytest.Config) -> list[str]:
+    """The lines printed at the end."""
+    return pytestconfig.stash[_LINES]
+
+
+@pytest.fixture(scope="session", params=wanted_here())
+def server(request: pytest.FixtureRequest, report: list[str]) -> Iterator[Server]:
+    """A running server; pytest sorts the tests by it, so that one runs at a time."""
+    begin = time.monotonic()
+    with running(request.param) as server:
+        waited = time.monotonic() - begin
+        engine = open_engine(server.url)
+        info = engine.info()
+        engine.close()
+        client = _CLIENTS[info["distribution"]]
+        report.append(
+            f"{request.param}: {info['distribution']} {info['version']} ({server.how}, up in {waited:.0f} s), "
+            f"client {client} {version(client)}"
+        )
+        if server.kind is not None:
+            assert (info["distribution"], info["version"]) == (server.kind.product, server.kind.version)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def engine(server: Server) -> Iterator[Engine]:
+    """The adapter for the server."""
+    engine = open_engine(server.url)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def new_index(engine: Engine) -> Iterator[NewIndex]:
+    made: list[str] = []
+
+    def make(mappings: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None) -> str:
+        made.append(f"shinglefold-test-{uuid.uuid4().hex[:12]}")
+        engine.create_index(made[-1], mappings or {}, settings or {})
+        return made[-1]
+
+    yield make
+    for index in made:
+        if engine.index_exists(index):
+            engine.delete_index(index)
+
+
+@pytest.fixture(scope="session")
+def secured(report: list[str]) -> Iterator[LocalServer]:
+    """An Elasticsearch that asks who is there: always a local process, with users of its own."""
+    with excused():
+        server = LocalServer(kind("elasticsearch-9"), users=[ADMIN, READER], roles=_ROLES)
+    report.append(f"secured: {server.kind.product} {server.kind.version} ({server.how})")
+    yield server
+    server.stop()
+
+
+def as_user(server: LocalServer, user: User, password: str | None = None) -> Connection:
+    """Return a connection to the secured server."""
+    return Connection((server.url,), user=user.name, password=password or user.password)

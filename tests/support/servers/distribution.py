@@ -1,0 +1,58 @@
+"""Get a server from Maven Central and unpack it, once."""
+
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from pathlib import Path
+
+from support.servers.kinds import Kind, Unavailable
+from support.servers.places import cache
+
+_TIMEOUT = 900
+
+
+def distribution(kind: Kind) -> Path:
+    """Return the folder of a server's distribution; the first call downloads it (60 to 160 MB)."""
+    home = cache() / kind.folder
+    if not home.exists():
+        with tempfile.TemporaryDirectory(dir=cache()) as part:
+            _unpack(_download(kind, Path(part)), Path(part))
+            _move(Path(part, kind.folder), home)
+    return home
+
+
+def _download(kind: Kind, folder: Path) -> Path:
+    maven = shutil.which("mvn")
+    if not maven:
+        raise Unavailable("no Docker engine runs, and Maven (mvn) is not installed to fetch a server with")
+    copy = ["dependency:copy", f"-Dartifact={kind.artifact}", f"-DoutputDirectory={folder}"]
+    try:
+        run = subprocess.run(
+            [maven, "-q", "-B", *copy], check=False, capture_output=True, text=True, timeout=_TIMEOUT
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Unavailable(f"Maven did not get {kind.artifact} in {_TIMEOUT} s") from error
+    if run.returncode:
+        said = next((line for line in run.stdout.splitlines() if "ERROR" in line), run.stderr)
+        raise Unavailable(f"Maven can't get {kind.artifact}: {said}")
+    return next(folder.glob("*.zip"))
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    with zipfile.ZipFile(file) as zipped:
+        for member in zipped.infolist():
+            path = Path(zipped.extract(member, folder))
+            program = path.is_dir() or member.external_attr >> 16 & 0o100
+            # Under root the server runs as another user, who must be able to read all this.
+            path.chmod(0o755 if program else 0o644)
+
+
+def _move(folder: Path, home: Path) -> None:
+    """Put a finished folder in its place, unless another run was faster."""
+    folder.parent.chmod(0o755)
+    try:
+        folder.rename(home)
+    except OSError:
+        if not home.exists():
+            raise

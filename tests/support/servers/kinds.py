@@ -1,0 +1,52 @@
+"""The servers the tests run on, read from ``matrix.toml``."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+_FILE = Path(__file__).with_name("matrix.toml")
+
+
+class Unavailable(Exception):
+    """A server can't be had here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One server of the matrix.
+
+    ``java`` holds the oldest and newest major version it starts with; ``client`` is the requirement of the
+    Python client of its generation, empty where the installed one will do.
+    """
+
+    name: str
+    product: str
+    version: str
+    artifact: str
+    image: str
+    java: tuple[int, int]
+    client: str = ""
+
+    @property
+    def major(self) -> int:
+        """The major version."""
+        return int(self.version.split(".")[0])
+
+    @property
+    def folder(self) -> str:
+        """The folder in the distribution's zip."""
+        return f"{self.product}-{self.version}"
+
+
+def all_kinds() -> dict[str, Kind]:
+    """Return the matrix by name."""
+    table = tomllib.loads(_FILE.read_text("utf-8"))
+    return {name: Kind(name, **{**row, "java": tuple(row["java"])}) for name, row in table.items()}
+
+
+def kind(name: str) -> Kind:
+    """Return one server of the matrix."""
+    known = all_kinds()
+    if name not in known:
+        raise Unavailable(f"no server {name!r} in the matrix; there are: {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,190 @@
+"""A server as a local Java process in a folder of its own."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.servers.distribution import distribution
+from support.servers.java import java_home
+from support.servers.kinds import Kind, Unavailable
+from support.servers.places import cache
+from support.servers.waiting import answers, until
+
+#: Servers refuse to run as root; every Unix has this user.
+_USER = "nobody"
+_JVM = "-Xms512m -Xmx512m -XX:TieredStopAtLevel=1"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user of a secured Elasticsearch."""
+
+    name: str
+    password: str
+    role: str
+
+
+class LocalServer:
+    """A server that ends with this process, or, when detached, with the file ``alive`` in its folder.
+
+    Args:
+        settings: beside those every test server has, and winning over them.
+        users: switch security on.
+        roles: the text of ``roles.yml``.
+        port: 0 takes a free one.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        settings: Mapping[str, object] | None = None,
+        users: Sequence[User] = (),
+        roles: str = "",
+        port: int = 0,
+        detached: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.how = "local process"
+        self._home = distribution(kind)
+        self._java = java_home(*kind.java)
+        self._port = port or _free_port()
+        self._users = users
+        self._detached = detached
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self.folder = _folder(kind)
+        _configure(
+            self.folder,
+            self._home,
+            kind,
+            {**_settings(kind, self.folder, self._port, bool(users)), **(settings or {})},
+        )
+        self._add_users(roles)
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start it, or start it again after ``kill``, and wait until it answers."""
+        (self.folder / "alive").touch()
+        self._keeper = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("keeper.py")), json.dumps(self._order())],
+            stdin=subprocess.DEVNULL if self._detached else subprocess.PIPE,
+            start_new_session=True,
+        )
+        auth = (self._users[0].name, self._users[0].password) if self._users else None
+        until(lambda: answers(self.url, auth), self._keeper, self.folder / "output")
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does; its data stay."""
+        assert self._keeper is not None
+        os.killpg(int((self.folder / "pid").read_text()), signal.SIGKILL)
+        self._keeper.wait()
+
+    def stop(self) -> None:
+        """End it and remove its folder; a second call does nothing."""
+        (self.folder / "alive").unlink(missing_ok=True)
+        if self._keeper is not None:
+            if self._keeper.stdin:
+                self._keeper.stdin.close()
+            self._keeper.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _order(self) -> dict[str, object]:
+        return {
+            "command": [str(self._home / "bin" / self.kind.product)],
+            "env": self._environment(),
+            "folder": str(self.folder),
+            "user": _user(),
+            "watched": not self._detached,
+        }
+
+    def _environment(self) -> dict[str, str]:
+        prefix = "ES" if self.kind.product == "elasticsearch" else "OPENSEARCH"
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            f"{prefix}_JAVA_HOME": str(self._java),
+            f"{prefix}_JAVA_OPTS": _JVM,
+            f"{prefix}_PATH_CONF": str(self.folder / "config"),
+            f"{prefix}_TMPDIR": str(self.folder / "tmp"),
+        }
+
+    def _add_users(self, roles: str) -> None:
+        if roles:
+            (self.folder / "config" / "roles.yml").write_text(roles)
+        tool = str(self._home / "bin" / "elasticsearch-users")
+        for user in self._users:
+            arguments = ["useradd", user.name, "-p", user.password, "-r", user.role]
+            run = subprocess.run(
+                [tool, *arguments], env=self._environment(), check=False, capture_output=True, text=True
+            )
+            assert run.returncode == 0, run.stdout + run.stderr
+        _hand_over(self.folder)
+
+
+def _folder(kind: Kind) -> Path:
+    runs = cache() / "runs"
+    runs.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{kind.name}-", dir=runs))
+    (folder / "tmp").mkdir()
+    return folder
+
+
+def _settings(kind: Kind, folder: Path, port: int, secured: bool) -> dict[str, object]:
+    common = {
+        "cluster.name": kind.name,
+        "discovery.type": "single-node",
+        "network.host": "127.0.0.1",
+        "http.port": port,
+        "transport.port": _free_port(),
+        "path.data": str(folder / "data"),
+        "path.logs": str(folder / "logs"),
+        "cluster.routing.allocation.disk.threshold_enabled": False,
+    }
+    if kind.product == "opensearch":
+        return common
+    ssl = {"xpack.security.http.ssl.enabled": False, "xpack.security.transport.ssl.enabled": False}
+    return {**common, "xpack.security.enabled": secured, **(ssl if secured else {})}
+
+
+def _configure(folder: Path, home: Path, kind: Kind, settings: Mapping[str, object]) -> None:
+    config = folder / "config"
+    shutil.copytree(home / "config", config)
+    lines = [f"{name}: {json.dumps(value)}\n" for name, value in settings.items()]
+    (config / f"{kind.product}.yml").write_text("".join(lines))
+    options = config / "jvm.options"
+    # The log of the garbage collector would go into the distribution's folder, which the server can't write.
+    kept = [line for line in options.read_text().splitlines(keepends=True) if "-Xlog:gc" not in line]
+    options.write_text("".join(kept))
+
+
+def _user() -> str | None:
+    return _USER if os.geteuid() == 0 else None
+
+
+def _hand_over(folder: Path) -> None:
+    if user := _user():
+        for path in [folder, *folder.rglob("*")]:
+            shutil.chown(path, user)
+
+
+def _free_port() -> int:
+    with contextlib.closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+__all__ = ["LocalServer", "Unavailable", "User"]

@@ -1,0 +1,37 @@
+"""What the tests know of a server, wherever it comes from."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from support.servers.kinds import Kind
+
+
+class Server(Protocol):
+    """A running server of the matrix, or the one the environment names (then ``kind`` is None).
+
+    ``how`` tells where it comes from.
+    """
+
+    kind: Kind | None
+    how: str
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        ...
+
+    def stop(self) -> None:
+        """Give it back; a second call does nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The server at ``SHINGLEFOLD_TEST_URL``."""
+
+    url: str
+    kind: Kind | None = None
+    how: str = "SHINGLEFOLD_TEST_URL"
+
+    def stop(self) -> None:
+        """Leave it to whoever started it."""
