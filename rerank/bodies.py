@@ -17,6 +17,7 @@ _ONCE = {"aggs", "aggregations", "suggest", "profile"}
 _BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 _SETTLED = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
 _SETTLED |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
+_KEYWORDS = ".supershingles"
 #: Queries that may stand only at the top of a body.
 _TOP_ONLY = {"hybrid"}
 
@@ -64,7 +65,7 @@ def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
     """Return the fields folding reads of every hit; the supershingles only where they are ``shared``."""
     parts = ["scheme", "lang", "shingles", "digest", "signature"]
     if shared or options.explain:
-        parts.append("supershingles")
+        parts.append(_KEYWORDS.removeprefix("."))
     policies = load_policies(options.representative)
     extra = [field for policy in policies for field in policy.fields] + [
         scope.field for scope in options.scope
@@ -78,7 +79,10 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
     if not first:
         window["track_total_hits"] = False
-    return {**window, "size": size, "_source": False, "docvalue_fields": list(fields)}
+    # Keywords have no doc values: they would cost a quarter of the whole fingerprint on disk, and few ask.
+    stored = [name for name in fields if name.endswith(_KEYWORDS)]
+    doc_values = [name for name in fields if name not in stored]
+    return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
 
 
 def narrowable(body: Mapping[str, Any]) -> bool:

@@ -61,11 +61,17 @@ def moment(value: object) -> float | None:
 
 def stored_print(hit: Hit, dedup: str) -> dict[str, Any]:
     """Return the parts of a hit's stored fingerprint (``scheme``, ``lang`` …); empty where there is none."""
-    stored = hit.get("fields") or _NOTHING
-    if f"{dedup}.scheme" not in stored:
-        stored = _from_source(hit, dedup)
+    stored = _stored(hit, dedup, f"{dedup}.scheme")
     prefix = f"{dedup}."
     return {name.removeprefix(prefix): value for name, value in stored.items() if name.startswith(prefix)}
+
+
+def _stored(hit: Hit, dedup: str, first: str) -> Mapping[str, Any]:
+    """Return the fingerprint from doc values and, where the hit has a source, what they lack from there."""
+    stored: Mapping[str, Any] = hit.get("fields") or _NOTHING
+    if first not in stored:
+        return _from_source(hit, dedup)
+    return {**_from_source(hit, dedup), **stored} if "_source" in hit else stored
 
 
 def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:
@@ -73,7 +79,11 @@ def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:
     stored = _walk(hit.get("_source"), dedup)
     if not isinstance(stored, Mapping):
         return _NOTHING
-    return {f"{dedup}.{key}": value if isinstance(value, list) else [value] for key, value in stored.items()}
+    return {
+        f"{dedup}.{key}": value if isinstance(value, list) else [value]
+        for key, value in stored.items()
+        if value is not None
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +177,7 @@ class Reader:
         keywords: list[Sequence[str]] = []
         code, first = self._codes, self._names[0]
         for hit in hits:
-            stored = hit.get("fields") or _NOTHING
-            if first not in stored:
-                stored = _from_source(hit, self._dedup)
+            stored = _stored(hit, self._dedup, first)
             signature, length, language, digest = self._row(stored)
             signatures.append(signature or blank)
             shingles.append(length if signature else -1)

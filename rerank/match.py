@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
-from shinglefold.model import Int64s
+from shinglefold.model import Int64s, Uint64s
 from shinglefold.rerank.hits import Prints
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
@@ -15,6 +15,8 @@ from shinglefold.sketch import agreement_matrix, agreement_rows, estimate, lengt
 Mask = NDArray[np.bool_]
 #: Pairs decided at a time: some 20 MB of signatures.
 _CHUNK = 1 << 17
+#: Rows compared at a time: what lies between stays in the cache.
+_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,9 @@ class Matcher:
         """Return bool (n, m): every pair that matches, and a few that do not.
 
         Of each value one bit is compared: two signatures agree in at least as many bits as values, and
-        strangers agree in half of them, so the filter loses nothing and leaves few. As a matrix product it
-        is many times cheaper than comparing the values.
+        strangers agree in half of them, so the filter loses nothing and leaves few. Bits are counted by the
+        word: as fast as a matrix product, and no threads of a linear algebra library to wait for when every
+        core is busy (measured: 22 ms for a window instead of 7).
 
         Cost: about 0.2 ms for 200 × 200, 3 ms for 1,000 × 1,000.
         """
@@ -106,26 +109,32 @@ class Matcher:
         return close
 
     def _agreeing(self, ones: Prints, others: Prints) -> Mask:
-        left = _signs(ones, self.bits)
-        right = left if others is ones else _signs(others, self.bits)
-        lanes = left.shape[1]
-        # Agreeing lanes minus differing ones; the lanes that fill up the last byte always agree.
-        least = 2 * (self.need + lanes - self.values) - lanes
-        found: Mask = (left @ right.T) >= least
-        return found
+        left = _lanes(ones, self.bits)
+        right = left if others is ones else _lanes(others, self.bits)
+        most = self.values - self.need
+        near = np.empty((len(ones), len(others)), np.bool_)
+        for start in range(0, len(ones), _ROWS):
+            rows = slice(start, start + _ROWS)
+            differing = sum(_differing(left[rows, word], right[:, word]) for word in range(left.shape[1]))
+            np.less_equal(differing, most, out=near[rows])
+        return near & ones.signed[:, None] & others.signed[None, :]
 
 
 def _given(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def _signs(prints: Prints, bits: int) -> NDArray[np.float32]:
-    """Return one bit of each value as ±1, float32 (n, lanes); rows without a signature are 0."""
-    lanes = np.unpackbits(prints.signatures, axis=1)[:, ::bits].astype(np.float32)
-    lanes *= 2
-    lanes -= 1
-    lanes[~prints.signed] = 0
-    return lanes
+def _lanes(prints: Prints, bits: int) -> Uint64s:
+    """Return one bit of each value, packed into 64-bit words, uint64 (n, words)."""
+    packed = np.packbits(np.unpackbits(prints.signatures, axis=1)[:, ::bits], axis=1)
+    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    return np.asfortranarray(padded.view(np.uint64))
+
+
+def _differing(ones: Uint64s, others: Uint64s) -> NDArray[np.uint16]:
+    """Return in how many bits the words of all pairs differ, uint16 (n, m)."""
+    bits: NDArray[np.uint16] = np.bitwise_count(ones[:, None] ^ others[None, :]).astype(np.uint16)
+    return bits
 
 
 def _repeated(ones: Prints, others: Prints) -> bool:
@@ -135,16 +144,20 @@ def _repeated(ones: Prints, others: Prints) -> bool:
     return len(np.unique(present)) < len(present)
 
 
-def _shared(ones: Prints, others: Prints) -> NDArray[np.float32]:
-    """Count the common supershingles of all pairs, float32 (n, m)."""
-    slots: dict[str, int] = {}
-    left = [[slots.setdefault(word, len(slots)) for word in set(words)] for words in ones.keywords]
-    right = [[slots[word] for word in set(words) if word in slots] for words in others.keywords]
-    return _incidence(left, len(slots)) @ _incidence(right, len(slots)).T
+def _shared(ones: Prints, others: Prints) -> NDArray[np.uint16]:
+    """Count the common supershingles of all pairs, uint16 (n, m)."""
+    counts = np.zeros((len(ones), len(others)), np.uint16)
+    columns_of = _postings(others)
+    for word, rows in _postings(ones).items():
+        if columns := columns_of.get(word):
+            counts[np.ix_(rows, columns)] += np.uint16(1)
+    return counts
 
 
-def _incidence(rows: list[list[int]], width: int) -> NDArray[np.float32]:
-    table = np.zeros((len(rows), width), np.float32)
-    for row, columns in enumerate(rows):
-        table[row, columns] = 1
-    return table
+def _postings(prints: Prints) -> dict[str, list[int]]:
+    """Return, by supershingle, the places of the hits that have it."""
+    places: dict[str, list[int]] = {}
+    for place, words in enumerate(prints.keywords):
+        for word in set(words):
+            places.setdefault(word, []).append(place)
+    return places

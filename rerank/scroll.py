@@ -9,7 +9,7 @@ from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, Unsu
 from shinglefold.rerank.bodies import page_bounds, resumable
 from shinglefold.rerank.calls import Call, Steps
 from shinglefold.rerank.cursor import Cursor, request_digest, seal, unseal
-from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.hits import Hit, stored_print
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.reading import Reading
 from shinglefold.rerank.response import KEY, answer_page
@@ -114,6 +114,7 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) ->
 
 
 def _kept(reading: Reading, hit: Hit) -> Hit:
-    stored: Mapping[str, Any] = hit.get("fields") or {}
+    own = stored_print(hit, reading.field)
+    stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
     fields = {name: stored[name] for name in reading.kept if name in stored}
     return {"_index": hit.get("_index"), "_id": hit.get("_id"), "fields": fields}
