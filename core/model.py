@@ -94,7 +94,9 @@ class Fingerprint:
         from base64 import b64decode
 
         def one(name: str, otherwise: object = None) -> Any:  # noqa: ANN401 - JSON
-            value = field.get(name, otherwise)
+            value = field.get(name)
+            if value is None:
+                return otherwise
             return value[0] if isinstance(value, list) else value
 
         try:
@@ -103,7 +105,7 @@ class Fingerprint:
                 lang=str(one("lang", UNDETERMINED)),
                 shingles=int(one("shingles", 0)),
                 digest=str(one("digest", "")),
-                supershingles=tuple(field.get("supershingles", ())),
+                supershingles=tuple(field.get("supershingles") or ()),
                 signature=b64decode(_padded(one("signature", "")), validate=True),
             )
         except (KeyError, ValueError, TypeError, IndexError) as error:

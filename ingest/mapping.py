@@ -20,11 +20,12 @@ def mappings(scheme: Scheme, field: str = "dedup") -> JSON:
     properties: JSON = {
         "scheme": {"type": "keyword"},
         "lang": {"type": "keyword"},
-        "shingles": {"type": "integer"},
-        "digest": {"type": "keyword"},
-        "supershingles": {"type": "keyword"},
         # Read for whole windows of hits, never searched: doc values without an index.
+        "shingles": {"type": "integer", "index": False},
         "signature": {"type": "binary", "doc_values": True},
+        "digest": {"type": "keyword"},
+        # Searched, hardly ever read: an index without doc values (bench/storage.py has what each costs).
+        "supershingles": {"type": "keyword", "doc_values": False},
     }
     for name in reversed(field.split(".")):
         properties = {name: {"properties": properties}}

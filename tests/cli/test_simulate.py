@@ -20,6 +20,7 @@ def test_verbose_shows_every_step(run):
     (one,) = run("simulate", "--verbose", stdin=json.dumps(_DOCUMENT)).json()["docs"]
     assert [step["processor_type"] for step in one["processor_results"]] == [
         "html_strip",
+        "set",
         "supershingle",
         "set",
     ]
