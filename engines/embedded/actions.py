@@ -49,6 +49,8 @@ def read_action(given: Mapping[str, Any]) -> Action:
     verb = given.get("_op_type", "index")
     if verb not in _VERBS:
         raise Refused(400, f"unknown _op_type {verb!r}; known: {', '.join(_VERBS)}")
+    for name in given.keys() & _REFUSED:
+        raise Refused(400, f"the embedded engine has no {name!r} for bulk actions; leave it out")
     index = given.get("_index")
     if not isinstance(index, str) or not index:
         raise Refused(400, "_index is missing")
@@ -101,8 +103,6 @@ def _id(verb: str, given: object) -> str:
 
 def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return an action's own keys: the helpers take them for the document when there is no ``_source``."""
-    for name in given.keys() & _REFUSED:
-        raise Refused(400, f"the embedded engine has no {name!r} for bulk actions; leave it out")
     return {name: value for name, value in given.items() if name not in _META}
 
 

@@ -1,0 +1,150 @@
+"""From documents read and what a pipeline made of them to updates written and counted."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from shinglefold.contracts import JSON, BulkFailure, Engine
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
+from shinglefold.ingest.bulk import Backoff, send
+from shinglefold.ingest.pipeline import Outcome, Pipeline
+from shinglefold.ingest.upkeep.prints import document_of, new_print, stored_print, update
+from shinglefold.ingest.upkeep.tally import Tally
+from shinglefold.ingest.upkeep.walk import complete, patiently
+from shinglefold.ingest.workers import process
+
+Hit = Mapping[str, Any]
+#: What names a document: index and id.
+Key = tuple[str, str]
+#: How often a document is tried again whose other writers are always faster.
+_ROUNDS = 10
+#: Documents read again in one request.
+_BATCH = 200
+_REFUSED, _MISSING, _CONFLICT = 400, 404, 409
+
+
+class _Change(NamedTuple):
+    """A fingerprint to store, and the version of the document it is of."""
+
+    hit: Hit
+    new: JSON
+
+
+@dataclass(slots=True)
+class Settler:
+    """Stores the fingerprints of documents read and accounts for each of them.
+
+    ``target`` is the field they are in, ``given_up`` the documents that can have none.
+    """
+
+    engine: Engine
+    pipeline: Pipeline
+    target: str
+    backoff: Backoff
+    stop: Callable[[], bool]
+    given_up: set[Key] = field(default_factory=set)
+
+    def settle(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> Tally:
+        """Account for documents, given what the pipeline made of each.
+
+        Raises:
+            EngineError: the engine can't go on; the documents must be settled again.
+        """
+        tally = Tally(read=len(hits))
+        conflicts = self._write(list(self._changes(hits, outcomes, tally)), tally)
+        tally.conflicts = len(conflicts)
+        self._redo({key_of(change.hit): change.new for change in conflicts}, tally)
+        return tally
+
+    def _changes(self, hits: Sequence[Hit], outcomes: Sequence[Outcome], tally: Tally) -> Iterator[_Change]:
+        """Yield the fingerprints to store; account for the documents that need none."""
+        for hit, outcome in zip(hits, outcomes, strict=True):
+            new = new_print(outcome, self.target)
+            if outcome.status == "dropped":
+                tally.dropped += 1
+                self.given_up.add(key_of(hit))
+            elif new is None:
+                self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), tally)
+            elif stored_print(hit["_source"], self.target) == new:
+                tally.unchanged += 1
+            else:
+                yield _Change(hit, new)
+
+    def _write(self, changes: Sequence[_Change], tally: Tally) -> list[_Change]:
+        """Update documents and return the changes that another writer was faster than."""
+        if not changes:
+            return []
+        actions = [update(change.hit, self.target, change.new) for change in changes]
+        refused, _ = send(self.engine, actions, self.backoff, self.stop)
+        by_key = {key_of(change.hit): change for change in changes}
+        tally.updated += len(changes) - len(refused)
+        conflicts = []
+        for failure in refused:
+            change = by_key[failure.action["_index"], failure.action["_id"]]
+            if failure.status == _CONFLICT:
+                conflicts.append(change)
+            else:
+                self._refuse(change, failure, tally)
+        return conflicts
+
+    def _refuse(self, change: _Change, failure: BulkFailure, tally: Tally) -> None:
+        if failure.status == _MISSING and "index_not_found" in failure.reason:
+            raise IndexMissing(f"the index was deleted meanwhile: {failure.reason}; begin anew")
+        if failure.status == _MISSING:
+            tally.gone += 1
+        elif failure.status == _REFUSED:
+            self._fail(change.hit, f"{failure.status}: {failure.reason}", tally)
+        elif failure.status in (429, 503):
+            raise EngineUnavailable(f"the engine is too busy: {failure.reason}; go on later")
+        else:
+            raise EngineError(f"the engine takes no updates ({failure.status}): {failure.reason}")
+
+    def _redo(self, conflicts: Mapping[Key, JSON], tally: Tally) -> None:
+        """Make updates again from the newer versions: the other writer's edit stays and is fingerprinted.
+
+        Args:
+            conflicts: the fingerprints of the older versions.
+        """
+        for _ in range(_ROUNDS):
+            if not conflicts:
+                return
+            hits = self._read_again(conflicts)
+            tally.gone += len(conflicts) - len(hits)
+            outcomes = process(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
+            for hit, outcome in zip(hits, outcomes, strict=True):
+                # After a crash the faster writer may have been this backfill: then nothing has changed.
+                new = conflicts[key_of(hit)]
+                if not new_print(outcome, self.target) == new == stored_print(hit["_source"], self.target):
+                    tally.change(hit["_id"])
+            again = self._write(list(self._changes(hits, outcomes, tally)), tally)
+            conflicts = {key_of(change.hit): conflicts[key_of(change.hit)] for change in again}
+        for _, id in conflicts:  # noqa: A001
+            tally.fail(id, "other writers change it faster than it can be updated; run the backfill again")
+
+    def _read_again(self, keys: Mapping[Key, JSON]) -> list[Hit]:
+        ids = defaultdict(list)
+        for index, id in keys:  # noqa: A001
+            ids[index].append(id)
+        hits: list[Hit] = []
+        for index, several in ids.items():
+            patiently(partial(self.engine.refresh, index), self.backoff)
+            for start in range(0, len(several), _BATCH):
+                hits += self._fetch(index, several[start : start + _BATCH])
+        return hits
+
+    def _fetch(self, index: str, ids: Sequence[str]) -> list[Hit]:
+        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), "seq_no_primary_term": True}
+        answer = patiently(lambda: complete(self.engine.search(index, body)), self.backoff)
+        found: list[Hit] = answer["hits"]["hits"]
+        return found
+
+    def _fail(self, hit: Hit, reason: str, tally: Tally) -> None:
+        tally.fail(hit["_id"], reason)
+        self.given_up.add(key_of(hit))
+
+
+def key_of(hit: Hit) -> Key:
+    """Return what names the document of a hit."""
+    return hit["_index"], hit["_id"]

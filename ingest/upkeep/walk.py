@@ -1,0 +1,188 @@
+"""Every document of an index once, under a point in time, from wherever an earlier walk was left."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import sleep
+from typing import Any, TypeVar
+
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.ingest.blocks import weight
+from shinglefold.ingest.bulk import Backoff
+from shinglefold.ingest.upkeep.part import WHOLE, Part
+
+T = TypeVar("T")
+#: How often to ask again unless told.
+PATIENCE = Backoff()
+EVERYTHING: Mapping[str, Any] = {"match_all": {}}
+#: Characters a page should hold, and documents it may: big pages are few, and memory stays flat.
+_BUDGET = 2_000_000
+_FIRST, _LEAST, _MOST = 100, 10, 1_000
+_KEEP_ALIVE = "10m"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a walk is: the point in time, the lane in it, and the sort values of the last hit there."""
+
+    pit: str
+    lane: int = 0
+    after: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some hits, and the place behind them."""
+
+    hits: Sequence[JSON]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How to walk an engine: the order, and the lanes in which it is total."""
+
+    tiebreaker: str
+    lanes: Sequence[JSON]
+
+
+class Walk:
+    """A walk over what a query finds.
+
+    Under a point in time ``_shard_doc`` is a total order. An engine without it (OpenSearch before 3.3) is
+    walked shard by shard, where ``_doc`` is one.
+
+    Args:
+        patience: how often to ask again an engine that does not answer.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        index: str,
+        query: Mapping[str, Any] = EVERYTHING,
+        *,
+        part: Part = WHOLE,
+        patience: Backoff = PATIENCE,
+        keep_alive: str = _KEEP_ALIVE,
+    ) -> None:
+        self.engine = engine
+        self.index = index
+        self.query = query
+        self.part = part
+        self.patience = patience
+        self.keep_alive = keep_alive
+        #: Whether documents come with their versions: the embedded engine has one writer and no versions.
+        self.guarded = engine.info()["distribution"] != "embedded"
+        if part.of > 1 and not self.guarded:
+            raise ConfigError("the embedded engine has no slices: walk the index whole, in one process")
+
+    def start(self) -> Place:
+        """Open a point in time and return the place before its first document."""
+        return Place(self._ask(lambda: self.engine.open_pit(self.index, self.keep_alive)))
+
+    def total(self, place: Place) -> int:
+        """Return how many documents the whole walk meets."""
+        way = self._way(place.pit)
+        return sum(self._count(place.pit, way.tiebreaker, lane) for lane in way.lanes)
+
+    def pages(self, place: Place) -> Iterator[Page]:
+        """Yield the documents behind a place, page by page, with their versions where the engine has them.
+
+        Raises:
+            PitExpired: the point in time was closed or ran out.
+            EngineError: the engine can't go on.
+            InputError: the index does not store its documents.
+        """
+        way = self._way(place.pit)
+        size = _FIRST
+        while place.lane < len(way.lanes):
+            hits, pit = self._page(place, way, size)
+            if len(hits) < size:
+                place = Place(pit, place.lane + 1)
+            else:
+                place = Place(pit, place.lane, tuple(hits[-1]["sort"]))
+            if hits:
+                yield Page(hits, place)
+                size = _next_size(hits)
+
+    def close(self, place: Place) -> None:
+        """Give the point in time back."""
+        self.engine.close_pit(place.pit)
+
+    def _page(self, place: Place, way: _Way, size: int) -> tuple[list[JSON], str]:
+        body = {
+            **self._body(place.pit, way.tiebreaker, way.lanes[place.lane]),
+            "size": size,
+            "track_total_hits": False,
+        }
+        if self.guarded:
+            body["seq_no_primary_term"] = True
+        if place.after is not None:
+            body["search_after"] = list(place.after)
+        answer = self._search(body)
+        hits = answer["hits"]["hits"]
+        if any("_source" not in hit for hit in hits):
+            raise InputError(
+                f"index {self.index!r} does not store its documents (_source is off): index them again from "
+                "where they came from"
+            )
+        return hits, answer.get("pit_id", place.pit)
+
+    def _way(self, pit: str) -> _Way:
+        try:
+            self._count(pit, "_shard_doc", {})
+            return _Way("_shard_doc", self.part.slices(1))
+        except UnsupportedQuery:
+            shards = self._search({**self._body(pit, "_doc", {}), "size": 0})["_shards"]["total"]
+            return _Way("_doc", self.part.slices(shards))
+
+    def _count(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> int:
+        body = {**self._body(pit, tiebreaker, lane), "size": 1, "_source": False, "track_total_hits": True}
+        return int(self._search(body)["hits"]["total"]["value"])
+
+    def _body(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> JSON:
+        return {
+            "pit": {"id": pit, "keep_alive": self.keep_alive},
+            "query": dict(self.query),
+            "sort": [{tiebreaker: "asc"}],
+            **lane,
+        }
+
+    def _search(self, body: JSON) -> JSON:
+        return self._ask(lambda: complete(self.engine.search(None, body)))
+
+    def _ask(self, ask: Callable[[], T]) -> T:
+        return patiently(ask, self.patience)
+
+
+def patiently(ask: Callable[[], T], patience: Backoff) -> T:
+    """Return the answer, asking again while the engine does not answer."""
+    for delay in patience.delays():
+        try:
+            return ask()
+        except EngineUnavailable:
+            sleep(delay)
+    return ask()
+
+
+def complete(answer: JSON) -> JSON:
+    """Return an answer all shards took part in; servers give what they have where some do not.
+
+    Raises:
+        PitExpired: a shard has lost the point in time.
+        EngineUnavailable: a shard did not answer.
+    """
+    shards = answer.get("_shards") or {}
+    failures = str(shards.get("failures", ""))
+    if "search_context_missing" in failures:
+        raise PitExpired("a shard lost the point in time; open another")
+    if shards.get("failed") or answer.get("timed_out"):
+        raise EngineUnavailable(f"not all shards answered: {failures[:300] or 'timed out'}; try again later")
+    return answer
+
+
+def _next_size(hits: Sequence[JSON]) -> int:
+    """Return how many documents like these make a page."""
+    mean = max(1, sum(weight(hit["_source"]) for hit in hits) // len(hits))
+    return max(_LEAST, min(_MOST, _BUDGET // mean))
