@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 
 from shinglefold.canon.lexicon import Found, Lexicon
-from shinglefold.canon.pieces import blocks, pieces
+from shinglefold.canon.pieces import blocks
 from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
 from shinglefold.canon.words import Form, canonical_form, hashed
@@ -47,6 +47,7 @@ class Canonicalizer:
             [xxhash.xxh3_64_intdigest(language.code.encode()) for language in self._router.languages],
             np.uint64,
         )
+        self._codes = tuple(language.code for language in self._router.languages)
         identity = json.dumps([RULES, *map(asdict, self.references)], sort_keys=True)
         self.lexicon = Lexicon(capacity, identity)
         # The word face has a cache of its own, smaller because it holds strings.
@@ -60,7 +61,7 @@ class Canonicalizer:
     @property
     def codes(self) -> tuple[str, ...]:
         """The codes of the languages, in the scheme's order."""
-        return tuple(language.code for language in self._router.languages)
+        return self._codes
 
     def unit(self, code: str) -> Unit:
         """Return the unit of a language: ``word`` or ``char``; ``word`` for ``und``.
@@ -85,21 +86,34 @@ class Canonicalizer:
         Args:
             language: the declared language, which wins over the letters for the scripts it is written in.
 
-        Cost: about 2 µs a token once its form is known.
+        Cost: about 0.2 ms, and 1.5 µs a token once its form is known; see ``tokens_batch``.
         """
-        declared = self._router.indices([language])
-        found: list[Token] = []
-        for offset, piece in pieces(text):
-            segments = segment([piece], self._router.tables)
-            chosen = choose(self._router, segments, declared).tolist()
+        return self.tokens_batch([text], [language])[0]
+
+    def tokens_batch(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+    ) -> list[list[Token]]:
+        """Return the canonical tokens of many texts, as ``tokens`` does of one.
+
+        Cost: about 1.5 µs a token; of a short text alone, most of the time is numpy's cost a call.
+        """
+        declared = self._declared(texts, languages)
+        found: list[list[Token]] = [[] for _ in texts]
+        for block in blocks(texts):
+            segments = segment(block.pieces, self._router.tables)
+            text_of = segments.text_of
+            chosen = choose(self._router, segments, declared[block.numbers]).tolist()
             mixed = self._router.mixed(segments.traits).tolist()
-            starts = (segments.clean.source(segments.starts) + offset).tolist()
-            ends = (segments.clean.source(segments.ends) + offset).tolist()
-            for number, word in enumerate(segments.words()):
-                form = self._form(word, chosen[number], mixed[number])
+            shifts = np.array(block.offsets)[text_of]
+            starts = (segments.clean.source(segments.starts, text_of) + shifts).tolist()
+            ends = (segments.clean.source(segments.ends, text_of) + shifts).tolist()
+            numbers = np.array(block.numbers)[text_of].tolist()
+            rows = zip(segments.words(), chosen, mixed, starts, ends, numbers, strict=True)
+            for word, language, is_mixed, start, end, number in rows:
+                form = self._form(word, language, is_mixed)
                 if form.canonical is not None:
-                    code = self._router.languages[form.language].code
-                    found.append(Token(form.canonical, starts[number], ends[number], code))
+                    code = self._codes[form.language]
+                    found[number].append(Token(form.canonical, start, end, code))
         return found
 
     def hash_batch(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> TokenBatch:
@@ -115,14 +129,12 @@ class Canonicalizer:
         Cost: about 25 µs a document of 500 words once its forms are known. Memory: 30 bytes a character of
         a block, whatever the texts.
         """
-        if languages is not None and len(languages) != len(texts):
-            raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
-        declared = self._router.indices(languages if languages is not None else [None] * len(texts))
+        declared = self._declared(texts, languages)
         hashes: list[Uint64s] = [np.zeros(0, np.uint64)]
         counts = np.zeros(len(texts), np.int64)
         repairs = np.zeros(len(texts), np.int64)
         votes = np.zeros((len(texts), len(self.codes)), np.int64)
-        for numbers, block in blocks(texts):
+        for numbers, _, block in blocks(texts):
             segments = segment(block, self._router.tables)
             chosen = choose(self._router, segments, declared[numbers]).astype(np.int64)
             found = self._looked_up(segments, chosen)
@@ -130,7 +142,7 @@ class Canonicalizer:
             hashes.append(found.values[kept])
             # The texts of a block follow one another; a long one may have several pieces, and blocks.
             own = slice(numbers[0], numbers[-1] + 1)
-            text_of = np.repeat(np.array(numbers) - numbers[0], np.diff(segments.bounds))
+            text_of = (np.array(numbers) - numbers[0])[segments.text_of]
             size = numbers[-1] + 1 - numbers[0]
             counts[own] += np.bincount(text_of[kept], minlength=size)
             votes[own] += self._votes(segments, text_of, chosen, size)
@@ -139,6 +151,13 @@ class Canonicalizer:
                 repairs[own] += np.bincount(text_of, found.repairs, size).astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
+
+    def _declared(self, texts: Sequence[str], languages: Sequence[str | None] | None) -> Int64s:
+        if languages is None:
+            return np.full(len(texts), -1, np.int64)
+        if len(languages) != len(texts):
+            raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
+        return self._router.indices(languages)
 
     def _looked_up(self, segments: Segments, chosen: Int64s) -> Found:
         """Return what the lexicon knows of the tokens, after it learned those it did not know."""

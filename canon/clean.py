@@ -24,20 +24,21 @@ class CleanBlock:
     """P clean texts one after another, a line end before, between and behind them.
 
     ``codes``: int64 (N,), code points. ``kind``: uint8 (N,), theirs, one of ``WORD``, ``UNIT``,
-    ``APOSTROPHE`` or 0. ``origins``: int64 (P,), where each text begins. ``places``: int64 (N,), the places
-    of the codes before clean-up, or None where nothing changed. ``removed``: int32 (P,), invisible
-    characters taken out of the inside of words.
+    ``APOSTROPHE`` or 0. ``origins``: int64 (P,), where each text begins; ``given``: int64 (P,), where it
+    began before clean-up. ``places``: int64 (N,), the places of the codes before clean-up, or None where
+    nothing changed. ``removed``: int32 (P,), invisible characters taken out of the inside of words.
     """
 
     codes: Int64s
     kind: NDArray[np.uint8]
     origins: Int64s
+    given: Int64s
     places: Int64s | None
     removed: NDArray[np.int32]
 
-    def source(self, positions: Int64s) -> Int64s:
-        """Return the offsets, in the text as it was given, of positions in the first text of the block."""
-        return (positions if self.places is None else self.places[positions]) - 1
+    def source(self, positions: Int64s, text_of: Int64s) -> Int64s:
+        """Return the offsets of positions in their texts as these were given."""
+        return (positions if self.places is None else self.places[positions]) - self.given[text_of]
 
 
 def code_points(text: str) -> Int64s:
@@ -55,9 +56,8 @@ def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
     """
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     codes = code_points("\n".join(("", *texts, "")))
-    block = CleanBlock(
-        codes, kinds[codes], np.cumsum(lengths + 1) - lengths, None, np.zeros(len(texts), np.int32)
-    )
+    origins = np.cumsum(lengths + 1) - lengths
+    block = CleanBlock(codes, kinds[codes], origins, origins, None, np.zeros(len(texts), np.int32))
     if block.kind.max() >= INVISIBLE:
         block = _without_invisible(block)
     if block.kind.max() >= COMPOSING:
@@ -75,7 +75,7 @@ def _without_invisible(block: CleanBlock) -> CleanBlock:
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
     removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
     origins = block.origins - np.searchsorted(gone, block.origins)
-    return CleanBlock(block.codes[kept], kind, origins, kept, removed)
+    return CleanBlock(block.codes[kept], kind, origins, block.given, kept, removed)
 
 
 def _readable(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -101,7 +101,8 @@ def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
     origins = block.origins + moved[np.searchsorted([end for _, end in runs], block.origins, "right")]
     # Marks that compose with nothing (Arabic, Hebrew) keep their bit; from here on they are part of a word.
     kind = kinds[new_codes] & _SEEN
-    return CleanBlock(new_codes, kind, origins, np.concatenate([*places, before[done:]]), block.removed)
+    new_places = np.concatenate([*places, before[done:]])
+    return CleanBlock(new_codes, kind, origins, block.given, new_places, block.removed)
 
 
 def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:

@@ -1,7 +1,8 @@
 """Long texts in pieces, pieces in blocks: memory stays flat whatever the documents are."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 #: Characters of a piece; a longer document is cut here, at the next space or Chinese character.
 PIECE = 1 << 17
@@ -24,21 +25,25 @@ def pieces(text: str) -> Iterator[tuple[int, str]]:
     yield start, text[start:]
 
 
-def blocks(texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
-    """Yield blocks of pieces: the number of the document of each piece, and the pieces."""
-    return _packed((number, piece) for number, text in enumerate(texts) for _, piece in pieces(text))
+class Block(NamedTuple):
+    """Pieces to be worked on together: of each the number of its document, and its offset in it."""
+
+    numbers: list[int]
+    offsets: list[int]
+    pieces: list[str]
 
 
-def _packed(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[list[int], list[str]]]:
-    numbers: list[int] = []
-    block: list[str] = []
-    size = 0
-    for number, piece in numbered:
-        if block and size + len(piece) > BLOCK:
-            yield numbers, block
-            numbers, block, size = [], [], 0
-        numbers.append(number)
-        block.append(piece)
-        size += len(piece) + 1
-    if block:
-        yield numbers, block
+def blocks(texts: Sequence[str]) -> Iterator[Block]:
+    """Yield the pieces of all texts in blocks."""
+    block, size = Block([], [], []), 0
+    for number, text in enumerate(texts):
+        for offset, piece in pieces(text):
+            if block.pieces and size + len(piece) > BLOCK:
+                yield block
+                block, size = Block([], [], []), 0
+            block.numbers.append(number)
+            block.offsets.append(offset)
+            block.pieces.append(piece)
+            size += len(piece) + 1
+    if block.pieces:
+        yield block

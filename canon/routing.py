@@ -97,7 +97,7 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
         declared: int64 (P,), the declared language index of each text or -1.
     """
     count = len(segments.bounds) - 1
-    text_of = np.repeat(np.arange(count), np.diff(segments.bounds))
+    text_of = segments.text_of
     group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
     mixed_words = np.flatnonzero(router.mixed(segments.traits))
     if len(mixed_words):

@@ -43,6 +43,11 @@ class Segments:
     traits: NDArray[np.uint32]
     bounds: Int64s
 
+    @property
+    def text_of(self) -> Int64s:
+        """The number of the text of every token, int64 (T,)."""
+        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
+
     def word(self, token: int) -> str:
         """Return the folded characters of a token."""
         folded = characters().fold[self.clean.codes[self.starts[token] : self.ends[token]]]

@@ -21,6 +21,10 @@ class Analysis:
         if not callable(tokens):
             raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
         self._tokens = cast(Callable[..., Sequence[Token]], tokens)
+        # A document's texts go together where that can be: each alone has numpy's cost a call.
+        self._batch: Callable[[Sequence[str]], list[Sequence[Token]]] | None = getattr(
+            canonicalizer, "tokens_batch", None
+        )
         self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
         # The same query is often asked again, for the next window or page.
         self._readings = lru_cache(maxsize=1024)(self._read)
@@ -34,9 +38,10 @@ class Analysis:
         """Return the tokens of a document's text, with offsets into it."""
         return self._tokens(text)
 
-    def column_text(self, text: str) -> str:
-        """Return the tokens as the text columns hold them: one space between them."""
-        return well_formed(" ".join([token.text for token in self._tokens(text)]))
+    def column_texts(self, texts: Sequence[str]) -> list[str]:
+        """Return the tokens of each text as the text columns hold them: one space between them."""
+        batch = self._batch(texts) if self._batch else map(self._tokens, texts)
+        return [well_formed(" ".join([token.text for token in tokens])) for tokens in batch]
 
     def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
         """Return the different ways to read a query.

@@ -113,13 +113,17 @@ def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, 
     document.add_bytes(SOURCE, written.main)
     add_head(document, written.head, HEAD)
     names: set[str] = set()
+    texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():
         for own in catalog.by_source[path]:
-            count = _add(document, analysis, own, values)
+            count = _add(document, own, values, texts)
             if count:
                 names.add(own.path)
             if count > 1:
                 document.add_text(NAMES, MANY + own.path)
+    analyzed = analysis.column_texts([text for _, text in texts])
+    for (column, _), tokens in zip(texts, analyzed, strict=True):
+        document.add_text(column, tokens)
     for name in names | set(_parents(names)):
         document.add_text(NAMES, name)
     return Prepared(document, catalog, written)
@@ -193,21 +197,23 @@ def _json(value: object) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _add(document: tantivy.Document, analysis: Analysis, own: Field, values: list[Any]) -> int:
-    """Add a field's values to its column; return how many there were."""
+def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
+    """Add a field's values to its column, or to ``texts`` what is to be analyzed first; return their number."""
     converted = indexed_values(own, values)
     if own.kind is Kind.BINARY:
         return 1
-    if own.column:
+    if own.column and own.kind is Kind.TEXT:
+        texts += [(own.column, str(value)) for value in converted]
+    elif own.column:
         # In order, so that the first value of a column is the least: what ascending sorts go by.
-        for value in converted if own.kind is Kind.TEXT else sorted(set(converted)):
-            _add_value(document, analysis, own, value)
+        for value in sorted(set(converted)):
+            _add_value(document, own, value)
     return len(converted)
 
 
-def _add_value(document: tantivy.Document, analysis: Analysis, own: Field, value: Indexed) -> None:
+def _add_value(document: tantivy.Document, own: Field, value: Indexed) -> None:
     if isinstance(value, str):
-        document.add_text(own.column, analysis.column_text(value) if own.kind is Kind.TEXT else value)
+        document.add_text(own.column, value)
     elif isinstance(value, float):
         document.add_float(own.column, value)
     else:

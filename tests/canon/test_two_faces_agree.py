@@ -62,6 +62,13 @@ def test_neighbours_in_a_batch_change_nothing(canonicalizer, batch):
     assert together.repairs.tolist() == [int(one.repairs[0]) for one in alone]
 
 
+def test_tokens_of_many_texts_are_those_of_each_alone(canonicalizer):
+    batch = list(texts(1_000, seed=11))
+    declared = [None, "uk"] * 500
+    alone = [canonicalizer.tokens(text, code) for text, code in zip(batch, declared, strict=True)]
+    assert canonicalizer.tokens_batch(batch, declared) == alone
+
+
 @given(ANY_TEXT)
 @settings(max_examples=300, deadline=None)
 def test_offsets_point_into_the_text_in_order(canonicalizer, text):
