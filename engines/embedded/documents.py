@@ -198,7 +198,7 @@ def _json(value: object) -> bytes:
 
 
 def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
-    """Add a field's values to its column, or to ``texts`` what is to be analyzed first; return their number."""
+    """Add a field's values to its column, or to ``texts`` if they want analysis; return their number."""
     converted = indexed_values(own, values)
     if own.kind is Kind.BINARY:
         return 1
