@@ -1,6 +1,6 @@
 """Folding: hits in rank order to groups, by a leader of each or by connection."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,17 +8,14 @@ import numpy as np
 from shinglefold.model import Int64s
 from shinglefold.rerank.groups import groups
 from shinglefold.rerank.hits import Counts, Hit, Prints, Reader, identity
-from shinglefold.rerank.match import Mask, Matcher
+from shinglefold.rerank.match import ROWS, Compared, Matcher
+from shinglefold.rerank.neighbours import Neighbours, nonzero
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.scheme import Scheme
 
 #: Hits compared with each other at a time.
 BLOCK = 1000
-#: Candidates a hit up to which all pairs of candidates are listed.
-_DENSE = 16
-#: Above that, one row of decisions for so many hits; then all pairs at once.
-_ROWS = 16
 
 
 class Group(NamedTuple):
@@ -131,13 +128,14 @@ class LeaderFolding(_Folding):
     def _add(self, hits: Sequence[Hit]) -> None:
         base = len(self.hits)
         self.hits.extend(hits)
-        block = self._reader.read(hits)
+        prints = self._reader.read(hits)
+        block = self._matcher.prepare(prints)
         free = bytearray(b"\1") * len(hits)
         if self._known:
             self._leave_out_known(hits, free)
         self._join_groups(block, base, free)
         self._begin_groups(block, base, free)
-        self._waiting = block, base
+        self._waiting = prints, base
 
     def _leave_out_known(self, hits: Sequence[Hit], free: bytearray) -> None:
         """Leave out what was itself shown before: without a signature a hit does not match itself."""
@@ -146,22 +144,27 @@ class LeaderFolding(_Folding):
                 free[place] = 0
                 self._reader.counts.earlier += 1
 
-    def _join_groups(self, block: Prints, base: int, free: bytearray) -> None:
+    def _join_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Add hits to the groups of earlier blocks."""
         shown = self._shown_prints()
         if not len(shown):
             return
-        rows, columns = _nonzero(self._matcher.candidates(block, shown))
-        matching = self._matcher.decide(block, rows, shown, columns)
-        rows, first = np.unique(rows[matching], return_index=True)
-        for row, column in zip(rows.tolist(), columns[matching][first].tolist(), strict=True):
-            if not free[row]:
-                continue
-            free[row] = 0
-            if column < self._earlier:
-                self._reader.counts.earlier += 1
-            else:
-                self._members[column - self._earlier].append(base + row)
+        others = self._matcher.prepare(shown)
+        for begin in range(0, len(block), ROWS):
+            rows = np.arange(begin, min(begin + ROWS, len(block)))
+            near = self._matcher.matches(block, rows, others)
+            # Of several groups a hit joins the first.
+            first, any_ = near.argmax(axis=1).tolist(), near.any(axis=1).tolist()
+            for row, column, joins in zip(rows.tolist(), first, any_, strict=True):
+                if joins and free[row]:
+                    free[row] = 0
+                    self._join(base + row, column)
+
+    def _join(self, place: int, shown: int) -> None:
+        if shown < self._earlier:
+            self._reader.counts.earlier += 1
+        else:
+            self._members[shown - self._earlier].append(place)
 
     def _shown_prints(self) -> Prints:
         """Return the fingerprints of all hits shown; those of the last block are taken out only now."""
@@ -171,18 +174,19 @@ class LeaderFolding(_Folding):
             self._prints = self._prints.join(block.take(begun))
         return self._prints
 
-    def _begin_groups(self, block: Prints, base: int, free: bytearray) -> None:
+    def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
-        neighbours = _neighbours(self._matcher, block, free)
+        neighbours = Neighbours(self._matcher, block, free)
         for leader in range(len(block)):
             if not free[leader]:
                 continue
-            shown, near = leader, neighbours(leader)
+            shown, near = leader, neighbours.of(leader)
             if near and self._policies:
-                shown = self._choose((leader, *near), block, base)
-                near = near if shown == leader else neighbours(shown)
+                shown = self._choose((leader, *near), block.prints, base)
+                near = near if shown == leader else neighbours.of(shown)
             self._shown.append(base + shown)
-            self._members.append([base + member for member in sorted((shown, *near))])
+            members = sorted((shown, *near)) if near else [shown]
+            self._members.append([base + member for member in members] if base else members)
             free[shown] = 0
             for member in near:
                 free[member] = 0
@@ -216,65 +220,13 @@ class ConnectedFolding(_Folding):
 
 
 def _pairs(matcher: Matcher, prints: Prints) -> tuple[Int64s, Int64s]:
-    """Return all matching pairs, a < b; a block of rows at a time, so that memory stays flat."""
-    found = []
-    for begin in range(0, len(prints), BLOCK):
-        # Where one block is all, the product of a matrix with itself costs half.
-        block = prints.take(range(begin, min(begin + BLOCK, len(prints)))) if len(prints) > BLOCK else prints
-        rows, columns = _nonzero(matcher.candidates(block, prints))
-        upper = rows + begin < columns
-        rows, columns = rows[upper], columns[upper]
-        matching = matcher.decide(block, rows, prints, columns)
-        found.append((rows[matching] + begin, columns[matching]))
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    return np.concatenate([rows for rows, _ in found]), np.concatenate([columns for _, columns in found])
-
-
-def _neighbours(matcher: Matcher, block: Prints, free: bytearray) -> Callable[[int], list[int]]:
-    """Return the function that names the free hits of a block that match one of them.
-
-    Few candidates are decided all in one go, which saves a call a leader.
-    """
-    near = matcher.candidates(block, block)
-    if np.count_nonzero(near) > _DENSE * len(block):
-        return _densely(matcher, block, free, near)
-    rows, columns = _nonzero(near)
-    upper = rows < columns
-    rows, columns = rows[upper], columns[upper]
-    matching = matcher.decide(block, rows, block, columns)
-    known: dict[int, list[int]] = {}
-    for a, b in zip(rows[matching].tolist(), columns[matching].tolist(), strict=True):
-        known.setdefault(a, []).append(b)
-        known.setdefault(b, []).append(a)
-    return lambda place: [other for other in known.get(place, ()) if free[other]]
-
-
-def _nonzero(near: Mask) -> tuple[Int64s, Int64s]:
-    """Return the places of all True in row order; several times faster than numpy's own in two dimensions."""
-    return np.divmod(np.flatnonzero(near), np.int64(max(1, near.shape[1])))
-
-
-def _densely(matcher: Matcher, block: Prints, free: bytearray, near: Mask) -> Callable[[int], list[int]]:
-    """Return the same function where most hits are candidates of each other.
-
-    A leader of many copies takes them all with one row of decisions. Where leaders nevertheless go on and on,
-    deciding all pairs at one stroke is cheaper than so many rows.
-    """
-    available = np.frombuffer(free, np.bool_)
-    decided: list[Mask] = []
-    rows_left = len(block) // _ROWS
-
-    def neighbours(place: int) -> list[int]:
-        nonlocal rows_left
-        rows_left -= 1
-        if not decided and rows_left < 0:
-            decided.append(matcher.table(block, near))
-        others = np.flatnonzero((decided[0] if decided else near)[place] & available)
-        others = others[others != place]
-        if not decided:
-            others = others[matcher.decide(block, np.full(len(others), place), block, others)]
-        found: list[int] = others.tolist()
-        return found
-
-    return neighbours
+    """Return all matching pairs, a < b; a few rows at a time, so that memory stays flat."""
+    all_ = matcher.prepare(prints)
+    found = [np.zeros((2, 0), np.int64)]
+    for begin in range(0, len(prints), ROWS):
+        rows = np.arange(begin, min(begin + ROWS, len(prints)))
+        row, column = nonzero(matcher.matches(all_, rows, all_, begin))
+        upper = row < column
+        found.append(np.stack((row[upper], column[upper])) + begin)
+    a, b = np.concatenate(found, axis=1)
+    return a, b

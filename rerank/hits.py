@@ -17,6 +17,8 @@ from shinglefold.scheme import Scheme
 
 Hit = Mapping[str, Any]
 _NOTHING: Mapping[str, Any] = {}
+#: Shingles no text has more of; what floats hold exactly.
+_MOST = 2**50
 
 
 def field_values(hit: Hit, name: str) -> list[Any]:
@@ -172,30 +174,37 @@ class Reader:
         blank = bytes(self._size)
         signatures: list[bytes] = []
         shingles: list[int] = []
-        languages: list[int] = []
+        languages: list[str] = []
         digests: list[int] = []
         keywords: list[Sequence[str]] = []
-        code, first = self._codes, self._names[0]
+        code, first, words = self._codes, self._names[0], self._keywords
         for hit in hits:
-            stored = _stored(hit, self._dedup, first)
+            stored = hit.get("fields") or _NOTHING
+            if first not in stored or "_source" in hit:
+                stored = _stored(hit, self._dedup, first)
             signature, length, language, digest = self._row(stored)
             signatures.append(signature or blank)
             shingles.append(length if signature else -1)
-            languages.append(code.setdefault(language, len(code)))
+            languages.append(language)
             digests.append(code.setdefault(digest, len(code)) if digest else -1)
-            keywords.append(stored.get(self._keywords, ()) if signature else ())
+            keywords.append(stored.get(words, ()) if signature else ())
+        found = Counter(languages)
+        codes = {language: code.setdefault(language, len(code)) for language in found}
+        del found[""]
+        self.counts.languages.update(found)
         lengths = np.array(shingles, np.int64)
         return Prints(
             np.frombuffer(b"".join(signatures), np.uint8).reshape(count, self._size),
             lengths >= 0,
             lengths,
-            np.array(languages, np.int32),
+            np.array([codes[language] for language in languages], np.int32),
             np.array(digests, np.int32),
             self._scope_columns(hits),
             tuple(keywords),
         )
 
     def _row(self, stored: Mapping[str, Any]) -> tuple[bytes, int, str, tuple[str, str] | None]:
+        """Return signature, shingles, language and digest; no language where there is no fingerprint."""
         scheme_name, lang_name, shingles_name, digest_name, signature_name = self._names
         try:
             scheme = stored[scheme_name][0]
@@ -204,8 +213,7 @@ class Reader:
             if scheme != self._scheme:
                 self.counts.other_schemes[scheme] += 1
                 return b"", 0, "", key
-            language = stored[lang_name][0] if lang_name in stored else UNDETERMINED
-            self.counts.languages[language] += 1
+            language = str(stored[lang_name][0]) if lang_name in stored else UNDETERMINED
             if signature_name not in stored:
                 self.counts.unsigned += 1
                 return b"", 0, language, key
@@ -214,7 +222,7 @@ class Reader:
             shingles = int(stored[shingles_name][0])
         except (LookupError, TypeError, ValueError, Base64Error):
             return self._without(stored)
-        if len(signature) != self._size or shingles < 0:
+        if len(signature) != self._size or not 0 <= shingles <= _MOST:
             return self._without(stored)
         return signature, shingles, language, key
 

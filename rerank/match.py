@@ -1,4 +1,4 @@
-"""Which hits match: a filter over all pairs that loses none, then the exact decision on what it leaves."""
+"""Which hits match: the decision of one request, for a few hits against many at a time."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,33 @@ from shinglefold.model import Int64s, Uint64s
 from shinglefold.rerank.hits import Prints
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import agreement_matrix, agreement_rows, estimate, length_ratio
+from shinglefold.sketch import agreement_rows, estimate, length_ratio
 
 Mask = NDArray[np.bool_]
-#: Pairs decided at a time: some 20 MB of signatures.
-_CHUNK = 1 << 17
-#: Rows compared at a time: what lies between stays in the cache.
-_ROWS = 64
+#: Hits compared with many at a time: what lies between stays in the cache.
+ROWS = 64
+#: Candidates a hit up to which they are decided one by one.
+_DENSE = 16
+#: Words of 64 values whose differences a byte can count.
+_COUNTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Fingerprints made ready to be compared.
+
+    ``planes``: uint64 (bits, words, n), bit i of every value of a hit side by side; values stand in the same
+    order in all hits. ``places``: by supershingle, the hits that have it; empty where none are asked for.
+    ``repeated``: whether any text is there twice.
+    """
+
+    prints: Prints
+    planes: Uint64s
+    places: dict[str, list[int]]
+    repeated: bool
+
+    def __len__(self) -> int:
+        return len(self.prints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,102 +79,163 @@ class Matcher:
             spans=tuple(0.0 if scope.within is None else scope.within for scope in options.scope),
         )
 
-    def candidates(self, ones: Prints, others: Prints) -> Mask:
-        """Return bool (n, m): every pair that matches, and a few that do not.
+    def prepare(self, prints: Prints) -> Compared:
+        """Return fingerprints ready to be compared. Cost: about 0.3 µs a hit."""
+        places = _places(prints) if self.min_shared else {}
+        texts = prints.digests[prints.digests >= 0]
+        repeated = len(np.unique(texts)) < len(texts)
+        return Compared(prints, _planes(prints, self.bits), places, repeated)
 
-        Of each value one bit is compared: two signatures agree in at least as many bits as values, and
-        strangers agree in half of them, so the filter loses nothing and leaves few. Bits are counted by the
-        word: as fast as a matrix product, and no threads of a linear algebra library to wait for when every
-        core is busy (measured: 22 ms for a window instead of 7).
+    def matches(
+        self, ones: Compared, rows: Int64s, others: Compared, begin: int = 0, *, dense: bool = False
+    ) -> Mask:
+        """Return bool (R, m − begin): which of the rows of ``ones`` match which of ``others`` from ``begin``.
 
-        Cost: about 0.2 ms for 200 × 200, 3 ms for 1,000 × 1,000.
+        Where ``ones`` are the others, none matches itself. Of each value one bit is compared first: two
+        signatures agree in at least as many bits as values, and strangers agree in half of them, so this
+        filter loses nothing and leaves few to be decided one by one; where it leaves many, all are decided at
+        once. Bits are counted by the word, as a linear algebra library would make threads that wait where
+        every core is busy.
+
+        Args:
+            dense: most are expected to be alike, so that the filter is not worth its time.
+
+        Cost: about 4 ns a pair, 13 where most are alike.
         """
-        near = self._agreeing(ones, others) if self.need else np.ones((len(ones), len(others)), np.bool_)
+        parts = [rows[cut : cut + ROWS] for cut in range(0, len(rows), ROWS)]
+        found = [self._matches(ones, part, others, begin, dense) for part in parts]
+        return np.concatenate(found) if found else np.zeros((0, len(others) - begin), np.bool_)
+
+    def _matches(self, ones: Compared, rows: Int64s, others: Compared, begin: int, dense: bool) -> Mask:
+        near = self._agreeing(ones, rows, others, begin, exactly=dense)
         if self.min_shared:
-            near &= _shared(ones, others) >= self.min_shared
-        if _repeated(ones, others):
-            near |= (ones.digests[:, None] == others.digests[None, :]) & (ones.digests >= 0)[:, None]
-        return near
-
-    def decide(self, ones: Prints, rows: Int64s, others: Prints, columns: Int64s) -> Mask:
-        """Return bool (P,): which of the candidate pairs (rows[p], columns[p]) match."""
-        cuts = [slice(begin, begin + _CHUNK) for begin in range(0, len(rows), _CHUNK)]
-        parts = [self._decide(ones, rows[cut], others, columns[cut]) for cut in cuts]
-        return np.concatenate(parts) if parts else np.zeros(0, np.bool_)
-
-    def table(self, prints: Prints, near: Mask) -> Mask:
-        """Return bool (n, n): which of the candidate pairs ``near`` match, all decided at once.
-
-        Cost: about 1 ms for 200 hits, 12 ms for 1,000, however many candidates there are.
-        """
-        every = np.arange(len(prints))
-        agreeing = agreement_matrix(prints.signatures, self.bits, self.values)
-        return near & self._gates(prints, every[:, None], prints, every[None, :], agreeing)
-
-    def _decide(self, ones: Prints, rows: Int64s, others: Prints, columns: Int64s) -> Mask:
-        agreeing = agreement_rows(ones.signatures[rows], others.signatures[columns], self.bits, self.values)
-        return self._gates(ones, rows, others, columns, agreeing)
-
-    def _gates(self, ones: Prints, rows: Int64s, others: Prints, columns: Int64s, agreeing: Int64s) -> Mask:
-        close = agreeing >= self.need
-        close &= ones.signed[rows] & others.signed[columns]
-        if not self.across_languages:
-            close &= ones.languages[rows] == others.languages[columns]
-        if self.min_length_ratio:
-            close &= length_ratio(ones.shingles[rows], others.shingles[columns]) >= self.min_length_ratio
-        close |= (ones.digests[rows] == others.digests[columns]) & (ones.digests[rows] >= 0)
+            near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
+        if ones is others:
+            near[np.arange(len(rows)), rows - begin] = False
+        if dense or crowded(near):
+            if not dense:
+                near &= self._agreeing(ones, rows, others, begin, exactly=True)
+            near &= self._alike(ones.prints, rows, others.prints, begin)
+        else:
+            self._decide(near, ones.prints, rows, others.prints, begin)
+        if others is not ones or ones.repeated:
+            texts = ones.prints.digests[rows, None]
+            near |= (texts == others.prints.digests[None, begin:]) & (texts >= 0)
+            if ones is others:
+                near[np.arange(len(rows)), rows - begin] = False
         for column, span in enumerate(self.spans):
             # NaN, no value, compares false: such a hit is in nobody's scope.
-            close &= np.abs(ones.scopes[rows, column] - others.scopes[columns, column]) <= span
-        return close
+            here = ones.prints.scopes[rows, column, None]
+            near &= np.abs(here - others.prints.scopes[None, begin:, column]) <= span
+        return near
 
-    def _agreeing(self, ones: Prints, others: Prints) -> Mask:
-        left = _lanes(ones, self.bits)
-        right = left if others is ones else _lanes(others, self.bits)
-        most = self.values - self.need
-        near = np.empty((len(ones), len(others)), np.bool_)
-        for start in range(0, len(ones), _ROWS):
-            rows = slice(start, start + _ROWS)
-            differing = sum(_differing(left[rows, word], right[:, word]) for word in range(left.shape[1]))
-            np.less_equal(differing, most, out=near[rows])
-        return near & ones.signed[:, None] & others.signed[None, :]
+    def _agreeing(self, ones: Compared, rows: Int64s, others: Compared, begin: int, *, exactly: bool) -> Mask:
+        """Return which pairs agree in enough values, or in one bit of as many."""
+        if not self.need:
+            return np.ones((len(rows), len(others) - begin), np.bool_)
+        bits = len(ones.planes) if exactly else 1
+        differing = _differing(ones.planes[:bits, :, rows], others.planes[:bits, :, begin:])
+        return differing <= self.values - self.need
+
+    def _alike(self, ones: Prints, rows: Int64s, others: Prints, begin: int) -> Mask:
+        """Return which pairs may be compared by their signatures at all."""
+        alike = ones.signed[rows, None] & others.signed[None, begin:]
+        if not self.across_languages:
+            alike &= ones.languages[rows, None] == others.languages[None, begin:]
+        if self.min_length_ratio:
+            least, most = length_bounds(ones.shingles[rows], self.min_length_ratio)
+            lengths = others.shingles[None, begin:]
+            alike &= (lengths >= least[:, None]) & (lengths <= most[:, None])
+        return alike
+
+    def _decide(self, near: Mask, ones: Prints, rows: Int64s, others: Prints, begin: int) -> None:
+        """Leave of some candidates those that match by their signatures."""
+        flat = np.flatnonzero(near)
+        if not len(flat):
+            return
+        row, column = np.divmod(flat, near.shape[1])
+        one, other = rows[row], column + begin
+        close = ones.signed[one] & others.signed[other]
+        if self.need:
+            signatures = ones.signatures[one], others.signatures[other]
+            close &= agreement_rows(*signatures, self.bits, self.values) >= self.need
+        if not self.across_languages:
+            close &= ones.languages[one] == others.languages[other]
+        if self.min_length_ratio:
+            close &= length_ratio(ones.shingles[one], others.shingles[other]) >= self.min_length_ratio
+        near.reshape(-1)[flat] = close
+
+
+def crowded(near: Mask) -> bool:
+    """Tell whether hits have so many candidates or neighbours that deciding all pairs at once is cheaper."""
+    return bool(np.count_nonzero(near) > _DENSE * len(near))
 
 
 def _given(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def _lanes(prints: Prints, bits: int) -> Uint64s:
-    """Return one bit of each value, packed into 64-bit words, uint64 (n, words)."""
-    packed = np.packbits(np.unpackbits(prints.signatures, axis=1)[:, ::bits], axis=1)
-    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
-    return np.asfortranarray(padded.view(np.uint64))
+def _planes(prints: Prints, bits: int) -> Uint64s:
+    """Return bit i of all values of a hit as 64-bit words: uint64 (bits, words, n); unused bits are 0."""
+    count = -(-prints.signatures.shape[1] // (8 * bits))
+    padded = np.zeros((len(prints), count * 8 * bits), np.uint8)
+    padded[:, : prints.signatures.shape[1]] = prints.signatures
+    # A word holds 64/b values: bit i of the values of b words, each shifted by its place, fills one word.
+    words = padded.view(np.uint64).reshape(len(prints), count, bits)
+    lowest = np.uint64(sum(1 << place for place in range(0, 64, bits)))
+    places = np.arange(bits, dtype=np.uint64)
+    planes = np.empty((bits, count, len(prints)), np.uint64)
+    for bit in range(bits):
+        planes[bit] = np.bitwise_or.reduce(((words >> np.uint64(bit)) & lowest) << places, axis=2).T
+    return planes
 
 
-def _differing(ones: Uint64s, others: Uint64s) -> NDArray[np.uint16]:
-    """Return in how many bits the words of all pairs differ, uint16 (n, m)."""
-    bits: NDArray[np.uint16] = np.bitwise_count(ones[:, None] ^ others[None, :]).astype(np.uint16)
-    return bits
-
-
-def _repeated(ones: Prints, others: Prints) -> bool:
-    """Tell whether any digest may stand in two hits."""
-    digests = ones.digests if others is ones else np.concatenate((ones.digests, others.digests))
-    present = digests[digests >= 0]
-    return len(np.unique(present)) < len(present)
-
-
-def _shared(ones: Prints, others: Prints) -> NDArray[np.uint16]:
-    """Count the common supershingles of all pairs, uint16 (n, m)."""
-    counts = np.zeros((len(ones), len(others)), np.uint16)
-    columns_of = _postings(others)
-    for word, rows in _postings(ones).items():
-        if columns := columns_of.get(word):
-            counts[np.ix_(rows, columns)] += np.uint16(1)
+def _differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
+    """Count the differing values of all pairs of two sets of planes; a value differs where any bit does."""
+    shape = ones.shape[2], others.shape[2]
+    different, spare = np.empty(shape, np.uint64), np.empty(shape, np.uint64)
+    counted, counts = np.empty(shape, np.uint8), np.zeros(shape, np.uint8)
+    for word in range(ones.shape[1]):
+        if word == _COUNTED:
+            counts = counts.astype(np.uint16)
+        np.bitwise_xor.outer(ones[0, word], others[0, word], out=different)
+        for bit in range(1, len(ones)):
+            np.bitwise_xor.outer(ones[bit, word], others[bit, word], out=spare)
+            np.bitwise_or(different, spare, out=different)
+        np.bitwise_count(different, out=counted)
+        counts += counted
     return counts
 
 
-def _postings(prints: Prints) -> dict[str, list[int]]:
+def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
+    """Return the least and the most shingles of a text that is long enough, and not too long, for each.
+
+    The ratio falls on either side of equal lengths, so what it allows is a stretch; its ends are calculated
+    and then looked for about there, so that rounding decides as it does for one pair.
+
+    Args:
+        shingles: int64 (n,), below 2**51.
+        ratio: above 0, at most 1.
+    """
+    about = np.arange(-1, 2)
+    own = np.maximum(shingles, 0)[:, None]
+    short = np.ceil(own * (ratio / (2 - ratio))).astype(np.int64) + about
+    long = np.floor(np.minimum(own * ((2 - ratio) / ratio), 2.0**51)).astype(np.int64) + about
+    low, high = np.clip(short, 0, own), np.maximum(long, own)
+    least = np.where(length_ratio(own, low) >= ratio, low, own).min(axis=1)
+    return least, np.where(length_ratio(own, high) >= ratio, high, own).max(axis=1)
+
+
+def _shared(ones: Prints, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
+    """Count the common supershingles of pairs, uint16 (R, m − begin)."""
+    counts = np.zeros((len(rows), len(others)), np.uint16)
+    for row, place in enumerate(rows.tolist()):
+        for word in set(ones.keywords[place]):
+            counts[row, others.places.get(word, [])] += np.uint16(1)
+    return counts[:, begin:]
+
+
+def _places(prints: Prints) -> dict[str, list[int]]:
     """Return, by supershingle, the places of the hits that have it."""
     places: dict[str, list[int]] = {}
     for place, words in enumerate(prints.keywords):

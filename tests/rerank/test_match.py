@@ -1,15 +1,16 @@
-"""The filter before the decision loses no pair."""
+"""The decision loses no pair, whichever way it is made."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, specs
 
 from shinglefold.rerank.hits import Reader
-from shinglefold.rerank.match import Matcher
+from shinglefold.rerank.match import Matcher, length_bounds
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import agreement_matrix, pack
+from shinglefold.sketch import agreement_matrix, length_ratio, pack
 
 
 def random_window(rng, scheme, count):
@@ -47,31 +48,51 @@ def test_no_pair_at_the_threshold_is_missed(values, bits, least, windows):
     matching = 0
     for _ in range(windows):
         rows = random_window(rng, scheme, 8)
-        prints = prints_of(rows, scheme)
         table = agreement_matrix(rows, bits, values) >= matcher.need
-        assert not (table & ~matcher.candidates(prints, prints)).any()
-        matching += int(table.sum()) - 8
+        np.fill_diagonal(table, False)
+        assert (everyone(matcher, prints_of(rows, scheme)) == table).all()
+        matching += int(table.sum())
     assert windows < matching < 50 * windows
 
 
-@given(specs, specs)
-@settings(max_examples=50, deadline=None)
-def test_pairs_decided_one_by_one_equal_the_table_of_all(made, others):
-    reader = Reader(SCHEME, "dedup")
-    prints = reader.read(hits_of(made + others))
-    matcher = Matcher.of(SCHEME, FoldOptions())
-    near = matcher.candidates(prints, prints)
-    table = matcher.table(prints, near)
-    rows, columns = np.nonzero(~np.eye(len(near), dtype=bool))
-    assert (matcher.decide(prints, rows, prints, columns) == table[rows, columns]).all()
+def everyone(matcher, prints, **ways):
+    """Which of all hits match which."""
+    compared = matcher.prepare(prints)
+    return matcher.matches(compared, np.arange(len(prints)), compared, **ways)
 
 
-@given(specs, specs)
+@given(
+    specs, st.sampled_from([0, 1, 3]), st.booleans(), st.sampled_from([(), ("host",), ("published:100s",)])
+)
+@settings(max_examples=100, deadline=None)
+def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, scope):
+    options = FoldOptions.parse({"min_shared": shared, "across_languages": across, "scope": list(scope)})
+    prints = Reader(SCHEME, "dedup", options.scope).read(hits_of(made))
+    matcher = Matcher.of(SCHEME, options)
+    assert (everyone(matcher, prints) == everyone(matcher, prints, dense=True)).all()
+
+
+@given(specs, specs, st.integers(0, 10))
 @settings(max_examples=50, deadline=None)
-def test_two_blocks_are_filtered_as_one(made, others):
+def test_two_blocks_are_compared_as_one(made, others, begin):
     reader = Reader(SCHEME, "dedup")
     one, other = reader.read(hits_of(made)), reader.read(hits_of(others))
     matcher = Matcher.of(SCHEME, FoldOptions(min_shared=1))
-    joined = one.join(other)
-    whole = matcher.candidates(joined, joined)
-    assert (matcher.candidates(one, other) == whole[: len(one), len(one) :]).all()
+    whole = everyone(matcher, one.join(other))
+    begin = min(begin, len(other))
+    found = matcher.matches(matcher.prepare(one), np.arange(len(one)), matcher.prepare(other), begin)
+    assert (found == whole[: len(one), len(one) + begin :]).all()
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**50)), min_size=1, max_size=20),
+    st.floats(1e-6, 1.0),
+)
+@settings(max_examples=200, deadline=None)
+def test_lengths_within_the_bounds_are_those_of_the_ratio(lengths, ratio):
+    shingles = np.array(lengths, np.int64)
+    least, most = length_bounds(shingles, ratio)
+    about = np.concatenate([shingles, *(bound + step for bound in (least, most) for step in (-1, 0, 1))])
+    others = about[(about >= 0) & (about <= 2**50)]
+    within = (others >= least[:, None]) & (others <= most[:, None])
+    assert (within == (length_ratio(shingles[:, None], others[None, :]) >= ratio)).all()
