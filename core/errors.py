@@ -96,7 +96,7 @@ class IndexExists(EngineError):
 
 
 class IndexReadOnly(EngineError):
-    """The index takes no writes now."""
+    """The index takes no writes now, or the cluster no new index."""
 
 
 class UnsupportedQuery(EngineError):

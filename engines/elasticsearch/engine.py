@@ -9,15 +9,15 @@ from elasticsearch.helpers import streaming_bulk
 from shinglefold.contracts import JSON
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
+from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.errors import EngineError
 
 
-class ElasticsearchEngine(HttpEngine):
+class ElasticsearchEngine(AdministeredEngine):
     """An Elasticsearch cluster."""
 
     product: ClassVar[str] = "Elasticsearch"

@@ -27,7 +27,13 @@ def client_options(connection: Connection) -> dict[str, Any]:
         "connections_per_node": _POOL,
     }
     if any(url.startswith("https:") for url in connection.urls):
-        options["ssl_context"] = tls_context(connection)
+        options |= _tls(connection)
     if authorization := connection.authorization():
         options["headers"] = {"Authorization": authorization}
     return options
+
+
+def _tls(connection: Connection) -> dict[str, Any]:
+    options: dict[str, Any] = {"ssl_context": tls_context(connection)}
+    # Without these the client would check certificates whatever the context says.
+    return options if connection.verify else {**options, "verify_certs": False, "ssl_show_warn": False}

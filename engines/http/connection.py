@@ -25,7 +25,7 @@ class Connection:
         product: ``opensearch`` or ``elasticsearch``; empty asks the server.
         api_key: as the server gave it (encoded), or ``id:key``.
         client_key: of the client certificate, where it is not in the same file.
-        ca_file: the certificates to trust instead of the system's.
+        ca_file: the authority that signed the server's certificate, where it is a private one.
         verify: whether the server's certificate is checked; leave it on but for trying things out.
         aws_service: ``es``, or ``aoss`` for OpenSearch Serverless.
         timeout: seconds for one request.

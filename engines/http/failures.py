@@ -51,6 +51,11 @@ _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
             "The point in time was closed or ran out; open another, with a longer keep_alive.",
         ),
         "index_closed_exception": (EngineError, "Open the index (POST INDEX/_open)."),
+        "index_create_block_exception": (
+            IndexReadOnly,
+            "The cluster takes no new indices, mostly for want of disk space: free some, then set "
+            "cluster.blocks.create_index to null, if the server does not do it by itself.",
+        ),
         "cluster_block_exception": (
             IndexReadOnly,
             "Lift the block: set index.blocks.* of the index to null.",

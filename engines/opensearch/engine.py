@@ -8,17 +8,17 @@ from opensearchpy.exceptions import NotFoundError, RequestError
 from opensearchpy.helpers import streaming_bulk
 
 from shinglefold.contracts import JSON
+from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.opensearch.errors import ERRORS
 from shinglefold.engines.opensearch.options import aws_credentials, client_options
 from shinglefold.errors import EngineError
 
 
-class OpenSearchEngine(HttpEngine):
+class OpenSearchEngine(AdministeredEngine):
     """An OpenSearch cluster."""
 
     product: ClassVar[str] = "OpenSearch"

@@ -21,9 +21,7 @@ def client_options(connection: Connection) -> dict[str, Any]:
         "pool_maxsize": _POOL,
     }
     if any(url.startswith("https:") for url in connection.urls):
-        # The client makes no use of verify_certs beside a context, but would warn without it.
-        options |= {"ssl_context": tls_context(connection), "verify_certs": connection.verify}
-        options["ssl_assert_hostname"] = connection.verify
+        options["ssl_context"] = tls_context(connection)
     if authorization := connection.authorization():
         options["headers"] = {"Authorization": authorization}
     return options

@@ -7,26 +7,14 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 import pytest
-from support.servers.choose import excused, running, wanted_here
-from support.servers.kinds import kind
-from support.servers.local import LocalServer, User
+from support.servers.choose import running, wanted_here
 from support.servers.server import Server
 
 from shinglefold.contracts import Engine
-from shinglefold.engines import Connection, open_engine
+from shinglefold.engines import open_engine
 
 _LINES = pytest.StashKey[list[str]]()
 _CLIENTS = {"opensearch": "opensearch-py", "elasticsearch": "elasticsearch"}
-
-#: Users of the secured Elasticsearch; the first may everything.
-ADMIN = User("admin", "right-password", "superuser")
-READER = User("reader", "readers-password", "reads_public")
-_ROLES = """\
-reads_public:
-  indices:
-    - names: ["public-*"]
-      privileges: ["read", "view_index_metadata"]
-"""
 
 
 class NewIndex(Protocol):
@@ -64,8 +52,9 @@ def server(request: pytest.FixtureRequest, report: list[str]) -> Iterator[Server
         info = engine.info()
         engine.close()
         client = _CLIENTS[info["distribution"]]
+        origin = f"{server.how}, up in {waited:.0f} s"
         report.append(
-            f"{request.param}: {info['distribution']} {info['version']} ({server.how}, up in {waited:.0f} s), "
+            f"{request.param}: {info['distribution']} {info['version']} ({origin}), "
             f"client {client} {version(client)}"
         )
         if server.kind is not None:
@@ -94,18 +83,3 @@ def new_index(engine: Engine) -> Iterator[NewIndex]:
     for index in made:
         if engine.index_exists(index):
             engine.delete_index(index)
-
-
-@pytest.fixture(scope="session")
-def secured(report: list[str]) -> Iterator[LocalServer]:
-    """An Elasticsearch that asks who is there: always a local process, with users of its own."""
-    with excused():
-        server = LocalServer(kind("elasticsearch-9"), users=[ADMIN, READER], roles=_ROLES)
-    report.append(f"secured: {server.kind.product} {server.kind.version} ({server.how})")
-    yield server
-    server.stop()
-
-
-def as_user(server: LocalServer, user: User, password: str | None = None) -> Connection:
-    """Return a connection to the secured server."""
-    return Connection((server.url,), user=user.name, password=password or user.password)

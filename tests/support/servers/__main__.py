@@ -1,4 +1,4 @@
-"""Start and stop a server of the matrix by hand: ``make engine-up ENGINE=opensearch-3``, ``make engine-down``."""
+"""Start and stop a server by hand: ``make engine-up ENGINE=opensearch-3``, ``make engine-down``."""
 
 import sys
 from pathlib import Path

@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 from packaging.requirements import Requirement
-
 from support.servers.kinds import Kind, Unavailable, all_kinds, kind
 from support.servers.local import LocalServer
 from support.servers.server import Given, Server

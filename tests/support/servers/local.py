@@ -9,14 +9,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from support.servers.distribution import distribution
 from support.servers.java import java_home
-from support.servers.kinds import Kind, Unavailable
+from support.servers.kinds import Kind
 from support.servers.places import cache
+from support.servers.security import Certificates, Security, add_users, certificates_in
 from support.servers.waiting import answers, until
 
 #: Servers refuse to run as root; every Unix has this user.
@@ -24,31 +23,18 @@ _USER = "nobody"
 _JVM = "-Xms512m -Xmx512m -XX:TieredStopAtLevel=1"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user of a secured Elasticsearch."""
-
-    name: str
-    password: str
-    role: str
-
-
 class LocalServer:
     """A server that ends with this process, or, when detached, with the file ``alive`` in its folder.
 
     Args:
-        settings: beside those every test server has, and winning over them.
-        users: switch security on.
-        roles: the text of ``roles.yml``.
+        security: for an Elasticsearch that asks who is there.
         port: 0 takes a free one.
     """
 
     def __init__(
         self,
         kind: Kind,
-        settings: Mapping[str, object] | None = None,
-        users: Sequence[User] = (),
-        roles: str = "",
+        security: Security | None = None,
         port: int = 0,
         detached: bool = False,
     ) -> None:
@@ -57,23 +43,23 @@ class LocalServer:
         self._home = distribution(kind)
         self._java = java_home(*kind.java)
         self._port = port or _free_port()
-        self._users = users
+        self._security = security
         self._detached = detached
         self._keeper: subprocess.Popen[bytes] | None = None
         self.folder = _folder(kind)
-        _configure(
-            self.folder,
-            self._home,
-            kind,
-            {**_settings(kind, self.folder, self._port, bool(users)), **(settings or {})},
-        )
-        self._add_users(roles)
+        self._configure()
         self.start()
 
     @property
     def url(self) -> str:
         """Where it answers."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self._security else 'http'}://127.0.0.1:{self._port}"
+
+    @property
+    def certificates(self) -> Certificates:
+        """Those of a secured server."""
+        assert self._security is not None
+        return certificates_in(self.folder / "config")
 
     def start(self) -> None:
         """Start it, or start it again after ``kill``, and wait until it answers."""
@@ -83,8 +69,7 @@ class LocalServer:
             stdin=subprocess.DEVNULL if self._detached else subprocess.PIPE,
             start_new_session=True,
         )
-        auth = (self._users[0].name, self._users[0].password) if self._users else None
-        until(lambda: answers(self.url, auth), self._keeper, self.folder / "output")
+        until(self._answers, self._keeper, self.folder / "output")
 
     def kill(self) -> None:
         """End it as ``kill -9`` does; its data stay."""
@@ -121,16 +106,25 @@ class LocalServer:
             f"{prefix}_TMPDIR": str(self.folder / "tmp"),
         }
 
-    def _add_users(self, roles: str) -> None:
-        if roles:
-            (self.folder / "config" / "roles.yml").write_text(roles)
-        tool = str(self._home / "bin" / "elasticsearch-users")
-        for user in self._users:
-            arguments = ["useradd", user.name, "-p", user.password, "-r", user.role]
-            run = subprocess.run(
-                [tool, *arguments], env=self._environment(), check=False, capture_output=True, text=True
-            )
-            assert run.returncode == 0, run.stdout + run.stderr
+    def _answers(self) -> bool:
+        if self._security is None:
+            return answers(self.url)
+        return answers(self.url, self._security.users[0], self.certificates)
+
+    def _configure(self) -> None:
+        config = self.folder / "config"
+        shutil.copytree(self._home / "config", config)
+        settings = _settings(self.kind, self.folder, self._port)
+        if self._security:
+            settings |= self._security.set_up(config)
+        lines = [f"{name}: {json.dumps(value)}\n" for name, value in settings.items()]
+        (config / f"{self.kind.product}.yml").write_text("".join(lines))
+        options = config / "jvm.options"
+        # The garbage collector's log would go into the distribution's folder, which the server can't write.
+        kept = [line for line in options.read_text().splitlines(keepends=True) if "-Xlog:gc" not in line]
+        options.write_text("".join(kept))
+        if self._security:
+            add_users(self._security.users, self._home, self._environment())
         _hand_over(self.folder)
 
 
@@ -142,8 +136,8 @@ def _folder(kind: Kind) -> Path:
     return folder
 
 
-def _settings(kind: Kind, folder: Path, port: int, secured: bool) -> dict[str, object]:
-    common = {
+def _settings(kind: Kind, folder: Path, port: int) -> dict[str, object]:
+    common: dict[str, object] = {
         "cluster.name": kind.name,
         "discovery.type": "single-node",
         "network.host": "127.0.0.1",
@@ -152,22 +146,11 @@ def _settings(kind: Kind, folder: Path, port: int, secured: bool) -> dict[str, o
         "path.data": str(folder / "data"),
         "path.logs": str(folder / "logs"),
         "cluster.routing.allocation.disk.threshold_enabled": False,
+        "cluster.info.update.interval": "10s",
+        # So that a test need not wait a minute until a point in time is seen to have run out.
+        "search.keep_alive_interval": "1s",
     }
-    if kind.product == "opensearch":
-        return common
-    ssl = {"xpack.security.http.ssl.enabled": False, "xpack.security.transport.ssl.enabled": False}
-    return {**common, "xpack.security.enabled": secured, **(ssl if secured else {})}
-
-
-def _configure(folder: Path, home: Path, kind: Kind, settings: Mapping[str, object]) -> None:
-    config = folder / "config"
-    shutil.copytree(home / "config", config)
-    lines = [f"{name}: {json.dumps(value)}\n" for name, value in settings.items()]
-    (config / f"{kind.product}.yml").write_text("".join(lines))
-    options = config / "jvm.options"
-    # The log of the garbage collector would go into the distribution's folder, which the server can't write.
-    kept = [line for line in options.read_text().splitlines(keepends=True) if "-Xlog:gc" not in line]
-    options.write_text("".join(kept))
+    return common if kind.product == "opensearch" else {**common, "xpack.security.enabled": False}
 
 
 def _user() -> str | None:
@@ -187,4 +170,4 @@ def _free_port() -> int:
         return port
 
 
-__all__ = ["LocalServer", "Unavailable", "User"]
+__all__ = ["LocalServer"]

@@ -3,21 +3,24 @@
 import base64
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from support.servers.security import Certificates, User
+
 _PATIENCE = 120.0
 
 
-def answers(url: str, auth: tuple[str, str] | None = None) -> bool:
+def answers(url: str, user: User | None = None, certificates: Certificates | None = None) -> bool:
     """Tell whether a server takes requests and all its shards are there."""
     request = urllib.request.Request(f"{url}/_cluster/health?wait_for_status=yellow&timeout=5s")
-    if auth:
-        request.add_header("Authorization", "Basic " + base64.b64encode(":".join(auth).encode()).decode())
+    if user:
+        proof = base64.b64encode(f"{user.name}:{user.password}".encode()).decode()
+        request.add_header("Authorization", f"Basic {proof}")
+    context = certificates.context() if certificates else None
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
             return answer.status == 200
     except OSError:
         # A refused connection, or an answer that says "not yet" (HTTPError is an OSError).

@@ -1,0 +1,123 @@
+"""Bulk on a real server behind a relay that spoils requests: nothing is lost, nothing is written twice."""
+
+from collections.abc import Iterator
+
+import pytest
+from support.servers.faulty import LATE, LOST, Relay, relay
+
+from shinglefold.contracts import Engine
+from shinglefold.engines import Connection, open_engine
+from shinglefold.engines.http.bulk import CHUNK
+from shinglefold.errors import EngineUnavailable
+
+
+@pytest.fixture
+def before(server) -> Iterator[Relay]:
+    with relay(server.url) as made:
+        yield made
+
+
+@pytest.fixture
+def through(before: Relay) -> Iterator[Engine]:
+    engine = open_engine(Connection((before.url,), timeout=2, retries=2))
+    yield engine
+    engine.close()
+
+
+def documents(index, count, **extra):
+    return [
+        {"_index": index, "_id": str(number), "_source": {"n": number}, **extra} for number in range(count)
+    ]
+
+
+def stored(engine, index):
+    engine.refresh(index)
+    order = {"n": {"order": "asc", "unmapped_type": "long"}}
+    answer = engine.search(index, {"size": 5000, "sort": [order], "track_total_hits": True})
+    assert answer["hits"]["total"]["value"] == len(answer["hits"]["hits"])
+    return [hit["_source"]["n"] for hit in answer["hits"]["hits"]]
+
+
+@pytest.mark.parametrize("fault", [429, 503, LOST, LATE])
+def test_a_spoilt_request_is_sent_again(through, before, new_index, engine, fault):
+    index = new_index()
+    before.faults = [fault, fault]
+    result = through.bulk(documents(index, 20))
+    assert (result.indexed, result.failures) == (20, ())
+    assert stored(engine, index) == list(range(20))
+
+
+@pytest.mark.parametrize("fault", [LOST, LATE])
+def test_documents_without_an_id_are_written_once_though_the_answer_was_lost(
+    through, before, new_index, engine, fault
+):
+    index = new_index()
+    before.faults = [fault]
+    result = through.bulk({"_index": index, "_source": {"n": number}} for number in range(20))
+    assert result.indexed == 20
+    assert stored(engine, index) == list(range(20))
+
+
+def test_a_server_that_stays_busy_is_given_up(through, before, new_index, engine):
+    index = new_index()
+    before.faults = [503] * 50
+    with pytest.raises(EngineUnavailable, match="Try again later"):
+        through.bulk(documents(index, 5))
+    assert stored(engine, index) == []
+
+
+def test_what_was_left_when_the_server_went_is_returned(through, before, new_index, engine):
+    index = new_index()
+    actions = documents(index, 2 * CHUNK + 10)
+
+    def until_it_goes():
+        for number, action in enumerate(actions):
+            if number > CHUNK:
+                # The first chunk is through by now.
+                before.faults = [503] * 50
+            yield action
+
+    result = through.bulk(until_it_goes())
+    assert result.indexed == CHUNK
+    assert [failure.action for failure in result.failures] == actions[CHUNK:]
+    assert {failure.status for failure in result.failures} == {503}
+    assert stored(engine, index) == list(range(CHUNK))
+
+
+def test_an_action_that_can_not_be_sent_does_not_take_the_others_with_it(engine, new_index):
+    index = new_index({"properties": {"n": {"type": "integer"}}})
+    actions = documents(index, 60)
+    actions[7]["_source"] = {"n": {1, 2}}
+    actions[23]["_op_type"] = "upend"
+    actions[41]["_id"] = "x" * 600
+    actions[42]["_source"] = {"n": "many"}
+    actions[43]["_index"] = "shinglefold-absent"
+    actions[44] = {"_source": {}}
+    wrong = [7, 23, 41, 42, 43, 44]
+    result = engine.bulk(actions)
+    assert result.indexed == 60 - len(wrong)
+    assert sorted(actions.index(failure.action) for failure in result.failures) == wrong
+    assert {failure.status for failure in result.failures} == {400, 404}
+    assert all(failure.reason for failure in result.failures)
+    assert not engine.index_exists("shinglefold-absent")
+    assert len(stored(engine, index)) == 60 - len(wrong)
+
+
+def test_the_last_of_many_versions_wins(engine, new_index):
+    index = new_index()
+    actions = ({"_index": index, "_id": str(n % 7), "_source": {"n": n}} for n in range(3 * CHUNK))
+    assert engine.bulk(actions).indexed == 3 * CHUNK
+    assert stored(engine, index) == list(range(3 * CHUNK - 7, 3 * CHUNK))
+
+
+def test_a_concurrent_edit_wins_over_a_guarded_update(engine, new_index):
+    index = new_index()
+    engine.bulk(documents(index, 1))
+    engine.refresh(index)
+    (hit,) = engine.search(index, {"seq_no_primary_term": True})["hits"]["hits"]
+    guard = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    engine.bulk([{"_index": index, "_id": "0", "_source": {"n": 1}}])
+    update = {"_op_type": "update", "_index": index, "_id": "0", "doc": {"n": 2}, **guard}
+    (failure,) = engine.bulk([update]).failures
+    assert failure.status == 409
+    assert stored(engine, index) == [1]

@@ -1,0 +1,53 @@
+"""A server whose disk is full blocks writing by itself; that is told, and over when there is room."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.servers.admin import ask
+
+from shinglefold.errors import IndexReadOnly
+
+_DISK = "cluster.routing.allocation.disk"
+_PATIENCE = 90
+
+
+def _setting(url: str, **settings: Any) -> None:
+    ask(url, "PUT", "/_cluster/settings", {"transient": settings})
+
+
+@pytest.fixture
+def full_disk(server) -> Iterator[None]:
+    """Make the server believe its disk is full: it wants more room left than any disk has."""
+    if server.kind is None:
+        pytest.skip("only done to servers that the tests started themselves")
+    marks = [f"{_DISK}.watermark.{name}" for name in ("low", "high", "flood_stage")]
+    _setting(server.url, **dict.fromkeys(marks, "900pb"), **{f"{_DISK}.threshold_enabled": True})
+    yield
+    _setting(server.url, **dict.fromkeys([*marks, f"{_DISK}.threshold_enabled"]))
+    if server.kind.product == "opensearch":
+        _setting(server.url, **{"cluster.blocks.create_index": None})
+
+
+def _refused(engine, index):
+    return engine.bulk([{"_index": index, "_id": "1", "_source": {"n": 1}}]).failures
+
+
+def test_a_full_disk_is_told_and_documents_come_back(engine, server, new_index, full_disk):
+    index = new_index({}, {"number_of_replicas": 0})
+    end = time.monotonic() + _PATIENCE
+    while not (failures := _refused(engine, index)):
+        assert time.monotonic() < end, "the server did not block the index"
+        time.sleep(0.5)
+    assert [failure.status for failure in failures] == [429]
+    assert "flood-stage watermark" in failures[0].reason
+    # Blocked for writing, it is still read.
+    assert (engine.get(index, "1") or {})["_source"] == {"n": 1}
+    if server.kind.product == "opensearch":
+        # It takes no new indices either; Elasticsearch does.
+        with pytest.raises(IndexReadOnly, match="disk space"):
+            new_index()
+    _setting(server.url, **{f"{_DISK}.threshold_enabled": False})
+    ask(server.url, "PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
+    assert not _refused(engine, index)
