@@ -15,6 +15,7 @@ BENCHMARKS: Mapping[str, str] = {
     "sketch": "bench.sketch",
     "ingest": "bench.ingest",
     "rerank": "bench.rerank",
+    "pairs": "bench.pairs",
     "search": "bench.search",
 }
 
