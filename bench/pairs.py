@@ -1,4 +1,4 @@
-"""``shinglefold pairs``, the command, as it is typed: start, reading, markup and worker processes included."""
+"""``shinglefold pairs`` as it is typed: start, reading, markup and worker processes included."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from bench.table import Row
 
 
 def measure() -> list[Row]:
-    """Return the seconds of the command on each labelled corpus, once it is installed and its files are read."""
+    """Return the seconds of the command on each labelled corpus, the best of three runs."""
     rows = []
     for corpus in filter(corpora.available, corpora.LABELLED):
         seconds, lines = min(once(lambda corpus=corpus: _pairs(corpus)) for _ in range(3))  # type: ignore[misc]
