@@ -15,7 +15,7 @@ from typing import Any
 
 from shinglefold.engines.embedded.fields import TYPES, Field
 from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import EngineUnavailable, UnsupportedQuery
 
 _FILE = "catalog.json"
 _FORMAT = 1
@@ -79,6 +79,25 @@ class Catalog:
             NoColumnLeft: the pool of a type is used up.
         """
         mappings = with_properties(self.mappings, new)
+        return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
+
+    def with_mappings(self, given: Mapping[str, Any]) -> "Catalog":
+        """Return the catalog with further fields, and another ``_meta`` where one is given.
+
+        Raises:
+            UnsupportedQuery: the mappings ask for what there is not, or for a field that is there, otherwise.
+            NoColumnLeft: the pool of a type is used up.
+        """
+        known = check_mappings(given)
+        new = {leaf.path: leaf.definition for leaf in leaves(known["properties"]) if leaf.path == leaf.source}
+        for leaf in leaves(self.mappings["properties"]):
+            if new.pop(leaf.path, leaf.definition) != leaf.definition:
+                raise UnsupportedQuery(
+                    f"the field {leaf.path!r} is {dict(leaf.definition)} and stays so; make a new index"
+                )
+        mappings = with_properties(self.mappings, new)
+        if "_meta" in known:
+            mappings["_meta"] = known["_meta"]
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
     def save(self, folder: Path) -> None:

@@ -106,6 +106,20 @@ class EmbeddedEngine:
         with self._lock:
             return dict(self._index(index).catalog.mappings)
 
+    def all_mappings(self, pattern: str) -> dict[str, JSON]:
+        """Return the mappings of an index by its name; the embedded engine has no patterns and aliases."""
+        return {pattern: self.mappings(pattern)}
+
+    def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
+        """Add fields to an index, and replace its ``_meta`` where one is given.
+
+        Raises:
+            UnsupportedQuery: a field is there already and otherwise, or can't be had.
+            EngineUnavailable: another process writes to the index.
+        """
+        with self._lock:
+            self._index(index).put_mappings(mappings)
+
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order; what is refused is returned, not raised.
 

@@ -1,6 +1,7 @@
 """One index: its folder, its catalog, the snapshot searches see, and its writer while there is one."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ import tantivy
 
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
-from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import stored_source
 from shinglefold.engines.embedded.schema import make_schema, translated
 from shinglefold.engines.embedded.writer import Portion, Writer
-from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
 
 _TANTIVY = "tantivy"
 
@@ -92,6 +93,20 @@ class Index:
         writer.run(action)
         if writer.full:
             self._commit(writer)
+
+    def put_mappings(self, mappings: Mapping[str, Any]) -> None:
+        """Add fields, and replace ``_meta`` where one is given.
+
+        Raises:
+            UnsupportedQuery: the mappings can't be had.
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        try:
+            writer.adopt(writer.catalog.with_mappings(mappings))
+        except NoColumnLeft as error:
+            raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
+        self.refresh()
 
     def refresh(self) -> None:
         """Commit what was written, and let searches see it and what other processes committed."""

@@ -68,7 +68,7 @@ class Writer:
     @property
     def dirty(self) -> bool:
         """Whether there is anything to commit."""
-        return self._actions > 0
+        return self._actions > 0 or self._grown
 
     @property
     def full(self) -> bool:
@@ -103,6 +103,11 @@ class Writer:
             if action.verb == "create" and self.source(action.id) is not None:
                 raise Refused(409, f"[{action.id}]: version conflict, document already exists")
             self._put(action.id, action.source)
+
+    def adopt(self, catalog: Catalog) -> None:
+        """Take over a catalog with more fields; it is written with the next commit."""
+        self.catalog = catalog
+        self._grown = True
 
     def commit(self) -> None:
         """Make everything written durable.

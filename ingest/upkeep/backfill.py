@@ -1,13 +1,13 @@
 """Fingerprints for a live index: every document read, and updated where its fingerprint is another."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from shinglefold.contracts import Document, Engine
+from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, PitExpired, SchemeMismatch
 from shinglefold.ingest.bulk import Backoff
 from shinglefold.ingest.interrupts import Interrupts
@@ -17,11 +17,11 @@ from shinglefold.ingest.summary import Progress
 from shinglefold.ingest.upkeep.checkpoint import Checkpoint, CheckpointFile, Errand
 from shinglefold.ingest.upkeep.pace import Pace
 from shinglefold.ingest.upkeep.part import WHOLE, Part
-from shinglefold.ingest.upkeep.prints import document_of, missing
-from shinglefold.ingest.upkeep.settle import Settler, key_of
+from shinglefold.ingest.upkeep.prints import missing
+from shinglefold.ingest.upkeep.settle import Settler
 from shinglefold.ingest.upkeep.tally import Tally
-from shinglefold.ingest.upkeep.walk import EVERYTHING, PATIENCE, Page, Place, Walk, patiently
-from shinglefold.ingest.workers import process_blocks
+from shinglefold.ingest.upkeep.through import through
+from shinglefold.ingest.upkeep.walk import EVERYTHING, PATIENCE, Place, Walk, patiently
 
 #: Walks over what was written without a fingerprint meanwhile, and walks begun anew without getting anywhere.
 _SWEEPS = 10
@@ -204,31 +204,21 @@ class _Run:
     def _pass(self, walk: Walk, place: Place | None, sweeping: bool) -> None:
         place = walk.start() if place is None else place
         self.total = walk.total(place) + (0 if place.after is None and not sweeping else self.tally.read)
-        flight: list[Page] = []
-        with (
-            closing(self._documents(walk, place, flight)) as documents,
-            closing(process_blocks(self.pipeline, documents, self.options.workers)) as answers,
-        ):
-            for answer in answers:
-                page = flight.pop(0)
+        given = self.options
+        pages = through(
+            walk, place, self.pipeline, given.field, workers=given.workers, without=self.settler.given_up
+        )
+        with closing(pages):
+            for page, outcomes in pages:
                 # What was written must be accounted for, even at a Ctrl-C.
                 with self.interrupts.held():
-                    self.tally.add(self.settler.settle(page.hits, answer.outcomes))
+                    self.tally.add(self.settler.settle(page.hits, outcomes))
                     place = page.place
                     if not sweeping:
                         self.file.save(Checkpoint(self.errand, place, self.tally))
                 self._report()
                 self.pace.wait(len(page.hits))
         walk.close(place)
-
-    def _documents(
-        self, walk: Walk, place: Place, flight: list[Page]
-    ) -> Generator[list[Document], None, None]:
-        """Yield the documents of each page, and keep their hits until the pipeline has answered."""
-        for page in walk.pages(place):
-            hits = [hit for hit in page.hits if key_of(hit) not in self.settler.given_up]
-            flight.append(Page(hits, page.place))
-            yield [document_of(hit, self.options.field) for hit in hits]
 
     def _walk(self, query: Mapping[str, Any]) -> Walk:
         return Walk(self.engine, self.index, query, part=self.options.part, patience=self.options.backoff)

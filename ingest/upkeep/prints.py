@@ -8,6 +8,13 @@ from shinglefold.ingest.fields import MISSING, cut, get, parts
 from shinglefold.ingest.pipeline import Outcome
 
 Action = dict[str, Any]
+#: What names a document: index and id.
+Key = tuple[str, str]
+
+
+def key_of(hit: Mapping[str, Any]) -> Key:
+    """Return what names the document of a hit."""
+    return hit["_index"], hit["_id"]
 
 
 def document_of(hit: Mapping[str, Any], field: str) -> Document:

@@ -10,14 +10,12 @@ from shinglefold.contracts import JSON, BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.bulk import Backoff, send
 from shinglefold.ingest.pipeline import Outcome, Pipeline
-from shinglefold.ingest.upkeep.prints import document_of, new_print, stored_print, update
+from shinglefold.ingest.upkeep.prints import Key, document_of, key_of, new_print, stored_print, update
 from shinglefold.ingest.upkeep.tally import Tally
 from shinglefold.ingest.upkeep.walk import complete, patiently
 from shinglefold.ingest.workers import process
 
 Hit = Mapping[str, Any]
-#: What names a document: index and id.
-Key = tuple[str, str]
 #: How often a document is tried again whose other writers are always faster.
 _ROUNDS = 10
 #: Documents read again in one request.
@@ -143,8 +141,3 @@ class Settler:
     def _fail(self, hit: Hit, reason: str, tally: Tally) -> None:
         tally.fail(hit["_id"], reason)
         self.given_up.add(key_of(hit))
-
-
-def key_of(hit: Hit) -> Key:
-    """Return what names the document of a hit."""
-    return hit["_index"], hit["_id"]

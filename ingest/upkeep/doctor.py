@@ -1,0 +1,207 @@
+"""A check-up of an index: whether each stored fingerprint is the one its text has now."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import InputError
+from shinglefold.ingest.fields import cut
+from shinglefold.ingest.mapping import META_KEY
+from shinglefold.ingest.pipeline import Outcome, Pipeline
+from shinglefold.ingest.summary import Progress
+from shinglefold.ingest.upkeep.administered import Templated
+from shinglefold.ingest.upkeep.layout import layout
+from shinglefold.ingest.upkeep.pace import Pace
+from shinglefold.ingest.upkeep.part import WHOLE, Part
+from shinglefold.ingest.upkeep.prints import document_of, new_print, stored_print
+from shinglefold.ingest.upkeep.setup import Wish
+from shinglefold.ingest.upkeep.through import through
+from shinglefold.ingest.upkeep.walk import Walk
+from shinglefold.ingest.workers import process
+from shinglefold.model import Fingerprint
+from shinglefold.scheme import Scheme
+
+Finding = Literal["sound", "unsigned", "other_scheme", "stale", "damaged", "unreadable", "dropped"]
+#: What is no illness: a document the pipeline would drop was stored by somebody else.
+_HEALTHY = ("sound", "dropped")
+_LISTED = 20
+Hit = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """How an index is examined; see ``BackfillOptions`` for the fields of the same names."""
+
+    field: str = "dedup"
+    part: Part = WHOLE
+    requests_per_second: float = 0.0
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found.
+
+    ``documents == sound + unsigned + other_scheme + stale + damaged + unreadable + dropped``, the keys of
+    ``findings``. ``stale``: the text changed, the fingerprint did not, as when another client updates a part
+    of a document. ``damaged``: parts of the fingerprint are missing or not those of the text. ``unreadable``:
+    the pipeline fails on the document. ``listed``: some ids of each finding that is an illness.
+    ``schemes``: documents by other scheme. ``mapping``: what is wrong with the mappings; ``remarks``: what
+    may be meant that way.
+    """
+
+    index: str
+    scheme: str
+    documents: int
+    findings: Mapping[Finding, int]
+    listed: Mapping[Finding, Sequence[str]]
+    schemes: Mapping[str, int]
+    mapping: tuple[str, ...]
+    remarks: tuple[str, ...]
+    seconds: float = field(compare=False)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing has to be mended."""
+        return not self.mapping and all(name in _HEALTHY or not n for name, n in self.findings.items())
+
+    def to_json(self) -> JSON:
+        """Return the diagnosis as JSON."""
+        return {**asdict(self), "healthy": self.healthy, "seconds": round(self.seconds, 3)}
+
+
+def diagnose(
+    engine: Engine,
+    index: str,
+    pipeline: Pipeline,
+    options: DoctorOptions = DoctorOptions(),
+    progress: Callable[[Progress], None] | None = None,
+) -> Diagnosis:
+    """Read every document of an index and compare its stored fingerprint with that of its text.
+
+    Args:
+        pipeline: the one the documents were indexed with.
+
+    Raises:
+        IndexMissing: there is no such index.
+        InputError: the index does not store its documents.
+        EngineError: the engine can't go on.
+    """
+    start = perf_counter()
+    mapping, remarks = _around(engine, index, pipeline.scheme, options.field)
+    found: Counter[Finding] = Counter()
+    listed: dict[Finding, list[str]] = {}
+    schemes: Counter[str] = Counter()
+    for hit, finding in _documents(engine, index, pipeline, options, progress):
+        found[finding] += 1
+        if finding == "other_scheme":
+            schemes[str(stored_print(hit["_source"], options.field)["scheme"])] += 1
+        if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
+            listed[finding].append(hit["_id"])
+    return Diagnosis(
+        index,
+        pipeline.scheme.id,
+        found.total(),
+        dict(found),
+        listed,
+        dict(schemes),
+        mapping,
+        remarks,
+        perf_counter() - start,
+    )
+
+
+def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is wrong with the mappings, and what is worth a remark."""
+    found = engine.mappings(index)
+    own = layout(found, scheme, name)
+    wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.lacking)]
+    if own.stored is None:
+        wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
+    elif own.stored.get("id") != scheme.id:
+        wrong.append(f"the mappings name the scheme {own.stored.get('id')}, the settings make {scheme.id}")
+    return tuple(wrong), tuple(_remarks(engine, Wish(scheme, name, (index,))))
+
+
+def _remarks(engine: Engine, wish: Wish) -> Iterator[str]:
+    if isinstance(engine, Templated) and engine.component_template(wish.component) is None:
+        yield f"no component template {wish.component!r}: new indices do not get the fields by themselves"
+
+
+def _documents(
+    engine: Engine,
+    index: str,
+    pipeline: Pipeline,
+    options: DoctorOptions,
+    progress: Callable[[Progress], None] | None,
+) -> Iterator[tuple[Hit, Finding]]:
+    walk = Walk(engine, index, part=options.part)
+    pace = Pace(options.requests_per_second)
+    place = walk.start()
+    total = walk.total(place)
+    done = 0
+    pages = through(walk, place, pipeline, options.field, workers=options.workers)
+    with closing(pages):
+        for page, outcomes in pages:
+            yield from _findings(page.hits, outcomes, pipeline, options.field)
+            place = page.place
+            done += len(page.hits)
+            if progress is not None:
+                progress(Progress(done, done, 0, 0, done / total if total else 0.0))
+            pace.wait(len(page.hits))
+    walk.close(place)
+
+
+def _findings(
+    hits: Sequence[Hit], outcomes: Iterable[Outcome], pipeline: Pipeline, name: str
+) -> Iterator[tuple[Hit, Finding]]:
+    suspects = []
+    for hit, outcome in zip(hits, outcomes, strict=True):
+        finding = examine(stored_print(hit["_source"], name), outcome, pipeline.scheme, name)
+        if finding == "stale":
+            suspects.append(hit)
+        else:
+            yield hit, finding
+    yield from zip(suspects, _again(suspects, pipeline, name), strict=True)
+
+
+def _again(hits: Sequence[Hit], pipeline: Pipeline, name: str) -> Iterator[Finding]:
+    """Examine documents as if they declared no language.
+
+    Where none was declared when they were indexed, the pipeline may have noted the one it found since; then
+    words of other languages would be read otherwise now.
+    """
+    notes = {getattr(step.processor, "language_field", None) for step in pipeline.steps} - {None}
+    documents = [document_of(hit, name) for hit in hits]
+    for note in notes:
+        documents = [cut(document, str(note)) for document in documents]
+    outcomes = process(pipeline, documents).outcomes if documents else []
+    for hit, outcome in zip(hits, outcomes, strict=True):
+        yield examine(stored_print(hit["_source"], name), outcome, pipeline.scheme, name)
+
+
+def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str) -> Finding:
+    """Return what is the matter with a stored fingerprint, given what the pipeline makes of its document."""
+    if outcome.status == "dropped":
+        return "dropped"
+    if stored.get("scheme") != scheme.id:
+        return "other_scheme" if "scheme" in stored else "unsigned"
+    new = new_print(outcome, name)
+    if new is None:
+        return "unreadable"
+    if stored == new:
+        return "sound"
+    damaged = not _readable(stored) or stored.get("digest") == new.get("digest")
+    return "damaged" if damaged else "stale"
+
+
+def _readable(stored: Mapping[str, Any]) -> bool:
+    try:
+        parsed = Fingerprint.from_field(stored)
+    except InputError:
+        return False
+    return bool(parsed.signature) == bool(parsed.supershingles)
