@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.passages import Passage, find_passages
 from shinglefold.ingest import Fingerprinter, Prints
 from shinglefold.model import Uint64s
+from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import (
     agreement_rows,

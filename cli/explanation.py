@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.passages import Passage, find_passages
 from shinglefold.cli.stores import Store
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.rerank import collapse
 from shinglefold.rerank import explain as explain_hits
+from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import length_ratio
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.cli.output import printable
-from shinglefold.cli.passages import Passage, Span
+from shinglefold.rerank.passages import Passage, Span
 
 if TYPE_CHECKING:
     from rich.console import Console

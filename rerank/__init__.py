@@ -8,7 +8,9 @@ from shinglefold.rerank.calls import AsyncEngine
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group, collapse
 from shinglefold.rerank.groups import groups
-from shinglefold.rerank.options import FoldOptions, Preference, Scope
+from shinglefold.rerank.matched import matched_passages
+from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
+from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.rerank.policies import Candidate, Policy
 from shinglefold.rerank.response import duplicates
 from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
@@ -18,14 +20,18 @@ __all__ = [
     "AsyncFoldedSearch",
     "Candidate",
     "Collapsed",
+    "Explain",
     "FoldOptions",
     "FoldedSearch",
     "Group",
+    "Passage",
     "Policy",
     "Preference",
     "Scope",
     "collapse",
     "duplicates",
     "explain",
+    "find_passages",
     "groups",
+    "matched_passages",
 ]

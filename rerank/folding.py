@@ -154,9 +154,8 @@ class LeaderFolding(_Folding):
             rows = np.arange(begin, min(begin + ROWS, len(block)))
             near = self._matcher.matches(block, rows, others)
             # Of several groups a hit joins the first.
-            first, any_ = near.argmax(axis=1).tolist(), near.any(axis=1).tolist()
-            for row, column, joins in zip(rows.tolist(), first, any_, strict=True):
-                if joins and free[row]:
+            for row, column in zip(rows.tolist(), near.argmax(axis=1).tolist(), strict=True):
+                if near[row - begin, column] and free[row]:
                     free[row] = 0
                     self._join(base + row, column)
 

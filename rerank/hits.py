@@ -25,7 +25,7 @@ def field_values(hit: Hit, name: str) -> list[Any]:
     """Return the values of a field, from ``fields`` where they are, else from ``_source``; [] where none."""
     found = (hit.get("fields") or _NOTHING).get(name)
     if found is None:
-        found = _walk(hit.get("_source"), name)
+        found = stored_value(hit.get("_source"), name)
     if found is None:
         return []
     return found if isinstance(found, list) else [found]
@@ -36,14 +36,14 @@ def identity(hit: Hit) -> tuple[Any, Any]:
     return hit.get("_index"), hit.get("_id")
 
 
-def _walk(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
+def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
     """Return the value at a dotted path; a key may itself hold dots, as in documents stored flat."""
     if not isinstance(source, Mapping):
         return None
     if name in source:
         return source[name]
     head, _, rest = name.partition(".")
-    return _walk(source.get(head), rest) if rest else None
+    return stored_value(source.get(head), rest) if rest else None
 
 
 def moment(value: object) -> float | None:
@@ -78,7 +78,7 @@ def _stored(hit: Hit, dedup: str, first: str) -> Mapping[str, Any]:
 
 def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:
     """Return the fingerprint as ``docvalue_fields`` would: flat names, every value a list."""
-    stored = _walk(hit.get("_source"), dedup)
+    stored = stored_value(hit.get("_source"), dedup)
     if not isinstance(stored, Mapping):
         return _NOTHING
     return {

@@ -42,7 +42,8 @@ class Neighbours:
         index = np.array(rows, np.int64)
         near = self._matcher.matches(self._block, index, self._block, begin, dense=self._dense)
         self._dense = crowded(near)
-        for row, matching, busy in zip(rows, near, near.any(axis=1).tolist(), strict=True):
+        busy_ones: list[bool] = np.logical_or.reduce(near, axis=1).tolist()
+        for row, matching, busy in zip(rows, near, busy_ones, strict=True):
             self._rows[row] = (begin, matching) if busy else None
 
 

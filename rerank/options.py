@@ -66,6 +66,32 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """What to say of each member attached beside the figures.
+
+    ``passages``: the passages its stored text has in common with that of the hit shown, with their places.
+    ``fields``: whose text is compared; none takes those the index names, else ``title`` and ``body``.
+    """
+
+    passages: bool = True
+    fields: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.passages, bool):
+            raise ConfigError(f"passages: expected true or false, got {self.passages!r}")
+
+    @classmethod
+    def parse(cls, given: object) -> "bool | Explain":
+        """Read true, false, ``{"passages": true}`` or with ``"fields": ["title", "body"]``."""
+        if isinstance(given, bool | Explain):
+            return given
+        if not isinstance(given, Mapping):
+            raise ConfigError(f'explain: expected true, false or {{"passages": true}}, got {given!r}')
+        _only("key of explain", given, ("passages", "fields"))
+        return cls(given.get("passages", True), _strings("fields", given.get("fields", ())))
+
+
+@dataclass(frozen=True, slots=True)
 class FoldOptions:
     """How to fold the hits of one search.
 
@@ -80,7 +106,7 @@ class FoldOptions:
     ``scope``: fold only within the same host, language or time span.
     ``across_languages``: compare hits of different languages too.
     ``fold``: False shows every hit ("show omitted results").
-    ``explain``: say of each member attached why it was folded.
+    ``explain``: say of each member attached why it was folded; an ``Explain`` may show what matches.
     ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
     whose point in time has ended.
     """
@@ -97,7 +123,7 @@ class FoldOptions:
     scope: tuple[Scope, ...] = ()
     across_languages: bool = False
     fold: bool = True
-    explain: bool = False
+    explain: bool | Explain = False
     cursor: bool | str = False
     renew: bool = False
 
@@ -110,9 +136,11 @@ class FoldOptions:
         _whole("members", self.members, 0, 1000)
         _whole("window", self.window, 1, 1000)
         _whole("max_window", self.max_window, 1, 10_000)
-        for name in ("across_languages", "fold", "explain", "renew"):
+        for name in ("across_languages", "fold", "renew"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected true or false, got {getattr(self, name)!r}")
+        if not isinstance(self.explain, bool | Explain):
+            raise ConfigError(f"explain: expected true, false or an Explain, got {self.explain!r}")
         if not isinstance(self.cursor, bool | str):
             raise ConfigError(f"cursor: expected true or a cursor from an answer, got {self.cursor!r}")
         if self.cursor is not False and not self.fold:
@@ -154,7 +182,7 @@ def _each(parse: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]]
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {"representative": _each(Preference.parse), "scope": _each(Scope.parse)}
+    {"representative": _each(Preference.parse), "scope": _each(Scope.parse), "explain": Explain.parse}
 )
 
 

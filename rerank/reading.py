@@ -11,6 +11,7 @@ from shinglefold.rerank.cursor import Cursor
 from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.match import Matcher
+from shinglefold.rerank.matched import Texts
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
 
@@ -26,13 +27,17 @@ class Reading:
         options: FoldOptions,
         scheme: Scheme,
         field: str,
+        *,
         cursor: Cursor | None = None,
+        texts: Texts | None = None,
     ) -> None:
         self.body = body
         self.options = options
         self.scheme = scheme
         self.field = field
         self.cursor = cursor
+        #: Of what matching passages are to be shown.
+        self.texts = texts
         self.start, self.size = page_bounds(body)
         #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None

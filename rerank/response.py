@@ -9,6 +9,7 @@ from shinglefold.rerank.calls import Call, Steps
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.matched import Texts, matched_passages
 from shinglefold.rerank.reading import Reading
 
 #: The name of the groups under ``inner_hits``, and the key of the counters.
@@ -44,7 +45,9 @@ def answer_page(reading: Reading, index: str | None, pit: str | None = None) -> 
     ]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
     if reading.options.explain:
-        counters["explain"] = [_explained(reading, places) for places in attached]
+        texts = reading.texts
+        sources = (yield from _sources(reading, everyone, index, pit, texts)) if texts is not None else {}
+        counters["explain"] = [_explained(reading, places, sources) for places in attached]
     return _answer(reading, page) | {KEY: counters}
 
 
@@ -62,16 +65,37 @@ def _fetch(
     source: Any = None,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
     """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
+    found = yield from _by_id(reading, reading.body, places, index, pit, source=source)
+    return {at: _in_rank(reading.hits[at], body, reading) for at, body in found.items()}
+
+
+def _by_id(
+    reading: Reading,
+    body: Mapping[str, Any],
+    places: Sequence[int],
+    index: str | None,
+    pit: str | None,
+    *,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
     found: dict[tuple[Any, Any], JSON] = {}
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
-        body = page_body(reading.body, hits, source)
+        request = page_body(body, hits, source)
         if pit is not None:
-            body["pit"] = {**reading.body.get("pit", {}), "id": pit}
-        answer = yield Call("search", (None if pit is not None else index, body))
+            request["pit"] = {**reading.body.get("pit", {}), "id": pit}
+        answer = yield Call("search", (None if pit is not None else index, request))
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
-    whole = {place: (reading.hits[place], found.get(identity(reading.hits[place]))) for place in places}
-    return {at: _in_rank(hit, body, reading) for at, (hit, body) in whole.items() if body is not None}
+    wanted = {place: found.get(identity(reading.hits[place])) for place in places}
+    return {place: hit for place, hit in wanted.items() if hit is not None}
+
+
+def _sources(
+    reading: Reading, places: Sequence[int], index: str | None, pit: str | None, texts: Texts
+) -> Steps[dict[int, JSON]]:
+    """Return the stored texts of hits, whatever the request itself wants of them."""
+    found = yield from _by_id(reading, {}, places, index, pit, source=list(texts.fields))
+    return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
 def _in_rank(hit: Hit, fetched: JSON, reading: Reading) -> JSON:
@@ -95,10 +119,16 @@ def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
     return {"inner_hits": {**own, INNER: {"hits": told}}}
 
 
-def _explained(reading: Reading, places: Sequence[int]) -> JSON:
-    shown, *others = (reading.hits[place] for place in places)
-    told = [explain(shown, other, reading.scheme, reading.field) for other in others]
-    return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": told}
+def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JSON]) -> JSON:
+    shown = reading.hits[places[0]]
+    members = []
+    for place in places[1:]:
+        told = explain(shown, reading.hits[place], reading.scheme, reading.field)
+        if reading.texts is not None:
+            texts = sources.get(places[0], {}), sources.get(place, {})
+            told["passages"] = matched_passages(*texts, *reading.texts)
+        members.append(told)
+    return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": members}
 
 
 def _counters(reading: Reading, collapsed: Collapsed) -> JSON:

@@ -5,11 +5,13 @@ from dataclasses import replace
 from secrets import token_bytes
 from typing import Any
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, SchemeMismatch
 from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
 from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async
-from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.matched import Texts
+from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.reading import Reading
 from shinglefold.rerank.response import KEY, answer_page
 from shinglefold.rerank.scroll import begin_cursor, read_page
@@ -19,20 +21,31 @@ _REMEDY = (
     "Search with the scheme of the index (Scheme.from_json of its mapping's _meta.shinglefold), "
     "or index its documents again with the scheme in use."
 )
+#: The fields whose texts are compared where neither the request nor the index names any.
+_TEXTS = ("title", "body")
 
 
 class _Search:
     """The steps of a search, whoever drives them."""
 
     def __init__(
-        self, scheme: Scheme, field: str, tiebreaker: str | None, keep_alive: str, cursor_key: bytes | None
+        self,
+        scheme: Scheme,
+        field: str,
+        tiebreaker: str | None,
+        *,
+        keep_alive: str,
+        cursor_key: bytes | None,
+        canonicalizer: Canonicalizer | None,
     ) -> None:
         self._cursor_key = cursor_key or token_bytes(32)
         self._scheme = scheme
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        self._checked: set[str] = set()
+        self._canonicalizer = canonicalizer
+        #: By index looked at: the fields that it says are compared.
+        self._checked: dict[str, tuple[str, ...]] = {}
 
     def _steps(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None) -> Steps[JSON]:
         rest, given = split_request(body)
@@ -42,9 +55,10 @@ class _Search:
             return answer
         refuse_collapse(rest)
         yield from self._check_scheme(index)
+        texts = self._texts(index, chosen)
         if chosen.cursor is not False:
-            return (yield from self._scroll(index, rest, chosen))
-        reading = Reading(rest, chosen, self._scheme, self._field)
+            return (yield from self._scroll(index, rest, chosen, texts))
+        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts)
         if "pit" not in rest:
             yield from reading.read(index, reading.first_size())
         if reading.stopped_by is None and self._may_read_on(rest):
@@ -59,12 +73,24 @@ class _Search:
         after = body.get("search_after")
         return after is None or len(after) == len(total_order(body, self._tiebreaker))
 
-    def _scroll(self, index: str | None, body: JSON, options: FoldOptions) -> Steps[JSON]:
+    def _texts(self, index: str | None, options: FoldOptions) -> Texts | None:
+        """Return of what matching passages are wanted; the first time it is, dictionaries are loaded."""
+        if not isinstance(options.explain, Explain) or not options.explain.passages:
+            return None
+        if self._canonicalizer is None:
+            self._canonicalizer = Canonicalizer.of(self._scheme)
+        named = [field for name in _names(index) for field in self._checked.get(name, ())]
+        fields = options.explain.fields or tuple(dict.fromkeys(named)) or _TEXTS
+        return Texts(fields, self._canonicalizer.tokens)
+
+    def _scroll(
+        self, index: str | None, body: JSON, options: FoldOptions, texts: Texts | None
+    ) -> Steps[JSON]:
         if self._tiebreaker is None:
             raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
         key, alive = self._cursor_key, self._keep_alive
         cursor = yield from begin_cursor(index, body, options, self._scheme, keep_alive=alive, key=key)
-        reading = Reading(body, options, self._scheme, self._field, cursor)
+        reading = Reading(body, options, self._scheme, self._field, cursor=cursor, texts=texts)
         return (yield from read_page(reading, cursor, self._tiebreaker, alive, key))
 
     def _under_pit(self, index: str | None, reading: Reading) -> Steps[JSON]:
@@ -81,14 +107,18 @@ class _Search:
 
     def _check_scheme(self, index: str | None) -> Steps[None]:
         """Refuse an index of another scheme; one without any is searched, and its hits are not folded."""
-        for name in (index or "").split(","):
-            if not name or name in self._checked:
+        for name in _names(index):
+            if name in self._checked:
                 continue
             mappings = yield Call("mappings", (name,))
             stored = (mappings.get("_meta") or {}).get("shinglefold") or {}
             if stored.get("id", self._scheme.id) != self._scheme.id:
                 raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)
-            self._checked.add(name)
+            self._checked[name] = tuple(map(str, stored.get("fields", ())))
+
+
+def _names(index: str | None) -> list[str]:
+    return [name for name in (index or "").split(",") if name]
 
 
 class FoldedSearch(_Search):
@@ -103,6 +133,8 @@ class FoldedSearch(_Search):
             window from the start instead of going on where the last one ended.
         keep_alive: how long a point in time may wait for the next request.
         cursor_key: seals cursors; processes that serve the same searches need the same one. None makes one.
+        canonicalizer: makes the tokens that matching passages are found by; None makes that of the scheme
+            when passages are asked for.
     """
 
     def __init__(
@@ -114,8 +146,16 @@ class FoldedSearch(_Search):
         *,
         keep_alive: str = "5m",
         cursor_key: bytes | None = None,
+        canonicalizer: Canonicalizer | None = None,
     ) -> None:
-        super().__init__(scheme, field, tiebreaker, keep_alive, cursor_key)
+        super().__init__(
+            scheme,
+            field,
+            tiebreaker,
+            keep_alive=keep_alive,
+            cursor_key=cursor_key,
+            canonicalizer=canonicalizer,
+        )
         self._engine = engine
 
     def search(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None) -> JSON:
@@ -135,7 +175,8 @@ class FoldedSearch(_Search):
             SchemeMismatch: an index was made with another scheme.
             EngineError: as the engine raises.
 
-        Cost: two requests where the first window fills the page, and none of a point in time.
+        Cost: two requests where the first window fills the page, and none of a point in time. Passages take
+        one more, and the alignment of each member's text: some ms a thousand words.
         """
         return drive(self._engine, self._steps(index, body, options))
 
@@ -165,8 +206,16 @@ class AsyncFoldedSearch(_Search):
         *,
         keep_alive: str = "5m",
         cursor_key: bytes | None = None,
+        canonicalizer: Canonicalizer | None = None,
     ) -> None:
-        super().__init__(scheme, field, tiebreaker, keep_alive, cursor_key)
+        super().__init__(
+            scheme,
+            field,
+            tiebreaker,
+            keep_alive=keep_alive,
+            cursor_key=cursor_key,
+            canonicalizer=canonicalizer,
+        )
         self._engine = engine
 
     async def search(

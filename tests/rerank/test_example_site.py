@@ -23,6 +23,7 @@ def site(tmp_path_factory, scheme, canonicalizer, pages):
     with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
         made = mappings(scheme)
         made["properties"] |= {
+            "title": {"type": "text"},
             "body": {"type": "text"},
             "host": {"type": "keyword"},
             "date": {"type": "date"},
@@ -33,6 +34,7 @@ def site(tmp_path_factory, scheme, canonicalizer, pages):
                 "_index": "site",
                 "_id": page["id"],
                 "_source": {
+                    "title": page["title"],
                     "body": text,
                     "host": page["host"],
                     "date": page["date"],
@@ -42,7 +44,7 @@ def site(tmp_path_factory, scheme, canonicalizer, pages):
             for page, text, print_ in zip(pages, texts, prints, strict=True)
         )
         engine.refresh("site")
-        yield FoldedSearch(engine, scheme)
+        yield FoldedSearch(engine, scheme, canonicalizer=canonicalizer)
 
 
 def groups(answer):

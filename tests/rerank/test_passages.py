@@ -1,12 +1,9 @@
 """Passages: what they hold, where they stand, and that they are true."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from shinglefold.cli.passages import GAP, Span, find_passages
-from shinglefold.cli.side_by_side import passage_json, pieces
 from shinglefold.model import Token
+from shinglefold.rerank.passages import GAP, find_passages
 
 
 def _tokens(text: str) -> list[Token]:
@@ -71,38 +68,6 @@ def test_passages_in_another_order_are_found():
 def test_nothing_matches_nothing():
     assert find_passages([], _tokens("one two three four five")) == []
     assert find_passages([], []) == []
-
-
-@given(st.lists(st.sampled_from("abcdef"), max_size=60), st.lists(st.sampled_from("abcdef"), max_size=60))
-@settings(max_examples=150, deadline=None)
-def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
-    a, b = " ".join(one), " ".join(other)
-    taken = []
-    for passage in find_passages(_tokens(a), _tokens(b)):
-        left = [part.text for part in pieces(a, passage.a, passage.marks_a) if not part.marked]
-        right = [part.text for part in pieces(b, passage.b, passage.marks_b) if not part.marked]
-        assert " ".join(left).split() == " ".join(right).split()
-        assert len(" ".join(left).split()) == passage.equal
-        taken.append(passage.a)
-    assert taken == sorted(taken)
-
-
-def test_pieces_join_to_the_passage():
-    text = "one two three four"
-    parts = list(pieces(text, Span(0, 18), (Span(4, 7),)))
-    assert [(part.text, part.marked) for part in parts] == [
-        ("one ", False),
-        ("two", True),
-        (" three four", False),
-    ]
-
-
-def test_json_tells_places_and_words():
-    a, b = "we feed the hungry starter every day", "we feed the starter every day"
-    told = passage_json(find_passages(_tokens(a), _tokens(b))[0], a, b)
-    assert told["a"]["differing"] == [{"start": 12, "end": 18, "text": "hungry"}]
-    assert told["b"] == {"start": 0, "end": len(b), "text": b, "differing": []}
-    assert told["equal_tokens"] == 6
 
 
 @pytest.mark.parametrize("size", [2_000])

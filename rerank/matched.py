@@ -1,0 +1,93 @@
+"""The passages two stored documents have in common, with their places in the fields of both."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from shinglefold.contracts import JSON
+from shinglefold.model import Token
+from shinglefold.rerank.hits import stored_value
+from shinglefold.rerank.passages import GAP, Span, find_passages
+
+Tokenize = Callable[[str], Sequence[Token]]
+_BORDER = "\0"
+
+
+class Texts(NamedTuple):
+    """Whose text is compared, and what makes its tokens."""
+
+    fields: tuple[str, ...]
+    tokenize: Tokenize
+
+
+class _Part(NamedTuple):
+    """A field's text, and where it begins in the text of all fields; ``value`` counts the texts of a list."""
+
+    begin: int
+    field: str
+    value: int | None
+    text: str
+
+
+def matched_passages(
+    shown: Mapping[str, Any], member: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize
+) -> list[JSON]:
+    """Return the passages that two sources have in common, in the order of the first.
+
+    Args:
+        shown: the ``_source`` of the hit shown; ``member``: that of the hit folded below it.
+        fields: whose text is compared; dots lead into objects. A passage stays within one field on each side,
+            and may stand in different fields.
+        tokenize: a canonicalizer's ``tokens``.
+
+    Returns:
+        for each passage ``equal_tokens`` and, under ``shown`` and ``member``, ``field``, ``start`` and
+        ``end`` in characters of its stored text, ``text``, and under ``differing`` the places and words the
+        other side lacks. Where a field is a list, ``value`` tells which of its texts.
+    """
+    ones, others = list(_parts(shown, fields)), list(_parts(member, fields))
+    found = find_passages(_tokens(ones, tokenize, "a"), _tokens(others, tokenize, "b"))
+    return [
+        {
+            "equal_tokens": passage.equal,
+            "shown": _side(ones, passage.a, passage.marks_a),
+            "member": _side(others, passage.b, passage.marks_b),
+        }
+        for passage in found
+    ]
+
+
+def _parts(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[_Part]:
+    begin = 0
+    for field in fields:
+        stored = stored_value(source, field)
+        several = isinstance(stored, list)
+        for number, text in enumerate(stored if several else [stored]):
+            if isinstance(text, str):
+                yield _Part(begin, field, number if several else None, text)
+                begin += len(text) + 1
+
+
+def _tokens(parts: Sequence[_Part], tokenize: Tokenize, side: str) -> list[Token]:
+    """Return the tokens of all parts; what lies between parts equals nothing, and no passage goes over it."""
+    tokens: list[Token] = []
+    for part in parts:
+        border = Token(_BORDER + side, part.begin, part.begin, "")
+        tokens += [border] * (GAP + 1)
+        tokens += [
+            token._replace(start=token.start + part.begin, end=token.end + part.begin)
+            for token in tokenize(part.text)
+        ]
+    return tokens
+
+
+def _side(parts: Sequence[_Part], span: Span, marks: Sequence[Span]) -> JSON:
+    part = parts[bisect_right(parts, span.start, key=lambda one: one.begin) - 1]
+    which = {} if part.value is None else {"value": part.value}
+    differing = [_place(part, mark) for mark in marks]
+    return {"field": part.field, **which, **_place(part, span), "differing": differing}
+
+
+def _place(part: _Part, span: Span) -> JSON:
+    start, end = span.start - part.begin, span.end - part.begin
+    return {"start": start, "end": end, "text": part.text[start:end]}

@@ -1,0 +1,48 @@
+"""Passages cut at their marks, for a console and as JSON."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shinglefold.cli.side_by_side import passage_json, pieces
+from shinglefold.model import Token
+from shinglefold.rerank.passages import Span, find_passages
+
+
+def _tokens(text: str) -> list[Token]:
+    found, at = [], 0
+    for word in text.split(" "):
+        found.append(Token(word.lower(), at, at + len(word), "en"))
+        at += len(word) + 1
+    return found
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=60), st.lists(st.sampled_from("abcdef"), max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
+    a, b = " ".join(one), " ".join(other)
+    taken = []
+    for passage in find_passages(_tokens(a), _tokens(b)):
+        left = [part.text for part in pieces(a, passage.a, passage.marks_a) if not part.marked]
+        right = [part.text for part in pieces(b, passage.b, passage.marks_b) if not part.marked]
+        assert " ".join(left).split() == " ".join(right).split()
+        assert len(" ".join(left).split()) == passage.equal
+        taken.append(passage.a)
+    assert taken == sorted(taken)
+
+
+def test_pieces_join_to_the_passage():
+    text = "one two three four"
+    parts = list(pieces(text, Span(0, 18), (Span(4, 7),)))
+    assert [(part.text, part.marked) for part in parts] == [
+        ("one ", False),
+        ("two", True),
+        (" three four", False),
+    ]
+
+
+def test_json_tells_places_and_words():
+    a, b = "we feed the hungry starter every day", "we feed the starter every day"
+    told = passage_json(find_passages(_tokens(a), _tokens(b))[0], a, b)
+    assert told["a"]["differing"] == [{"start": 12, "end": 18, "text": "hungry"}]
+    assert told["b"] == {"start": 0, "end": len(b), "text": b, "differing": []}
+    assert told["equal_tokens"] == 6
