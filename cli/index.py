@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shinglefold.ingest import Pipeline, Progress, Summary
 
 #: Fields that dynamic mapping would take for running text.
-_PROPERTIES = {
+PROPERTIES = {
     "title": {"type": "text"},
     "body": {"type": "text"},
     "url": {"type": "keyword"},
@@ -108,11 +108,19 @@ def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **opti
 
     with progress_bar("indexing") as bar:
         return index_documents(
-            engine, index, records, pipeline, properties=_PROPERTIES, progress=_reporter(bar), **options
+            engine,
+            index,
+            records,
+            pipeline,
+            properties=PROPERTIES,
+            progress=indexing_progress(bar),
+            **options,
         )
 
 
-def _reporter(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
+def indexing_progress(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
+    """Return what shows the progress of indexing on a bar."""
+
     def report(progress: "Progress") -> None:
         failed = f", {progress.failed:,} failed" if progress.failed else ""
         bar(progress.fraction, f"{progress.indexed:,} indexed{failed}")
@@ -157,7 +165,6 @@ def summary_lines(summary: "Summary") -> list[str]:
         for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]
     ]
     if summary.failed and summary.dead_letters:
-        lines.append(
-            f"failed ones are kept; once mended: shinglefold index --replay {printable(summary.dead_letters)}"
-        )
+        again = f"shinglefold retry {printable(summary.dead_letters)} --index {summary.index}"
+        lines.append(f"failed ones are kept; once mended: {again}")
     return lines

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 import click
 
+from shinglefold.cli.backfill import backfill
 from shinglefold.cli.command import HELP, PIPE_CLOSED, Invocation, common_options
 from shinglefold.cli.compare import compare
 from shinglefold.cli.demo import demo
+from shinglefold.cli.doctor import doctor
 from shinglefold.cli.explain import explain
 from shinglefold.cli.failures import discard_output, report
 from shinglefold.cli.index import index
 from shinglefold.cli.output import prepare_streams, write_json, write_line
 from shinglefold.cli.pairs import pairs
 from shinglefold.cli.plugins import plugins
+from shinglefold.cli.retry import retry
 from shinglefold.cli.search import search
+from shinglefold.cli.setup import setup
 from shinglefold.cli.simulate import simulate
 
-_COMMANDS = (demo, index, search, explain, compare, pairs, simulate, plugins)
+_COMMANDS = (demo, index, search, explain, compare, pairs, simulate, plugins, setup, backfill, retry, doctor)
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.

@@ -46,11 +46,14 @@ decision_options = options(
         help="Likeness of lengths a pair must reach; by default the scheme's.",
     ),
 )
+engine_option = click.option(
+    "--engine",
+    metavar="ADDRESS",
+    help="Address of a server, or folder of the embedded engine; by default the setting data_dir.",
+)
 engine_options = options(
     click.option("--index", metavar="NAME", default="pages", show_default=True, help="Name of the index."),
-    click.option(
-        "--engine", metavar="PATH", help="Folder of the embedded engine; by default the setting data_dir."
-    ),
+    engine_option,
 )
 
 

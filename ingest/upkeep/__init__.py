@@ -3,6 +3,7 @@
 from shinglefold.ingest.upkeep.backfill import BackfillOptions, BackfillSummary, backfill
 from shinglefold.ingest.upkeep.doctor import Diagnosis, DoctorOptions, diagnose
 from shinglefold.ingest.upkeep.part import Part
+from shinglefold.ingest.upkeep.retry import retry
 from shinglefold.ingest.upkeep.setup import Plan, Wish, carry_out, make_plan
 from shinglefold.ingest.upkeep.tally import Tally
 
@@ -19,4 +20,5 @@ __all__ = [
     "carry_out",
     "diagnose",
     "make_plan",
+    "retry",
 ]

@@ -57,8 +57,8 @@ class Diagnosis:
     index: str
     scheme: str
     documents: int
-    findings: Mapping[Finding, int]
-    listed: Mapping[Finding, Sequence[str]]
+    findings: Mapping[str, int]
+    listed: Mapping[str, Sequence[str]]
     schemes: Mapping[str, int]
     mapping: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -93,8 +93,8 @@ def diagnose(
     """
     start = perf_counter()
     mapping, remarks = _around(engine, index, pipeline.scheme, options.field)
-    found: Counter[Finding] = Counter()
-    listed: dict[Finding, list[str]] = {}
+    found: Counter[str] = Counter()
+    listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
     for hit, finding in _documents(engine, index, pipeline, options, progress):
         found[finding] += 1

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -66,6 +66,10 @@ class Plan:
     changes: tuple[Change, ...] = ()
     problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     backfills: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> JSON:
+        """Return the plan as JSON."""
+        return asdict(self)
 
 
 def make_plan(engine: Engine, wish: Wish) -> Plan:

@@ -47,7 +47,7 @@ def test_bad_documents_are_counted_kept_and_can_be_replayed(run):
     ran = run("index", "mixed.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
     assert ran.code == 3
     assert "1 indexed into pages, 0 dropped, 2 failed, of 3 read" in ran.out
-    assert "shinglefold index --replay failed.jsonl" in ran.out
+    assert "shinglefold retry failed.jsonl --index pages" in ran.out
     letters = [json.loads(line) for line in Path("failed.jsonl").read_text().splitlines()]
     assert sorted(letter["line"] for letter in letters) == [2, 3]
     for letter in letters:

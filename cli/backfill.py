@@ -1,0 +1,114 @@
+"""``shinglefold backfill INDEX``: fingerprints for the documents an index has already."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, FAILED, INTERRUPTED, PARTLY, Invocation, command
+from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.upkeep import reporter, tended, walk_options
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.upkeep import BackfillSummary
+
+_LISTED = 10
+
+
+@command(
+    examples="""
+    shinglefold backfill pages
+    shinglefold backfill pages --only-missing --requests-per-second 500
+    """
+)
+@click.argument("index", metavar="INDEX")
+@click.option("--only-missing", is_flag=True, help="Read only documents without a fingerprint of the scheme.")
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    help="Where to note how far it is; by default a file in the folder of the setting data_dir.",
+)
+@walk_options
+@click.pass_obj
+def backfill(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    only_missing: bool,
+    checkpoint: str | None,
+    engine: str | None,
+    pipeline: str | None,
+    part: str,
+    requests_per_second: float,
+    workers: int | None,
+    preset: str | None,
+) -> int:
+    """Give every document of an INDEX the fingerprint of its text, while it is in use.
+
+    Only fingerprints are written. A document that somebody else changes meanwhile keeps that change and gets
+    the fingerprint of it. When it is cut short, the same command goes on where it was. Exit code 3 says that
+    some documents have no fingerprint.
+    """
+    from pathlib import Path
+
+    from shinglefold.cli.progress import progress_bar
+    from shinglefold.ingest.upkeep import BackfillOptions, Part
+    from shinglefold.ingest.upkeep import backfill as run
+
+    share = Part.parse(part)
+    with tended(invocation, engine, pipeline, preset) as (opened, chosen, settings):
+        options = BackfillOptions(
+            field=settings.field,
+            part=share,
+            only_missing=only_missing,
+            requests_per_second=requests_per_second,
+            checkpoint=checkpoint or Path(settings.data_dir) / _file_name(index, share.number, share.of),
+            workers=settings.workers if workers is None else workers,
+        )
+        with progress_bar("backfill") as bar:
+            summary = run(opened, index, chosen, options, progress=reporter(bar))
+    if invocation.json:
+        write_json(summary.to_json())
+    else:
+        for line in _lines(summary):
+            write_line(printable(line))
+    return _exit_code(summary)
+
+
+def _file_name(index: str, number: int, of: int) -> str:
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in index)
+    return f".backfill-{plain}-{number}-of-{of}.json"
+
+
+def _exit_code(summary: "BackfillSummary") -> int:
+    if summary.stopped:
+        remark(f"stopped: {printable(summary.stopped)}")
+        remark("the same command goes on from here")
+        return INTERRUPTED if summary.stopped == "interrupted" else FAILED
+    return PARTLY if summary.tally.failed or summary.remaining > summary.tally.dropped else DONE
+
+
+def _lines(summary: "BackfillSummary") -> list[str]:
+    books = summary.tally
+    speed = books.read / summary.seconds if summary.seconds else 0.0
+    lines = [
+        f"{books.updated:,} updated, {books.unchanged:,} right already, {books.dropped:,} dropped, "
+        f"{books.failed:,} failed, {books.gone:,} gone, of {books.read:,} read in {summary.index}",
+        f"{summary.seconds:.1f} s, {speed:,.0f} documents/s; scheme {summary.scheme}",
+    ]
+    if summary.resumed:
+        lines.append("went on from its checkpoint; the figures are of all runs")
+    if books.earlier:
+        lines.append(
+            f"{books.earlier:,} of those right already were updated before the walk had to begin anew"
+        )
+    if books.changed:
+        more = ", …" if len(books.changed) > _LISTED else ""
+        shown = ", ".join(books.changed[:_LISTED])
+        lines.append(f"{len(books.changed):,} had changed meanwhile and were done again: {shown}{more}")
+    lines += [f"failed {count:,} times: {reason}" for reason, count in list(books.reasons.items())[:5]]
+    if books.failures:
+        lines.append(f"failed: {', '.join(books.failures[:_LISTED])}")
+    if summary.remaining:
+        lines.append(f"{summary.remaining:,} documents have no fingerprint of this scheme")
+    return lines

@@ -1,0 +1,61 @@
+"""``shinglefold retry FILE``: documents that failed, once more."""
+
+import click
+
+from shinglefold.cli.command import Invocation, command
+from shinglefold.cli.options import engine_options, preset_option, workers_option
+from shinglefold.cli.output import write_json, write_line
+from shinglefold.cli.upkeep import tended
+
+
+@command(
+    examples="""
+    shinglefold retry failed.jsonl
+    """
+)
+@click.argument("file", metavar="FILE")
+@engine_options
+@click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the one for pages.")
+@preset_option
+@workers_option
+@click.pass_obj
+def retry(
+    invocation: Invocation,
+    /,
+    *,
+    file: str,
+    index: str,
+    engine: str | None,
+    pipeline: str | None,
+    preset: str | None,
+    workers: int | None,
+) -> int:
+    """Index the documents of a dead-letter FILE again.
+
+    Afterwards the file holds what failed again, with the new reasons; it is removed where nothing did. When
+    it is cut short, the same command goes on. Exit code 3 says that some documents failed again.
+    """
+    from shinglefold.cli.index import PROPERTIES, exit_code, indexing_progress, summary_lines
+    from shinglefold.cli.progress import progress_bar
+    from shinglefold.ingest.upkeep import retry as run
+
+    with (
+        tended(invocation, engine, pipeline, preset) as (opened, chosen, settings),
+        progress_bar("retry") as bar,
+    ):
+        summary = run(
+            opened,
+            index,
+            file,
+            chosen,
+            field=settings.field,
+            properties=PROPERTIES,
+            workers=settings.workers if workers is None else workers,
+            progress=indexing_progress(bar),
+        )
+    if invocation.json:
+        write_json(summary.to_json())
+    else:
+        for line in summary_lines(summary):
+            write_line(line)
+    return exit_code(summary)
