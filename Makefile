@@ -11,7 +11,7 @@ FOLDERS := core canon sketch ingest $(wildcard ingest/*/) engines $(wildcard eng
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench clean
+.PHONY: help dev demo test check bench engine-up engine-down clean
 
 help: ## what each command does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,6 +35,12 @@ bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/run
 dev: $(INSTALLED) ## set up .venv, or link new modules into it
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $(LINKED)
+
+engine-up: $(LINKED) ## start a real server: ENGINE=opensearch-3, opensearch-2, elasticsearch-9 or elasticsearch-8
+	@PYTHONPATH=tests $(BIN)/python -m support.servers up $(or $(ENGINE),opensearch-3)
+
+engine-down: $(LINKED) ## stop it again
+	@PYTHONPATH=tests $(BIN)/python -m support.servers down
 
 clean: ## remove everything that was set up or built here
 	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info

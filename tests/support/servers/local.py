@@ -47,8 +47,12 @@ class LocalServer:
         self._detached = detached
         self._keeper: subprocess.Popen[bytes] | None = None
         self.folder = _folder(kind)
-        self._configure()
-        self.start()
+        try:
+            self._configure()
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
 
     @property
     def url(self) -> str:
@@ -150,7 +154,10 @@ def _settings(kind: Kind, folder: Path, port: int) -> dict[str, object]:
         # So that a test need not wait a minute until a point in time is seen to have run out.
         "search.keep_alive_interval": "1s",
     }
-    return common if kind.product == "opensearch" else {**common, "xpack.security.enabled": False}
+    if kind.product == "opensearch":
+        # No point in time lives shorter than this.
+        return {**common, "point_in_time.init.keep_alive": "1s"}
+    return {**common, "xpack.security.enabled": False}
 
 
 def _user() -> str | None:

@@ -1,0 +1,209 @@
+"""The example site indexed into a real server and searched folded: the same groups as in process."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from support.servers.admin import ask
+
+from shinglefold.contracts import Engine
+from shinglefold.engines import Connection, open_engine, tiebreaker
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import UnsupportedQuery
+from shinglefold.examples import articles
+from shinglefold.ingest import Pipeline, Summary, default_definition, index_documents
+from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
+from shinglefold.scheme import Scheme
+
+INDEX = "shinglefold-test-site"
+PROPERTIES = {
+    "title": {"type": "text"},
+    "body": {"type": "text"},
+    "lang": {"type": "keyword"},
+    "url": {"type": "keyword"},
+    "date": {"type": "date"},
+}
+#: The same on every engine, whatever its analysis and its scores.
+ORDER = [{"date": "desc"}, {"url": "asc"}]
+COUNT = sum(1 for _ in articles())
+
+
+@dataclass(frozen=True)
+class Site:
+    engine: Engine
+    summary: Summary
+    folded: FoldedSearch
+
+
+def index_site(engine, scheme, canonicalizer, settings):
+    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    return index_documents(
+        engine, INDEX, articles(), pipeline, properties=PROPERTIES, settings=settings, workers=1
+    )
+
+
+@pytest.fixture(scope="session")
+def site(engine, scheme, canonicalizer) -> Iterator[Site]:
+    if engine.index_exists(INDEX):
+        engine.delete_index(INDEX)
+    summary = index_site(engine, scheme, canonicalizer, {"number_of_shards": 3, "number_of_replicas": 0})
+    # OpenSearch 2 has no tiebreaker of its own; the url of a page is one.
+    yield Site(engine, summary, FoldedSearch(engine, scheme, tiebreaker=tiebreaker(engine) or "url"))
+    engine.delete_index(INDEX)
+
+
+@pytest.fixture(scope="session")
+def in_process(tmp_path_factory, scheme, canonicalizer) -> Iterator[Site]:
+    with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
+        yield Site(engine, index_site(engine, scheme, canonicalizer, {}), FoldedSearch(engine, scheme))
+
+
+def groups(answer):
+    return [
+        [member["_id"] for member in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
+        for hit in answer["hits"]["hits"]
+    ]
+
+
+def whole(search: FoldedSearch, **body: Any) -> list[list[str]]:
+    body = {"size": COUNT, "sort": ORDER, "_source": False, **body}
+    return groups(search.search(INDEX, body, FoldOptions(members=100)))
+
+
+def open_contexts(url):
+    nodes = ask(url, "GET", "/_nodes/stats/indices/search")["nodes"]
+    return sum(node["indices"]["search"]["open_contexts"] for node in nodes.values())
+
+
+def test_every_article_is_indexed_with_its_fingerprint(site, in_process, scheme):
+    assert (site.summary.read, site.summary.indexed, site.summary.failed) == (COUNT, COUNT, 0)
+    assert Scheme.from_json(site.engine.mappings(INDEX)["_meta"]["shinglefold"]) == scheme
+    for page in articles():
+        stored = site.engine.get(INDEX, page["id"])
+        assert stored == in_process.engine.get(INDEX, page["id"])
+        assert stored["_source"]["dedup"]["scheme"] == scheme.id
+
+
+def test_the_groups_are_those_of_the_embedded_engine(site, in_process):
+    found = whole(site.folded)
+    assert found == whole(in_process.folded)
+    assert sorted(id_ for group in found for id_ in group) == sorted(page["id"] for page in articles())
+    assert len(found) < COUNT
+
+
+def test_pages_of_any_size_make_up_the_whole(site, server):
+    before = open_contexts(server.url)
+    expected = [group[0] for group in whole(site.folded)]
+    for size, window in ((7, 10), (30, 25)):
+        shown = []
+        for start in range(0, len(expected), size):
+            body = {"from": start, "size": size, "sort": ORDER, "_source": False}
+            answer = site.folded.search(INDEX, body, FoldOptions(window=window))
+            shown += [hit["_id"] for hit in answer["hits"]["hits"]]
+        assert shown == expected
+    assert open_contexts(server.url) == before
+
+
+def test_a_cursor_shows_every_group_once(site):
+    answer = site.folded.search(INDEX, {"size": 9, "_source": False}, FoldOptions(cursor=True))
+    shown = []
+    while answer["hits"]["hits"]:
+        shown += [hit["_id"] for hit in answer["hits"]["hits"]]
+        if (cursor := answer["dedup"]["cursor"]) is None:
+            break
+        answer = site.folded.search(INDEX, {"size": 9, "_source": False}, FoldOptions(cursor=cursor))
+    assert len(set(shown)) == len(shown) == len(whole(site.folded, sort=[]))
+
+
+def test_without_a_tiebreaker_longer_windows_are_read_instead(site, scheme):
+    search = FoldedSearch(site.engine, scheme, tiebreaker=None)
+    body = {"size": 30, "sort": ORDER, "_source": False}
+    answer = search.search(INDEX, body, FoldOptions(window=10))
+    assert [hit["_id"] for hit in answer["hits"]["hits"]] == [group[0] for group in whole(site.folded)[:30]]
+
+
+def test_what_is_no_hit_is_left_as_the_server_said_it(site):
+    body = {
+        "query": {"match": {"body": "water"}},
+        "aggs": {"languages": {"terms": {"field": "lang"}}},
+        "highlight": {"fields": {"body": {"number_of_fragments": 1}}},
+        "size": 5,
+    }
+    plain, folded = site.engine.search(INDEX, body), site.folded.search(INDEX, body)
+    assert folded["aggregations"] == plain["aggregations"]
+    assert folded["hits"]["total"] == plain["hits"]["total"]
+    first = folded["hits"]["hits"][0]
+    assert {**first, "inner_hits": None} == {**plain["hits"]["hits"][0], "inner_hits": None}
+    assert "<em>" in first["highlight"]["body"][0]
+
+
+def test_an_alias_is_searched_as_its_index(site, server):
+    alias = f"{INDEX}-alias"
+    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": INDEX, "alias": alias}}]})
+    body = {"size": COUNT, "sort": ORDER, "_source": False}
+    answer = site.folded.search(alias, body, FoldOptions(members=100))
+    assert groups(answer) == whole(site.folded)
+    assert site.engine.mappings(alias) == site.engine.mappings(INDEX)
+
+
+def test_an_engine_says_rightly_whether_it_has_a_tiebreaker(site):
+    pit = site.engine.open_pit(INDEX)
+    try:
+        site.engine.search(None, {"pit": {"id": pit}, "sort": ["_shard_doc"]})
+        has_one = True
+    except UnsupportedQuery:
+        has_one = False
+    site.engine.close_pit(pit)
+    assert (tiebreaker(site.engine) == "_shard_doc") == has_one
+
+
+@pytest.mark.parametrize("window", [200, 10])
+def test_asynchronously_the_same_is_found(site, server, scheme, window):
+    async def search() -> Any:
+        async with opened(server.url, site.engine.info()["distribution"]) as engine:
+            folded = AsyncFoldedSearch(engine, scheme, tiebreaker=tiebreaker(site.engine) or "url")
+            return await folded.search(INDEX, body, FoldOptions(window=window))
+
+    body = {"size": 40, "sort": ORDER}
+    answer, expected = asyncio.run(search()), site.folded.search(INDEX, body, FoldOptions(window=window))
+    for one in (answer, expected):
+        one.pop("took")
+    assert answer == expected
+
+
+def opened(url, product):
+    connection = Connection((url,))
+    if product == "opensearch":
+        from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine
+
+        return AsyncOpenSearchEngine(connection)
+    from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine
+
+    return AsyncElasticsearchEngine(connection)
+
+
+def test_a_document_the_server_refuses_is_a_dead_letter_with_its_reason(
+    server, scheme, canonicalizer, tmp_path
+):
+    pages = [{"id": str(number), "body": f"page {number}", "date": "2024-05-01"} for number in range(5)]
+    pages[3]["date"] = "some day"
+    with closing(open_engine(server.url)) as engine:
+        index = "shinglefold-test-letters"
+        if engine.index_exists(index):
+            engine.delete_index(index)
+        pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+        summary = index_documents(
+            engine,
+            index,
+            pages,
+            pipeline,
+            properties=PROPERTIES,
+            dead_letters=tmp_path / "letters",
+            workers=1,
+        )
+        engine.delete_index(index)
+    assert (summary.indexed, summary.failed) == (4, 1)
+    assert "failed to parse field [date]" in (tmp_path / "letters").read_text("utf-8")

@@ -1,0 +1,44 @@
+"""Servers of another generation than the installed client: this folder again, with their own client."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from support.servers.choose import NAMES, excused, running, wanted_elsewhere
+from support.servers.generations import client_folder
+from support.servers.kinds import kind
+from support.servers.places import ROOT
+
+from shinglefold.engines import open_engine
+from shinglefold.errors import EngineError
+
+
+@pytest.mark.parametrize("name", wanted_elsewhere())
+def test_a_server_of_another_generation_passes_with_its_own_client(name, report):
+    with excused():
+        folder = client_folder(kind(name))
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "tests/servers", "--ignore", "tests/servers/test_secured.py"],
+        cwd=ROOT,
+        env={**os.environ, NAMES: name, "PYTHONPATH": str(folder)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    lines = run.stdout.splitlines()
+    assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
+    told = [line.removeprefix("server ") for line in lines if line.startswith(f"server {name}: ")]
+    assert len(told) == 1, run.stdout
+    report.append(f"{told[0]}: {lines[-1]}")
+
+
+@pytest.mark.parametrize("name", wanted_elsewhere())
+def test_the_installed_client_says_that_another_generation_is_needed(name):
+    with (
+        running(name) as server,
+        closing(open_engine(server.url)) as engine,
+        pytest.raises(EngineError, match="install its own"),
+    ):
+        engine.search("shinglefold-absent", {})
