@@ -6,7 +6,7 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -29,7 +29,8 @@ class Cursor:
     ``after``: sort values of the hit before the block to read next; None at the start.
     ``shown``: what folding needs of each hit shown so far, in order; the first ``before`` of them belong to
     earlier blocks, the others are found again when the block is read again.
-    ``request``: a digest of what must not change between the pages.
+    ``request``: a digest of what must not change between the pages. ``total``: how many groups the first page
+    told there are.
     """
 
     pit: str
@@ -37,6 +38,12 @@ class Cursor:
     after: Sequence[Any] | None = None
     before: int = 0
     shown: tuple[Hit, ...] = ()
+    total: Mapping[str, Any] | None = None
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing was shown yet."""
+        return self.after is None and not self.shown
 
     @property
     def earlier(self) -> tuple[Hit, ...]:
@@ -45,7 +52,7 @@ class Cursor:
 
     def renewed(self, pit: str) -> "Cursor":
         """Return a cursor for another point in time, from the start, with all that was shown left out."""
-        return Cursor(pit, self.request, None, len(self.shown), self.shown)
+        return replace(self, pit=pit, after=None, before=len(self.shown))
 
 
 def seal(cursor: Cursor, key: bytes) -> str:

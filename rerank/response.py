@@ -11,6 +11,7 @@ from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.matched import Texts, matched_passages
 from shinglefold.rerank.reading import Reading
+from shinglefold.rerank.totals import carried, groups_total
 
 #: The name of the groups under ``inner_hits``, and the key of the counters.
 INNER = "duplicates"
@@ -148,17 +149,14 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
 
 
 def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
-    """Return how many groups the whole result has: exact where all of it was read, else an estimate."""
-    seen = len(collapsed.groups)
-    if reading.cursor is not None:
-        return {"value": reading.cursor.before + seen, "relation": "eq" if reading.ended else "gte"}
-    if reading.ended:
-        return {"value": seen, "relation": "eq"}
-    total = (reading.first or {}).get("hits", {}).get("total", {}).get("value")
-    if not total or not reading.hits:
-        return {"value": seen, "relation": "gte"}
-    value = max(seen, round(total * seen / len(reading.hits)))
-    return {"value": value, "relation": "estimate", "method": "hits.total × groups per hit of the window"}
+    cursor, ended = reading.cursor, reading.ended
+    if cursor is not None and not cursor.fresh:
+        return carried(cursor.total, cursor.before + len(collapsed.groups), ended=ended)
+    # Under search_after the total still counts the hits before it.
+    known = "search_after" not in reading.body
+    total = (reading.first or {}).get("hits", {}).get("total") if known else None
+    first = [group.members[0] for group in collapsed.groups]
+    return groups_total(first, len(reading.hits), total, ended=ended)
 
 
 def _answer(reading: Reading, page: list[JSON]) -> JSON:

@@ -72,6 +72,8 @@ def read_page(reading: Reading, cursor: Cursor, tiebreaker: str, keep_alive: str
     following = next_cursor(replace(cursor, pit=pit), reading)
     if following is None:
         yield Call("close_pit", (pit,))
+    else:
+        following = replace(following, total=answer[KEY]["groups_total"])
     answer[KEY]["cursor"] = following and seal(following, key)
     return answer
 
@@ -91,12 +93,11 @@ def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
         border = groups[len(done)].members[0] // reading.options.window * reading.options.window
     before = sum(group.members[0] < border for group in done)
     shown = [_kept(reading, reading.hits[group.representative]) for group in done]
-    return Cursor(
-        cursor.pit,
-        cursor.request,
-        reading.hits[border - 1]["sort"] if border else cursor.after,
-        cursor.before + before,
-        (*cursor.shown[: cursor.before], *shown),
+    return replace(
+        cursor,
+        after=reading.hits[border - 1]["sort"] if border else cursor.after,
+        before=cursor.before + before,
+        shown=(*cursor.shown[: cursor.before], *shown),
     )
 
 
