@@ -88,7 +88,7 @@ class Bulk:
             items = [_Item(action, with_id(action)) for action in chunk if self._sendable(action)]
             if self._error:
                 self._give_up([self._left(item, self._error) for item in items])
-            else:
+            elif items:
                 self._settle(items)
         return BulkResult(self._indexed, tuple(self._failures))
 

@@ -1,0 +1,101 @@
+"""How bulk requests are cut, and how long it is waited before they are sent again."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shinglefold.contracts import BulkResult
+from shinglefold.engines.http.bulk import CHUNK, Bulk, Malformed, Retries, chunks, with_id
+from shinglefold.errors import EngineUnavailable, PermissionDenied
+
+
+@given(st.lists(st.sampled_from([None, *map(str, range(40))]), max_size=1500))
+def test_chunks_keep_the_order_and_hold_no_document_twice(ids):
+    actions = [{"_index": "x", "_id": id_, "n": n} for n, id_ in enumerate(ids)]
+    made = list(chunks(actions))
+    assert list(itertools.chain(*made)) == actions
+    for chunk in made:
+        known = [action["_id"] for action in chunk if action["_id"] is not None]
+        assert 0 < len(chunk) <= CHUNK
+        assert len(set(known)) == len(known)
+
+
+def test_a_document_without_an_id_gets_one_but_what_has_or_needs_one_is_left():
+    one, two = with_id({"_index": "x"}), with_id({"_index": "x", "_id": None, "_op_type": "create"})
+    assert one["_id"] != two["_id"]
+    assert with_id({"_id": 0})["_id"] == 0
+    assert "_id" not in with_id({"_op_type": "delete"})
+
+
+def test_waits_are_doubled_and_spread_by_chance():
+    def waits(chance):
+        slept = []
+        retries = Retries(number=8, first=0.5, most=10, chance=lambda: chance, sleep=slept.append)
+        for attempt in range(8):
+            retries.wait(attempt)
+        return slept
+
+    assert waits(1.0) == [0.5, 1, 2, 4, 8, 10, 10, 10]
+    assert waits(0.0) == [wait / 2 for wait in waits(1.0)]
+
+
+class Scripted:
+    """A helper that settles actions by their ``status``: a number, or a list of those of each attempt."""
+
+    def __init__(self):
+        self.sent = []
+        self.error = None
+
+    def __call__(self, actions):
+        self.sent.append([action["_id"] for action in actions])
+        if self.error:
+            raise self.error
+        if len(actions) > 1 and any(action["status"] == [0] for action in actions):
+            raise Malformed(400, "something in it is wrong")
+        for action in actions:
+            if action["status"] == [0]:
+                raise Malformed(400, "this is wrong")
+            status = action["status"].pop(0)
+            yield status < 300, {"index": {"status": status, "error": {"type": "t", "reason": "r"}}}
+
+
+def run(helper, script, exists=lambda index: True):
+    actions = [{"_index": "x", "_id": n, "status": list(status)} for n, status in enumerate(script)]
+    waits = []
+    retries = Retries(3, sleep=waits.append)
+    result: BulkResult = Bulk(helper, retries, exists).run(actions)
+    return result, len(waits)
+
+
+def test_busy_items_alone_are_sent_again_until_they_are_done_or_given_up():
+    helper = Scripted()
+    result, waits = run(helper, [[200], [429, 200], [503, 429, 503, 200], [429] * 9, [400]])
+    assert helper.sent == [[0, 1, 2, 3, 4], [1, 2, 3], [2, 3], [2, 3]]
+    assert (result.indexed, waits) == (3, 3)
+    assert [(failure.action["_id"], failure.status) for failure in result.failures] == [(4, 400), (3, 429)]
+
+
+@given(st.sets(st.integers(0, 39), max_size=6))
+def test_whatever_is_malformed_is_found_and_all_else_is_done(wrong):
+    result, _ = run(Scripted(), [[0] if n in wrong else [200] for n in range(40)])
+    assert result.indexed == 40 - len(wrong)
+    assert sorted(failure.action["_id"] for failure in result.failures) == sorted(wrong)
+    assert {failure.status for failure in result.failures} <= {400}
+
+
+@pytest.mark.parametrize(("error", "attempts"), [(EngineUnavailable("gone"), 4), (PermissionDenied("no"), 1)])
+def test_a_server_that_takes_nothing_is_told_by_an_error(error, attempts):
+    helper = Scripted()
+    helper.error = error
+    with pytest.raises(type(error)):
+        run(helper, [[200]])
+    assert len(helper.sent) == attempts
+
+
+def test_nothing_is_sent_for_an_index_that_is_not_there():
+    helper = Scripted()
+    result, _ = run(helper, [[200], [200]], exists=lambda index: False)
+    assert helper.sent == []
+    assert [failure.status for failure in result.failures] == [404, 404]

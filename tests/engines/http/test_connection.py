@@ -1,0 +1,88 @@
+"""Connections: what can be meant, what is shown, and which header proves who asks."""
+
+import base64
+import pickle
+
+import pytest
+
+from shinglefold.engines.http.connection import Connection, is_server, parse_urls
+from shinglefold.errors import ConfigError
+
+URL = ("https://search.example.org:9200",)
+
+
+def decoded(header):
+    kind, proof = header.split(" ", 1)
+    return kind, base64.b64decode(proof).decode()
+
+
+def test_each_way_to_prove_who_asks_makes_its_header():
+    assert Connection(URL).authorization() == ""
+    assert decoded(Connection(URL, user="ada", password="pä:ss").authorization()) == ("Basic", "ada:pä:ss")
+    assert decoded(Connection(URL, api_key="some-id:some-key").authorization()) == (
+        "ApiKey",
+        "some-id:some-key",
+    )
+    assert Connection(URL, api_key="c29tZS1pZA==").authorization() == "ApiKey c29tZS1pZA=="
+    assert Connection(URL, bearer_token="abc").authorization() == "Bearer abc"
+    assert Connection(URL, aws_region="eu-west-1").authorization() == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"urls": ()}, "no address"),
+        ({"urls": ("ftp://host",)}, "no address of a server"),
+        ({"urls": ("http://",)}, "no address of a server"),
+        ({"urls": ("http://host:port",)}, "no address of a server"),
+        ({"urls": ("http://[host",)}, "no address of a server"),
+        ({"urls": ("http://host?x=1",)}, "no address of a server"),
+        ({"product": "opensearsh"}, "did you mean 'opensearch'"),
+        ({"user": "ada"}, "user and password belong together"),
+        ({"user": "ada", "password": "hidden", "api_key": "hidden"}, "give one of user and api_key"),
+        ({"bearer_token": "hidden", "aws_region": "x"}, "give one of bearer_token and aws_region"),
+        ({"client_key": "key.pem"}, "client_key without client_cert"),
+        ({"aws_region": "x", "product": "elasticsearch"}, "only OpenSearch takes signed requests"),
+        ({"timeout": 0.0}, "timeout must be more than 0"),
+        ({"retries": -1}, "retries at least 0"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused_without_telling_secrets(wrong, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        Connection(**{"urls": URL, **wrong})
+    assert "hidden" not in str(caught.value)
+
+
+def test_secrets_show_in_no_representation_but_survive_pickling():
+    connection = Connection(URL, user="ada", password="hidden")
+    assert "hidden" not in f"{connection} {connection!r} {connection.address}"
+    assert pickle.loads(pickle.dumps(connection)) == connection
+    for field in ("api_key", "bearer_token"):
+        assert "hidden" not in repr(Connection(URL, **{field: "hidden"}))
+
+
+def test_addresses_are_taken_apart():
+    assert parse_urls("http://localhost:9200/") == {"urls": ("http://localhost:9200",)}
+    assert parse_urls("opensearch+https://ada:p%40ss@one:9200/prefix, https://two:9200") == {
+        "product": "opensearch",
+        "user": "ada",
+        "password": "p@ss",
+        "urls": ("https://one:9200/prefix", "https://two:9200"),
+    }
+
+
+@pytest.mark.parametrize(
+    "address", ["https://ada:hid/den@host", "https://ada:hid#den@host", "https://ada:h@[x"]
+)
+def test_a_password_that_breaks_an_address_is_not_shown(address):
+    with pytest.raises(ConfigError, match="percent-encoded") as caught:
+        Connection(**parse_urls(address))
+    assert "hid" not in str(caught.value)
+    assert "ada" not in str(caught.value)
+
+
+def test_a_server_is_told_from_a_folder():
+    for server in ("http://x", "https://x", "opensearch+http://x", "elasticsearch+https://x:1/y"):
+        assert is_server(server)
+    for folder in ("pages", "/data/http", "embedded:pages", "./https:/x", "file:///x"):
+        assert not is_server(folder)

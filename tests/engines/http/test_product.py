@@ -1,0 +1,108 @@
+"""Which product answers at an address: asked of small servers that answer as the real ones do."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from shinglefold.engines import open_engine
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.product import product_of
+from shinglefold.errors import AuthenticationFailed, ConfigError, EngineError, EngineUnavailable
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@pytest.fixture
+def listening() -> Iterator[Callable[..., str]]:
+    """Start a server that answers everything alike, and remember what it was asked."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(status: int, headers: dict[str, str], body: Any, asked: list[Any] | None = None) -> str:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if asked is not None:
+                    asked.append((self.path, dict(self.headers)))
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None: ...
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+ELASTIC = {"X-elastic-product": "Elasticsearch"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "product"),
+    [
+        (200, {}, {"version": {"distribution": "opensearch", "number": "3.8.0"}}, "opensearch"),
+        (200, {}, {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: …"}, "opensearch"),
+        (200, ELASTIC, {"version": {"number": "9.2.4"}}, "elasticsearch"),
+        (405, ELASTIC, {"error": "Incorrect HTTP method"}, "elasticsearch"),
+        (401, ELASTIC, {"error": {"type": "security_exception"}}, "elasticsearch"),
+    ],
+)
+def test_each_product_is_known_by_its_answer(listening, status, headers, body, product):
+    assert product_of(Connection((listening(status, headers, body),))) == product
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "said"),
+    [
+        (401, b"Unauthorized", AuthenticationFailed, "Check user and password"),
+        (200, b"<html>It works!</html>", EngineError, "neither as OpenSearch nor as Elasticsearch"),
+        (200, {"version": "1"}, EngineError, "neither as OpenSearch nor as Elasticsearch"),
+        (404, b"", EngineError, "404"),
+        (503, b"", EngineUnavailable, "Try again later"),
+    ],
+)
+def test_whatever_else_answers_is_told(listening, status, body, error, said):
+    with pytest.raises(error, match=said):
+        open_engine(listening(status, {}, body))
+
+
+def test_credentials_and_prefix_are_sent_with_the_question(listening):
+    asked: list[Any] = []
+    url = listening(200, ELASTIC, {}, asked)
+    product_of(Connection((f"{url}/prefix",), api_key="some-key"))
+    ((path, headers),) = asked
+    assert path == "/prefix/"
+    assert headers["Authorization"] == "ApiKey some-key"
+
+
+def test_the_next_address_is_asked_when_one_does_not_answer(listening):
+    url = listening(200, ELASTIC, {})
+    assert product_of(Connection(("http://127.0.0.1:1", url))) == "elasticsearch"
+
+
+def test_what_is_said_is_not_asked():
+    silent = ("http://127.0.0.1:1",)
+    assert product_of(Connection(silent, product="opensearch")) == "opensearch"
+    assert product_of(Connection(silent, aws_region="eu-west-1")) == "opensearch"
+
+
+def test_certificates_that_can_not_be_read_are_told(tmp_path):
+    (tmp_path / "ca.pem").write_text("no certificate")
+    for field in ("ca_file", "client_cert"):
+        for file in (tmp_path / "ca.pem", tmp_path / "absent.pem"):
+            with pytest.raises(ConfigError, match=file.name):
+                product_of(Connection(("https://127.0.0.1:1",), **{field: str(file)}))
