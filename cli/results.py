@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.cli.output import printable
+from shinglefold.cli.side_by_side import print_matched
 from shinglefold.rerank import duplicates
 
 if TYPE_CHECKING:
@@ -19,15 +20,33 @@ def print_page(
     console: "Console", answer: Mapping[str, Any], start: int = 0, show_duplicates: bool = False
 ) -> None:
     """Print the hits of an answer, folded or not, and the counters."""
-    hits = answer["hits"]["hits"]
-    for place, hit in enumerate(hits, start + 1):
+    told = explained(answer)
+    for place, hit in enumerate(answer["hits"]["hits"], start + 1):
         _print_hit(console, place, hit)
-        if show_duplicates:
-            _print_duplicates(console, hit)
+        if show_duplicates or told:
+            _print_duplicates(console, hit, told)
         elif line := folded_line(hit):
             console.print(_indented(line), style="cyan")
         console.print()
     console.print(counters_line(answer))
+    if cursor := answer.get("dedup", {}).get("cursor"):
+        # A cursor is one word, whatever the width of the terminal.
+        console.print(f"next page: --cursor {cursor}", soft_wrap=True)
+
+
+def explained(answer: Mapping[str, Any]) -> dict[tuple[Any, Any], Hit]:
+    """Return what an answer tells of folded hits, by index and id."""
+    groups = answer.get("dedup", {}).get("explain", ())
+    return {(one["_index"], one["_id"]): one for group in groups for one in group["members"]}
+
+
+def why_line(told: Hit) -> str:
+    """Return in a line why a hit folds."""
+    if "resemblance" not in told:
+        return "the same canonical text" if told.get("same_text") else "no estimate"
+    alike = f"resemblance {told['resemblance']:.2f} ± {told['standard_error']:.2f} by estimate"
+    same = ", the same canonical text" if told["same_text"] else ""
+    return f"{alike}, {len(told['shared'])} supershingles shared{same}"
 
 
 def title_of(hit: Hit) -> str:
@@ -95,9 +114,13 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
         console.print(_indented(snippet))
 
 
-def _print_duplicates(console: "Console", hit: Hit) -> None:
+def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:
     others = duplicates(hit)
     for other in others:
         console.print(f"    = {title_of(other)}  {place_of(other)}", style="cyan")
+        if why := told.get((other.get("_index"), other["_id"])):
+            console.print(f"      {why_line(why)}", style="cyan")
+            if "passages" in why:
+                print_matched(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):
         console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")

@@ -5,42 +5,9 @@ from typing import Any
 import click
 
 from shinglefold.cli.command import DONE, Invocation, command
-from shinglefold.cli.options import engine_options, options
+from shinglefold.cli.fold_options import fold_options, folding_of
+from shinglefold.cli.options import engine_options
 from shinglefold.cli.output import make_console, write_json
-
-_ALL = 1000
-
-fold_options = options(
-    click.option("--no-fold", is_flag=True, help="Show every hit."),
-    click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
-    click.option(
-        "--representative",
-        multiple=True,
-        metavar="POLICY",
-        help="Whom to show of a group: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, https_first "
-        "or prefer:FIELD=A,B; again for what decides next.",
-    ),
-    click.option(
-        "--linkage",
-        type=click.Choice(["leader", "connected"]),
-        help="Members must match the hit shown (leader, the default), or any other member.",
-    ),
-    click.option(
-        "--min-resemblance",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Estimated resemblance at which hits fold; by default the scheme's.",
-    ),
-    click.option(
-        "--scope",
-        multiple=True,
-        metavar="FIELD",
-        help="Fold only hits with the same FIELD or, as FIELD:7d, dates so close.",
-    ),
-    click.option("--members", type=click.IntRange(0), metavar="N", help="Folded hits to fetch with each; 5."),
-    click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; 200."),
-    click.option("--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; 1000."),
-)
 
 
 @command(
@@ -48,6 +15,7 @@ fold_options = options(
     shinglefold search ремонт моста
     shinglefold search 绿茶 --size 5 --show-duplicates
     shinglefold search water main --representative newest:date --scope lang
+    shinglefold search bridge --explain --passages --scope date:30d
     shinglefold search --no-fold --sort date:desc --json bridge
     """
 )
@@ -82,20 +50,17 @@ def search(
     start: int,
     fields: tuple[str, ...],
     sorts: tuple[str, ...],
-    no_fold: bool,
     show_duplicates: bool,
     **folding: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.results import print_page
     from shinglefold.cli.stores import opened_store
-    from shinglefold.rerank import FoldedSearch, FoldOptions
+    from shinglefold.engines import tiebreaker
+    from shinglefold.rerank import FoldedSearch
     from shinglefold.rerank.policies import load_policies
 
-    if show_duplicates and folding["members"] is None:
-        folding["members"] = _ALL
-    given = {name: value for name, value in folding.items() if value not in (None, ())}
-    chosen = FoldOptions.parse({**given, "fold": not no_fold})
+    chosen = folding_of(folding, show_duplicates=show_duplicates)
     # A policy that can't be meant is told before dictionaries are loaded.
     load_policies(chosen.representative)
     settings = invocation.settings()
@@ -103,7 +68,11 @@ def search(
         " ".join(query), fields or ("title^2", "body"), settings.field, size=size, start=start, sorts=sorts
     )
     with opened_store(settings, index, engine) as store:
-        found = FoldedSearch(store.engine, store.scheme, store.field).search(index, body, chosen)
+        # Who can type a command can also make this key: it finds mistakes, not forgeries.
+        key = f"{index} {store.scheme.id}".encode()
+        order = tiebreaker(store.engine)
+        folded = FoldedSearch(store.engine, store.scheme, store.field, order, cursor_key=key)
+        found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)
     else:

@@ -1,6 +1,6 @@
 """Matched passages printed next to each other, or one above the other where the terminal is narrow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.cli.output import printable
@@ -63,6 +63,19 @@ def print_passages(
         )
 
 
+def print_matched(console: "Console", told: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> None:
+    """Print passages as a search explains them, between the hit shown and one folded below it."""
+    sides = [(_told_pieces(one["shown"]), _told_pieces(one["member"])) for one in told]
+    if sides:
+        _print_rows(console, [_styled_row(console, a, b, cut=True) for a, b in sides], names)
+
+
+def _told_pieces(side: Mapping[str, Any]) -> list[Piece]:
+    start, text = side["start"], side["text"]
+    marks = [Span(mark["start"] - start, mark["end"] - start) for mark in side["differing"]]
+    return list(pieces(text, Span(0, len(text)), marks))
+
+
 def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names: tuple[str, str]) -> None:
     from rich.table import Table
 
@@ -82,9 +95,15 @@ def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names
 
 
 def _row(console: "Console", passage: Passage, texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
-    brackets = console.color_system is None or console.no_color
     a = list(pieces(texts[0], passage.a, passage.marks_a))
     b = list(pieces(texts[1], passage.b, passage.marks_b))
+    return _styled_row(console, a, b, cut)
+
+
+def _styled_row(
+    console: "Console", a: Sequence[Piece], b: Sequence[Piece], cut: bool
+) -> tuple["Text", "Text"]:
+    brackets = console.color_system is None or console.no_color
     return _styled(a, "bold red", brackets, cut), _styled(b, "bold green", brackets, cut)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, UnsupportedQuery
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitExpired, UnsupportedQuery
 from shinglefold.rerank.bodies import page_bounds, resumable
 from shinglefold.rerank.calls import Call, Steps
 from shinglefold.rerank.cursor import Cursor, request_digest, seal, unseal
@@ -67,7 +67,8 @@ def read_page(reading: Reading, cursor: Cursor, tiebreaker: str, keep_alive: str
         if begun:
             yield Call("close_pit", (pit,))
         elif isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable):
-            raise EngineError(_ENDED.format(error)) from error
+            kind = PitExpired if isinstance(error, PitExpired) else EngineError
+            raise kind(_ENDED.format(error)) from error
         raise
     following = next_cursor(replace(cursor, pit=pit), reading)
     if following is None:

@@ -1,0 +1,109 @@
+"""How to fold, on the command line: an option for each that a request has."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.options import options
+
+if TYPE_CHECKING:
+    from shinglefold.rerank import FoldOptions
+
+#: Folded hits fetched where all are to be printed.
+_ALL = 1000
+#: Begins a cursor.
+NEW = "new"
+
+fold_options = options(
+    click.option("--no-fold", is_flag=True, help="Show every hit."),
+    click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
+    click.option(
+        "--representative",
+        multiple=True,
+        metavar="POLICY",
+        help="Whom to show of a group: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, https_first "
+        "or prefer:FIELD=A,B; again for what decides next.",
+    ),
+    click.option(
+        "--linkage",
+        type=click.Choice(["leader", "connected"]),
+        help="Members must match the hit shown (leader, the default), or any other member.",
+    ),
+    click.option(
+        "--min-resemblance",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Estimated resemblance at which hits fold; by default the scheme's.",
+    ),
+    click.option(
+        "--min-shared",
+        type=click.IntRange(0, 1024),
+        metavar="K",
+        help="Supershingles hits must share to fold; by default 0 where a resemblance decides.",
+    ),
+    click.option(
+        "--min-length-ratio",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Likeness of lengths at which hits fold; by default the scheme's.",
+    ),
+    click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
+    click.option(
+        "--scope",
+        multiple=True,
+        metavar="FIELD",
+        help="Fold only hits with the same FIELD or, as FIELD:7d, dates so close.",
+    ),
+    click.option("--members", type=click.IntRange(0), metavar="N", help="Folded hits to fetch with each; 5."),
+    click.option(
+        "--member-field",
+        multiple=True,
+        metavar="FIELD",
+        help="Field of the folded hits to fetch; again for more. By default as of the hits shown.",
+    ),
+    click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; 200."),
+    click.option("--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; 1000."),
+    click.option("--explain", is_flag=True, help="Tell of each folded hit why it folds."),
+    click.option("--passages", is_flag=True, help="Show also the passages that match."),
+    click.option(
+        "--passage-field",
+        multiple=True,
+        metavar="FIELD",
+        help="Field whose text is aligned for passages; again for more. By default title and body.",
+    ),
+    click.option(
+        "--cursor", metavar="CURSOR", help='Page endlessly: "new" begins, the cursor of a page goes on.'
+    ),
+    click.option(
+        "--renew", is_flag=True, help="Go on with a cursor whose point in time has ended, as after a restart."
+    ),
+)
+
+
+def folding_of(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptions":
+    """Return the options of a request from those of the command.
+
+    Raises:
+        ConfigError: one of them can't be meant.
+    """
+    from shinglefold.rerank import FoldOptions
+
+    told = {name: value for name, value in given.items() if name not in _OWN and value not in (None, ())}
+    size = _ALL if show_duplicates and given["members"] is None else given["members"]
+    members = {} if size is None else {"size": size}
+    if given["member_field"]:
+        members["_source"] = list(given["member_field"])
+    told |= {"members": members, "fold": not given["no_fold"], "explain": _explain(given)}
+    if given["cursor"] is not None:
+        told["cursor"] = True if given["cursor"] == NEW else given["cursor"]
+    return FoldOptions.parse(told)
+
+
+_OWN = {"no_fold", "members", "member_field", "explain", "passages", "passage_field", "cursor"}
+
+
+def _explain(given: Mapping[str, Any]) -> bool | dict[str, Any]:
+    if given["passages"] or given["passage_field"]:
+        return {"passages": True, "fields": list(given["passage_field"])}
+    return bool(given["explain"])
