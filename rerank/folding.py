@@ -50,6 +50,9 @@ def collapse(
         scheme: the scheme of the index; hits of another one are counted and left alone.
         field: the object field of the fingerprint.
 
+    A document that stands in the list twice, as after several searches, counts where it ranks best: further
+    places are in no group. Equal ids of different indices are different documents.
+
     With ``leader`` linkage no two representatives match, and every member matches the representative shown.
 
     Raises:
@@ -81,6 +84,22 @@ class _Folding:
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
         self._reader = Reader(scheme, field, options.scope)
+        self._seen: set[tuple[object, object]] = set()
+        self._repeated = 0
+
+    def _free(self, hits: Sequence[Hit]) -> bytearray:
+        """Take the next hits and return one byte for each: 0 where the list had the document before."""
+        self.hits.extend(hits)
+        free = bytearray(b"\1") * len(hits)
+        names = [(hit.get("_index"), hit.get("_id")) for hit in hits]
+        if len(set(names)) < len(names) or not self._seen.isdisjoint(names):
+            for place, name in enumerate(names):
+                # What has no name can't be known again.
+                free[place] = name[1] is None or name not in self._seen
+                self._seen.add(name)
+        self._seen.update(names)
+        self._repeated += free.count(0)
+        return free
 
     def _choose(self, places: Iterable[int], prints: Prints, base: int) -> int:
         """Return whom to show among hits of a block that begins at ``base``."""
@@ -127,10 +146,10 @@ class LeaderFolding(_Folding):
 
     def _add(self, hits: Sequence[Hit]) -> None:
         base = len(self.hits)
-        self.hits.extend(hits)
+        free = self._free(hits)
         prints = self._reader.read(hits)
+        self._reader.counts.repeated = self._repeated
         block = self._matcher.prepare(prints)
-        free = bytearray(b"\1") * len(hits)
         if self._known:
             self._leave_out_known(hits, free)
         self._join_groups(block, base, free)
@@ -140,7 +159,7 @@ class LeaderFolding(_Folding):
     def _leave_out_known(self, hits: Sequence[Hit], free: bytearray) -> None:
         """Leave out what was itself shown before: without a signature a hit does not match itself."""
         for place, hit in enumerate(hits):
-            if identity(hit) in self._known:
+            if free[place] and identity(hit) in self._known:
                 free[place] = 0
                 self._reader.counts.earlier += 1
 
@@ -197,20 +216,25 @@ class ConnectedFolding(_Folding):
     Later hits may join two groups, so nothing is decided before the end.
     """
 
+    def __init__(self, scheme: Scheme, options: FoldOptions, field: str = "dedup") -> None:
+        super().__init__(scheme, options, field)
+        self._once = bytearray()
+
     def __len__(self) -> int:
         return len(self.collapsed().groups)
 
     def add(self, hits: Sequence[Hit]) -> None:
         """Take the next hits in rank order."""
-        self.hits.extend(hits)
+        self._once += self._free(hits)
 
     def collapsed(self) -> Collapsed:
         """Return the groups of all hits."""
-        self._reader.counts = Counts()
+        self._reader.counts = Counts(repeated=self._repeated)
         prints = self._reader.read(self.hits)
         members: dict[int, list[int]] = {}
         for place, label in enumerate(groups(*_pairs(self._matcher, prints), len(prints)).tolist()):
-            members.setdefault(label, []).append(place)
+            if self._once[place]:
+                members.setdefault(label, []).append(place)
         found = (Group(self._shown(group, prints), tuple(group)) for group in members.values())
         return Collapsed(tuple(found), self._reader.counts)
 

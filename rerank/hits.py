@@ -141,10 +141,12 @@ class Counts:
 
     ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
     ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name;
-    ``earlier``: hits that match one shown on an earlier page of a cursor.
+    ``earlier``: hits that match one shown on an earlier page of a cursor; ``repeated``: further places of
+    documents that the list has twice.
     """
 
     hits: int = 0
+    repeated: int = 0
     unsigned: int = 0
     unreadable: int = 0
     earlier: int = 0

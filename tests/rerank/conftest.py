@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.hits import SCHEME, Spec, fingerprint_of
+from support.hits import SCHEME, Spec, fingerprint_of, split
 
 from shinglefold.contracts import Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
-from shinglefold.model import Token
 
 LISTS = 12
 LENGTH = 60
@@ -27,15 +26,6 @@ class Library:
     def body(self, number: int, **more: Any) -> dict[str, Any]:
         """A search for one list in its order."""
         return {"query": {"term": {"list": number}}, "sort": [{"rank": "asc"}], **more}
-
-
-def split(text: str) -> list[Token]:
-    """Words between spaces, for an engine whose analysis does not matter here."""
-    tokens, start = [], 0
-    for word in text.split(" "):
-        tokens.append(Token(word.lower(), start, start + len(word), "en"))
-        start += len(word) + 1
-    return [token for token in tokens if token.text]
 
 
 def random_specs(number: int) -> list[Spec]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from shinglefold.model import Fingerprint
+from shinglefold.model import Fingerprint, Token
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import estimate, pack
 
@@ -149,3 +149,12 @@ def connected_groups(specs: Sequence[Spec]) -> list[list[int]]:
 
 def ids(hits: Sequence[Mapping[str, Any]]) -> list[str]:
     return [hit["_id"] for hit in hits]
+
+
+def split(text: str) -> list[Token]:
+    """Words between spaces, for an engine whose analysis does not matter here."""
+    tokens, start = [], 0
+    for word in text.split(" "):
+        tokens.append(Token(word.lower(), start, start + len(word), "en"))
+        start += len(word) + 1
+    return [token for token in tokens if token.text]
