@@ -158,7 +158,7 @@ class EmbeddedEngine:
 
         Raises:
             UnsupportedQuery: the body holds something this engine has not; the message says what it has.
-            EngineError: the point in time was closed or ran out.
+            PitExpired: the point in time was closed or ran out.
         """
         under_pit = "pit" in body
         request = read_request(body, under_pit)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from shinglefold.engines.embedded.index import Snapshot
-from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.errors import PitExpired, UnsupportedQuery
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -31,11 +31,11 @@ class Pits:
         """Return the snapshot of a point in time; it is kept for longer when ``keep_alive`` says so.
 
         Raises:
-            EngineError: it was closed, or ran out.
+            PitExpired: it was closed, or ran out.
         """
         self._expire()
         if pit not in self._open:
-            raise EngineError(f"no point in time {pit!r}: it was closed or ran out; open another")
+            raise PitExpired(f"no point in time {pit!r}: it was closed or ran out; open another")
         snapshot, until = self._open[pit]
         if keep_alive is not None:
             self._open[pit] = snapshot, max(until, self.clock() + _seconds(keep_alive))

@@ -202,7 +202,10 @@ class _Run:
         )
 
     def _pass(self, walk: Walk, place: Place | None, sweeping: bool) -> None:
-        place = walk.start() if place is None else place
+        if place is None:
+            # What was written last, by others or before the walk began anew, must be seen.
+            self._refresh()
+            place = walk.start()
         self.total = walk.total(place) + (0 if place.after is None and not sweeping else self.tally.read)
         given = self.options
         pages = through(

@@ -1,7 +1,7 @@
 """A check-up of an index: whether each stored fingerprint is the one its text has now."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import InputError
-from shinglefold.ingest.fields import cut
 from shinglefold.ingest.mapping import META_KEY
 from shinglefold.ingest.pipeline import Outcome, Pipeline
 from shinglefold.ingest.summary import Progress
@@ -17,11 +16,10 @@ from shinglefold.ingest.upkeep.administered import Templated
 from shinglefold.ingest.upkeep.layout import layout
 from shinglefold.ingest.upkeep.pace import Pace
 from shinglefold.ingest.upkeep.part import WHOLE, Part
-from shinglefold.ingest.upkeep.prints import document_of, new_print, stored_print
+from shinglefold.ingest.upkeep.prints import new_print, stored_print
 from shinglefold.ingest.upkeep.setup import Wish
 from shinglefold.ingest.upkeep.through import through
 from shinglefold.ingest.upkeep.walk import Walk
-from shinglefold.ingest.workers import process
 from shinglefold.model import Fingerprint
 from shinglefold.scheme import Scheme
 
@@ -147,41 +145,15 @@ def _documents(
     pages = through(walk, place, pipeline, options.field, workers=options.workers)
     with closing(pages):
         for page, outcomes in pages:
-            yield from _findings(page.hits, outcomes, pipeline, options.field)
+            for hit, outcome in zip(page.hits, outcomes, strict=True):
+                stored = stored_print(hit["_source"], options.field)
+                yield hit, examine(stored, outcome, pipeline.scheme, options.field)
             place = page.place
             done += len(page.hits)
             if progress is not None:
                 progress(Progress(done, done, 0, 0, done / total if total else 0.0))
             pace.wait(len(page.hits))
     walk.close(place)
-
-
-def _findings(
-    hits: Sequence[Hit], outcomes: Iterable[Outcome], pipeline: Pipeline, name: str
-) -> Iterator[tuple[Hit, Finding]]:
-    suspects = []
-    for hit, outcome in zip(hits, outcomes, strict=True):
-        finding = examine(stored_print(hit["_source"], name), outcome, pipeline.scheme, name)
-        if finding == "stale":
-            suspects.append(hit)
-        else:
-            yield hit, finding
-    yield from zip(suspects, _again(suspects, pipeline, name), strict=True)
-
-
-def _again(hits: Sequence[Hit], pipeline: Pipeline, name: str) -> Iterator[Finding]:
-    """Examine documents as if they declared no language.
-
-    Where none was declared when they were indexed, the pipeline may have noted the one it found since; then
-    words of other languages would be read otherwise now.
-    """
-    notes = {getattr(step.processor, "language_field", None) for step in pipeline.steps} - {None}
-    documents = [document_of(hit, name) for hit in hits]
-    for note in notes:
-        documents = [cut(document, str(note)) for document in documents]
-    outcomes = process(pipeline, documents).outcomes if documents else []
-    for hit, outcome in zip(hits, outcomes, strict=True):
-        yield examine(stored_print(hit["_source"], name), outcome, pipeline.scheme, name)
 
 
 def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str) -> Finding:

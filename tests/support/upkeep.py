@@ -1,0 +1,63 @@
+"""Documents to look after, and what must be true of every one of them."""
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from shinglefold.contracts import Engine
+from shinglefold.examples import articles
+from shinglefold.ingest import Fingerprinter
+from shinglefold.model import Fingerprint
+
+FIELDS = {"title": {"type": "text"}, "body": {"type": "text"}, "lang": {"type": "keyword"}}
+
+
+@cache
+def words() -> tuple[str, ...]:
+    """The Russian words of the example articles."""
+    texts = " ".join(page["body"] for page in articles() if page["lang"] == "ru")
+    return tuple(sorted(set(re.findall(r"[а-яё]{3,}", texts))))
+
+
+def pages(count: int, length: int = 30, seed: int = 1) -> list[dict[str, Any]]:
+    """Documents of generated text; every tenth is too short for a signature."""
+    chance = random.Random(seed)
+    return [
+        {
+            "id": f"page-{number}",
+            "title": f"Страница {number}",
+            "body": " ".join(chance.choices(words(), k=1 if number % 10 == 9 else length)),
+            "lang": "ru",
+        }
+        for number in range(count)
+    ]
+
+
+def store(engine: Engine, index: str, documents: Iterable[Mapping[str, Any]]) -> None:
+    """Put documents into an index as another client would: without fingerprints."""
+    result = engine.bulk({"_index": index, "_id": one["id"], "_source": dict(one)} for one in documents)
+    assert not result.failures
+    engine.refresh(index)
+
+
+def stored(engine: Engine, index: str) -> dict[str, dict[str, Any]]:
+    """The sources of all documents by id."""
+    engine.refresh(index)
+    hits = engine.search(index, {"query": {"match_all": {}}, "size": 10_000})["hits"]["hits"]
+    return {hit["_id"]: hit["_source"] for hit in hits}
+
+
+def wrongly_signed(sources: Mapping[str, Mapping[str, Any]], tool: Fingerprinter) -> Iterator[str]:
+    """Yield the ids of documents whose fingerprint is not, byte for byte, the one of their text."""
+    texts = [f"{source['title']}\n{source['body']}" for source in sources.values()]
+    made = tool.fingerprint(texts, [source["lang"] for source in sources.values()])
+    for (id_, source), expected in zip(sources.items(), made, strict=True):
+        if "scheme" not in (source.get("dedup") or {}) or Fingerprint.from_field(source["dedup"]) != expected:
+            yield id_
+
+
+def adds_up(books: Any) -> bool:
+    """Whether every document read is in exactly one count."""
+    return books.read == (books.updated + books.unchanged + books.dropped + books.failed + books.gone)
