@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.options import chosen_scheme
 from shinglefold.cli.output import make_console, write_json
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     from shinglefold.examples import articles
 
     settings = invocation.settings()
-    scheme = settings.scheme()
+    scheme = chosen_scheme(invocation)
     with (
         tempfile.TemporaryDirectory(prefix="shinglefold-") as folder,
         closing(open_engine(folder, search_canonicalizer(scheme))) as engine,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from shinglefold.cli.output import remark
+
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
     from shinglefold.scheme import Scheme
@@ -69,4 +71,22 @@ def chosen_scheme(invocation: "Invocation", preset: str | None = None, **decisio
     if preset is not None:
         settings = replace(settings, preset=preset)
     given = {name: value for name, value in decision.items() if value is not None}
-    return settings.scheme().with_options(**given)
+    scheme = settings.scheme().with_options(**given)
+    if not settings.languages:
+        _tell_left_out(scheme)
+    return scheme
+
+
+def _tell_left_out(scheme: "Scheme") -> None:
+    """Say which installed languages the scheme lacks, because their dictionaries are not there."""
+    from shinglefold.registry import installed, usable
+
+    # Asking each language for its dictionary takes time; where none is missing it is not asked.
+    if installed().keys() == {reference.code for reference in scheme.languages}:
+        return
+    lacking = usable()[1]
+    extras = ",".join(dict.fromkeys(error.extra for error in lacking.values()))
+    remark(
+        f"note: left out for want of dictionaries: {', '.join(lacking)}; their words are compared as "
+        f"written. pip install 'shinglefold[{extras}]' adds them; it makes another scheme"
+    )

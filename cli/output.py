@@ -1,6 +1,7 @@
 """Where output goes: JSON and lines to standard output, tables to a console, remarks to standard error."""
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ _CONTROLS: dict[int, int | None] = {
 
 def prepare_streams() -> None:
     """Let no text be unprintable: what the encoding lacks is written as an escape."""
+    # A shell can close a stream (``>&-``); Python has None in its place.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -65,7 +70,5 @@ def make_console(stderr: bool = False) -> "Console":
 
 
 def _width() -> int:
-    import os
-
     given = os.environ.get("COLUMNS", "")
     return int(given) if given.isdecimal() and int(given) > 0 else WIDTH

@@ -9,6 +9,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
+from shinglefold.ingest import check_index
 from shinglefold.scheme import CanonOptions, Scheme
 from shinglefold.settings import Settings
 
@@ -39,20 +40,27 @@ def opened_store(settings: Settings, index: str, folder: str | None) -> Iterator
 
     Raises:
         IndexMissing: there is no such index.
-        ConfigError: the index was not made for fingerprints.
+        ConfigError: the index was not made for fingerprints, or has them in another field.
         SchemeMismatch: a language's dictionary is another than the index was made with.
     """
     where = folder or settings.data_dir
-    scheme = stored_scheme(where, index)
+    scheme = stored_scheme(where, index, settings.field)
     with closing(open_engine(where, search_canonicalizer(scheme))) as engine:
         yield Store(engine, scheme, settings.field)
 
 
-def stored_scheme(where: str, index: str) -> Scheme:
-    """Return the scheme an index was made with."""
+def stored_scheme(where: str, index: str, field: str) -> Scheme:
+    """Return the scheme an index was made with.
+
+    Raises:
+        ConfigError: the index was not made for fingerprints, or has them in another field.
+    """
     # No text is analysed for this, and the languages are known only afterwards.
     with closing(open_engine(where, _no_tokens)) as engine:
-        return scheme_of(engine.mappings(index), index)
+        found = engine.mappings(index)
+    scheme = scheme_of(found, index)
+    check_index(found, index, scheme, field)
+    return scheme
 
 
 def scheme_of(mappings: Mapping[str, Any], index: str) -> Scheme:

@@ -16,8 +16,9 @@ class Language(ABC):
     """One language. canon supplies clean-up, segmentation, language choice, caching, hashing and offsets.
 
     A plugin subclasses this, names itself in the entry-point group ``shinglefold.languages`` and is done.
-    Importing its module must not load dictionaries: load them in ``__init__`` or at the first word, and raise
-    ``MissingExtra`` in ``__init__`` when they are not installed. An instance must be usable by several
+    Importing its module must not load dictionaries: load them in ``__init__`` or at the first word. Where
+    they are not installed, ``version`` and ``__init__`` raise ``MissingExtra``: from ``version`` it is known
+    without loading anything, and new schemes leave the language out. An instance must be usable by several
     threads and after a fork.
     """
 

@@ -156,3 +156,25 @@ def test_control_characters_of_documents_do_not_reach_the_terminal(run):
     shown = run("compare", "--text", "\x1b[31mone two three four five six", "one two three four five six")
     assert shown.code == 0
     assert "\x1b" not in shown.out
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-"])
+def test_a_closed_stream_is_no_fault(closed):
+    command = ["sh", "-c", f'"$0" "$@" {closed}', *_COMMAND, "pairs", "-"]
+    done = subprocess.run(
+        command, input='{"id": "1"}', capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_an_index_with_its_fingerprints_in_another_field_is_not_searched_as_if_it_had_none(
+    run, engine_folder
+):
+    ran = run("search", "мост", "--engine", engine_folder, "--config", _settings('field = "other"'))
+    assert ran.code == 2
+    assert "has no field 'other'; use the field it was made with" in ran.err
+
+
+def _settings(text):
+    Path("own.toml").write_text(text)
+    return "own.toml"

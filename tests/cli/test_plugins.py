@@ -30,6 +30,12 @@ class RaisesAnything(NeedsAnExtra):
         super(NeedsAnExtra, self).__init__(options)
 
 
+class LacksItsDictionary(NeedsAnExtra):
+    @classmethod
+    def version(cls):
+        raise MissingExtra("zh", "the language xx")
+
+
 def test_all_installed_languages_are_listed(run):
     told = run("plugins", "--json").json()["languages"]
     assert [one["code"] for one in told] == list(installed())
@@ -61,9 +67,22 @@ def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch,
     ran = run("plugins", "--json")
     assert ran.code == 0
     *others, last = ran.json()["languages"]
-    assert len(others) == len(installed()) or others
+    assert [one["code"] for one in others] == list(points)[:-1]
     assert last["code"] == "xx"
     assert not last["usable"]
     assert problem in last["problem"]
     assert last.get("install") == install
     assert "no: " in run("plugins").out
+
+
+def test_a_language_left_out_for_want_of_its_dictionary_is_named_once_with_the_command_that_adds_it(
+    run, monkeypatch
+):
+    assert run("compare", "--text", "a b c", "a b c").err == ""
+    points = {**installed(), "xx": EntryPoint("xx", f"{__name__}:LacksItsDictionary", registry.LANGUAGES)}
+    monkeypatch.setattr(registry, "installed", lambda: points)
+    (told,) = run("compare", "--text", "a b c", "a b c", "--json").err.splitlines()
+    assert "left out for want of dictionaries: xx;" in told
+    assert "pip install 'shinglefold[zh]'" in told
+    monkeypatch.setenv("SHINGLEFOLD_LANGUAGES", "any,en")
+    assert run("compare", "--text", "a b c", "a b c").err == ""
