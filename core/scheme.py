@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import xxhash
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, SchemeMismatch
 
 Mode = Literal["lemma", "stem", "surface"]
 #: Counts up whenever the same parameters would yield other bytes.
@@ -22,6 +22,8 @@ ALGORITHM = 1
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
         raise ConfigError(f"{name} {value!r} is outside {low}…{high}")
+    if isinstance(low, int) and not isinstance(value, int):
+        raise ConfigError(f"{name} {value!r} is no whole number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,10 @@ class CanonOptions:
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
             raise ConfigError.unknown("mode", str(self.mode), get_args(Mode))
-        if not 1 <= self.min_length <= 64:
-            raise ConfigError(f"min_length {self.min_length} is outside 1…64")
+        for name in ("drop_function_words", "drop_adjectives"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} {getattr(self, name)!r} is neither true nor false")
+        _within("min_length", self.min_length, 1, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class LanguageRef:
 
 @dataclass(frozen=True, slots=True)
 class SketchOptions:
-    """How tokens become a signature and supershingles (DESIGN of the method: Broder 1997, Fetterly 2003).
+    """How tokens become a signature and supershingles (Broder 1997, Fetterly 2003).
 
     ``word_width``, ``char_width``: tokens in a shingle where the unit is the word, or the character.
     ``values``: K min-hashes; ``bits`` of each are kept in the stored signature.
@@ -147,15 +151,25 @@ class Scheme:
 
         Raises:
             ConfigError: it is not a scheme.
+            SchemeMismatch: its id is another than its parameters have here: another version made it.
         """
         try:
             languages = tuple(
                 LanguageRef(ref["code"], ref["version"], CanonOptions(**ref["options"]))
                 for ref in data["languages"]
             )
-            return cls(languages, data["name"], SketchOptions(**data["sketch"]), Decision(**data["decision"]))
+            sketch, decision = SketchOptions(**data["sketch"]), Decision(**data["decision"])
+            scheme = cls(languages, data["name"], sketch, decision)
         except (KeyError, TypeError) as error:
             raise ConfigError(f"not a stored scheme: {error!r}") from error
+        if data.get("id", scheme.id) != scheme.id:
+            raise SchemeMismatch(
+                found=str(data["id"]),
+                expected=scheme.id,
+                where=f"the scheme {scheme.name!r}",
+                remedy="Use the version of shinglefold that made it, or index all documents again.",
+            )
+        return scheme
 
 
 @lru_cache(maxsize=64)  # asked for once a search

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, SchemeMismatch
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import PRESETS, CanonOptions, Decision, LanguageRef, Scheme, SketchOptions
 
@@ -48,6 +48,14 @@ def test_what_is_no_stored_scheme_is_refused(data):
         Scheme.from_json(data)
 
 
+def test_a_scheme_of_another_algorithm_names_both_ids_and_the_remedy():
+    scheme = Scheme((RUSSIAN,))
+    with pytest.raises(
+        SchemeMismatch, match=f"made with scheme sf9-abc, but {scheme.id} .*index all documents"
+    ):
+        Scheme.from_json({**scheme.to_json(), "id": "sf9-abc", "algorithm": 9})
+
+
 def test_options_are_replaced_by_name():
     scheme = Scheme().with_options(word_width=5, min_resemblance=0.5)
     assert (scheme.sketch.word_width, scheme.decision.min_resemblance) == (5, 0.5)
@@ -65,6 +73,9 @@ def test_an_unknown_option_names_the_nearest():
         (lambda: SketchOptions(word_width=11), "outside 1…10"),
         (lambda: SketchOptions(bits=3), "bits 3"),
         (lambda: SketchOptions(values=10), "need 84 values"),
+        (lambda: SketchOptions(values=168.5), "values 168.5 is no whole number"),  # type: ignore[arg-type]
+        (lambda: CanonOptions(min_length="3"), "min_length"),  # type: ignore[arg-type]
+        (lambda: CanonOptions(drop_adjectives="no"), "neither true nor false"),  # type: ignore[arg-type]
         (lambda: Decision(min_resemblance=1.5), "min_resemblance 1.5"),
         (lambda: Decision(min_shared=True), "min_shared True"),
         (lambda: CanonOptions(mode="lema"), "did you mean 'lemma'"),  # type: ignore[arg-type]
