@@ -1,6 +1,7 @@
 """CSV: the first row names the fields, every other row is a document."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -46,11 +47,12 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
     text = _Text(source, options)
     stream = iter(text)
     first = next(stream, "")
-    rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first))
+    # Strict: a quote that never closes would swallow all rows after it without a word.
+    rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first), strict=True)
     header, error = _next(rows)
     raw, replaced, broken = text.take()
-    if error or broken:
-        yield Record(None, source.name, 1, f"the header: {broken or error}", raw, replaced)
+    if wrong := broken or error or _repeated(header or []):
+        yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
         return
     while True:
         start = text.number + 1
@@ -75,7 +77,13 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
     try:
         return next(rows, None), ""
     except csv.Error as error:
-        return None, f"invalid CSV: {error}"
+        unclosed = "unexpected end of data" in str(error)
+        return None, "invalid CSV: " + ("a quote opened in this row never closes" if unclosed else str(error))
+
+
+def _repeated(header: Sequence[str]) -> str:
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    return f"the column {twice[0]!r} is there twice; give each a name of its own" if twice else ""
 
 
 def _document(header: Sequence[str], row: Sequence[str], id_field: str) -> tuple[dict[str, str] | None, str]:

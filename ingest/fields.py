@@ -10,7 +10,14 @@ from shinglefold.errors import ProcessorError
 #: What a path leads to where there is nothing; JSON's null is None.
 MISSING = object()
 _TEMPLATE = re.compile(r"\{\{\{\s*([^{}]*?)\s*\}\}\}|\{\{\s*([^{}]*?)\s*\}\}")
-_SAID = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+_SAID = {
+    str: "text",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def said(value: object) -> str:

@@ -48,4 +48,6 @@ def _reason(text: str, error: Exception) -> str:
         return f"{error}{hint}"
     if isinstance(error, RecursionError):
         return "invalid JSON: nested too deeply"
+    if "integer string conversion" in str(error):
+        return "invalid JSON: a number of more digits than can be read"
     return f"invalid JSON: {error}"

@@ -49,7 +49,8 @@ def opened(path: str) -> Iterator[Source]:
     with file:
         size = Path(path).stat().st_size or 1
         packed: Any = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
-        yield Source(packed, path, lambda: min(1.0, file.tell() / size))
+        # A pipe with a name, as shells make them, tells no place.
+        yield Source(packed, path, (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0)
 
 
 def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:

@@ -1,7 +1,9 @@
 import gzip
 import io
 import json
+import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -144,6 +146,34 @@ def test_a_damaged_csv_says_so(tmp_path: Path):
     path.write_bytes(gzip.compress(b"id,body\n" * 10_000)[:20])
     (record,) = read_all(path)
     assert "the header: the file is damaged" in record.reason
+
+
+def test_a_quote_that_never_closes_swallows_no_rows_unseen(tmp_path: Path):
+    first, bad = read_all(write(tmp_path / "x.csv", 'id,body\n1,a\n2,"open\n3,b\n4,c\n'))
+    assert first.document == {"_id": "1", "id": "1", "body": "a"}
+    assert (bad.line, bad.raw) == (3, '2,"open\n3,b\n4,c')
+    assert "never closes" in bad.reason
+
+
+def test_text_after_a_closed_quote_costs_its_row_only(tmp_path: Path):
+    bad, last = read_all(write(tmp_path / "x.csv", 'id,body\n1,"x"y"z\n2,b\n'))
+    assert "invalid CSV" in bad.reason
+    assert last.document == {"_id": "2", "id": "2", "body": "b"}
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", "id,body,body\n1,a,b\n"))
+    assert "the column 'body' is there twice" in record.reason
+
+
+def test_a_named_pipe_is_read_like_a_file(tmp_path: Path):
+    path = tmp_path / "pages"
+    os.mkfifo(path)
+    writer = Thread(target=path.write_bytes, args=(b'{"id": "1"}\n',))
+    writer.start()
+    (record,) = read_all(path, format="jsonl")
+    writer.join()
+    assert record.document == {"_id": "1", "id": "1"}
 
 
 def test_csv_may_have_a_header_of_several_lines(tmp_path: Path):
