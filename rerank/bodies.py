@@ -118,15 +118,28 @@ def page_body(
     hits: Sequence[Mapping[str, Any]],
     source: Any = None,  # noqa: ANN401 - JSON
 ) -> JSON:
-    """Return the body that fetches the hits of a page with everything the request wants of them.
-
-    The query stays, so that highlights and explanations are its own; where it can't be narrowed to ids it
-    stays as the highlighter's query.
+    """Return the body that fetches the hits of a page, by id, with everything the request wants of them.
 
     Args:
         source: a ``_source`` filter instead of the request's.
     """
     ids = {"ids": {"values": [hit["_id"] for hit in hits]}}
+    # Several indices may have the same id; what was not asked for is sorted out afterwards.
+    indices = len({hit.get("_index") for hit in hits})
+    return chosen_body(body, ids, len(hits) * max(1, indices), source)
+
+
+def chosen_body(
+    body: Mapping[str, Any],
+    chosen: JSON,
+    size: int,
+    source: Any = None,  # noqa: ANN401 - JSON
+) -> JSON:
+    """Return the body that fetches the hits a filter chooses with everything the request wants of them.
+
+    The query stays, so that highlights and explanations are its own; where it can't be narrowed it stays as
+    the highlighter's query.
+    """
     page = {
         key: value
         for key, value in body.items()
@@ -134,13 +147,11 @@ def page_body(
     }
     query = body.get("query")
     if query is None or not narrowable(body):
-        page["query"] = ids
+        page["query"] = chosen
         if query is not None and "highlight" in page and narrowable({"query": query}):
             page["highlight"] = {"highlight_query": query, **page["highlight"]}
     else:
-        page["query"] = {"bool": {"must": [query], "filter": [ids]}}
+        page["query"] = {"bool": {"must": [query], "filter": [chosen]}}
     if source is not None:
         page["_source"] = source
-    # Several indices may have the same id; what was not asked for is sorted out afterwards.
-    indices = len({hit.get("_index") for hit in hits})
-    return {**page, "size": min(10_000, len(hits) * max(1, indices)), "track_total_hits": False}
+    return {**page, "size": min(10_000, size), "track_total_hits": False}

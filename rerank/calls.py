@@ -41,6 +41,11 @@ class AsyncEngine(Protocol):
         ...
 
 
+def numbers_changes(engine: object) -> bool:
+    """Tell whether an engine says of itself that its documents have ``_seq_no`` as a doc value."""
+    return getattr(engine, "numbers_changes", False) is True
+
+
 def drive(engine: Engine, steps: Steps[Result]) -> Result:
     """Run a search on an engine. What the engine raises is raised at the call, so that it can clean up."""
     try:

@@ -12,6 +12,7 @@ from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFoldin
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.match import Matcher
 from shinglefold.rerank.matched import Texts
+from shinglefold.rerank.numbers import without_ids
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
 
@@ -30,8 +31,11 @@ class Reading:
         *,
         cursor: Cursor | None = None,
         texts: Texts | None = None,
+        numbers: bool = False,
     ) -> None:
         self.body = body
+        #: Whether to read numbers of changes instead of ids where both will do.
+        self.numbers = numbers
         self.options = options
         self.scheme = scheme
         self.field = field
@@ -42,6 +46,7 @@ class Reading:
         #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None
         self.ended = False
+        self._asked = 0
         shared = Matcher.of(scheme, options).min_shared > 0
         self._fields = window_fields(options, field, shared)
         #: The fields by which hits shown are recognized on later pages.
@@ -61,6 +66,12 @@ class Reading:
     def needed(self) -> int:
         """How many groups fill the page."""
         return self.start + self.size
+
+    @property
+    def shards(self) -> int:
+        """How many shards were read: in each, documents have numbers of their own."""
+        count: int = (self.first or {}).get("_shards", {}).get("total", 0)
+        return count
 
     @property
     def hits(self) -> Sequence[Hit]:
@@ -90,8 +101,14 @@ class Reading:
     def read(self, index: str | None, size: int) -> Steps[None]:
         """Read the first hits in the engine's own order."""
         self._restart()
-        answer = yield Call("search", (index, self._window(size)))
+        window = self._window(size)
+        answer = yield Call("search", (index, without_ids(window) if self.numbers else window))
         self._take(answer, size)
+
+    def read_with_ids(self, index: str | None) -> Steps[None]:
+        """Read the hits again, with what identifies them whatever happens to them meanwhile."""
+        self.numbers = False
+        yield from self.read(index, self._asked)
 
     def read_more(self, index: str | None) -> Steps[None]:
         """Read ever more hits from the first one on, for queries that can't go on from a hit."""
@@ -143,4 +160,5 @@ class Reading:
         hits = answer["hits"]["hits"]
         for begin in range(0, len(hits), self.options.window):
             self._folding.add(hits[begin : begin + self.options.window])
+        self._asked = asked
         self.ended = len(hits) < asked

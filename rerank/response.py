@@ -10,6 +10,7 @@ from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.matched import Texts, matched_passages
+from shinglefold.rerank.numbers import Numbered, Untold, are_numbered
 from shinglefold.rerank.reading import Reading
 from shinglefold.rerank.totals import carried, groups_total
 
@@ -28,6 +29,14 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
 
 def answer_page(reading: Reading, index: str | None, pit: str | None = None) -> Steps[JSON]:
     """Fetch the hits of the page, members with them, and return the answer."""
+    try:
+        return (yield from _answer_page(reading, index, pit))
+    except Untold:
+        yield from reading.read_with_ids(index)
+        return (yield from _answer_page(reading, index, pit))
+
+
+def _answer_page(reading: Reading, index: str | None, pit: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
     shown = [group.representative for group in groups]
@@ -80,6 +89,8 @@ def _by_id(
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
     found: dict[tuple[Any, Any], JSON] = {}
+    if are_numbered(reading.hits):
+        return (yield from _by_number(reading, body, places, index, source))
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         request = page_body(body, hits, source)
@@ -89,6 +100,22 @@ def _by_id(
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
     return {place: hit for place, hit in wanted.items() if hit is not None}
+
+
+def _by_number(
+    reading: Reading,
+    body: Mapping[str, Any],
+    places: Sequence[int],
+    index: str | None,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
+    found: list[JSON] = []
+    numbered = Numbered(body, reading.shards, reading.field)
+    for begin in range(0, len(places), _AT_ONCE):
+        hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
+        answer = yield Call("search", (index, numbered.request(hits, source)))
+        found += numbered.found(hits, answer["hits"]["hits"])
+    return dict(zip(places, found, strict=True))
 
 
 def _sources(

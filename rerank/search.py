@@ -7,9 +7,9 @@ from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import ConfigError, SchemeMismatch
+from shinglefold.errors import ConfigError, SchemeMismatch, UnsupportedQuery
 from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
-from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async
+from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async, numbers_changes
 from shinglefold.rerank.matched import Texts
 from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.reading import Reading
@@ -43,6 +43,7 @@ class _Search:
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
+        self._numbers = False
         self._canonicalizer = canonicalizer
         #: By index looked at: the fields that it says are compared.
         self._checked: dict[str, tuple[str, ...]] = {}
@@ -58,13 +59,24 @@ class _Search:
         texts = self._texts(index, chosen)
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, texts))
-        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts)
+        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=self._numbers)
         if "pit" not in rest:
-            yield from reading.read(index, reading.first_size())
+            yield from self._read_first(index, reading)
         if reading.stopped_by is None and self._may_read_on(rest):
             return (yield from self._under_pit(index, reading))
         yield from reading.read_more(index)
         return (yield from answer_page(reading, index))
+
+    def _read_first(self, index: str | None, reading: Reading) -> Steps[None]:
+        try:
+            yield from reading.read(index, reading.first_size())
+        except UnsupportedQuery:
+            if not reading.numbers:
+                raise
+            reading.numbers = False
+            yield from reading.read(index, reading.first_size())
+            # The same query with ids is fine: it was the numbers that this engine does not know.
+            self._numbers = False
 
     def _may_read_on(self, body: Mapping[str, Any]) -> bool:
         """Tell whether reading can go on from a hit; the request's own ``search_after`` must fit."""
@@ -157,6 +169,7 @@ class FoldedSearch(_Search):
             canonicalizer=canonicalizer,
         )
         self._engine = engine
+        self._numbers = numbers_changes(engine)
 
     def search(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None) -> JSON:
         """Return a page of representatives in the engine's own shape.
@@ -217,6 +230,7 @@ class AsyncFoldedSearch(_Search):
             canonicalizer=canonicalizer,
         )
         self._engine = engine
+        self._numbers = numbers_changes(engine)
 
     async def search(
         self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None

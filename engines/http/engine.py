@@ -24,6 +24,8 @@ class HttpEngine(ABC):
     #: The name of the product in messages, and what its client raises.
     product: ClassVar[str]
     client_errors: ClassVar[ClientErrors]
+    #: Every document has ``_seq_no`` as a doc value: searches may read it instead of ids.
+    numbers_changes: ClassVar[bool] = True
 
     def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
         self.connection = connection
