@@ -1,0 +1,112 @@
+"""What a folded search promises, on many random lists and on a real index."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.hits import BITS, SCHEME, VALUES, hits_of, match, specs
+
+from shinglefold.rerank import FoldedSearch, FoldOptions, Preference, collapse
+from shinglefold.sketch import estimate, pack
+
+LISTS = st.integers(0, 11)
+POLICIES = st.sampled_from(
+    [(), (Preference("newest", "published"),), (Preference("prefer", "host", ("b.org",)),)]
+)
+
+
+def random_window(rng):
+    """The values of some hits: copies of a few originals, many of them about the threshold."""
+    count = int(rng.integers(2, 16))
+    originals = rng.integers(0, 2**BITS, (int(rng.integers(1, 4)), VALUES), dtype=np.uint32)
+    values = originals[rng.integers(0, len(originals), count)]
+    changed = rng.random(values.shape) < rng.choice([0.1, 0.33, 0.36, 0.39, 0.6], (count, 1))
+    return np.where(changed, rng.integers(0, 2**BITS, values.shape, dtype=np.uint32), values)
+
+
+def made_hits(values):
+    from base64 import b64encode
+
+    fields = {"dedup.scheme": [SCHEME.id], "dedup.lang": ["ru"], "dedup.shingles": [300]}
+    return [
+        {"_id": str(rank), "fields": fields | {"dedup.signature": [b64encode(row.tobytes()).decode()]}}
+        for rank, row in enumerate(pack(values, BITS))
+    ]
+
+
+def exhaustive(values):
+    """Groups with a leader from the table of all pairs, value by value."""
+    agreeing = (values[:, None, :] == values[None, :, :]).sum(axis=2)
+    alike = estimate(agreeing.ravel(), VALUES, BITS)[0].reshape(agreeing.shape)
+    near = alike >= SCHEME.decision.min_resemblance
+    home: list[int] = []
+    for rank in range(len(values)):
+        home.append(next((one for one in range(rank) if home[one] == one and near[one, rank]), rank))
+    return [tuple(np.flatnonzero(np.array(home) == one).tolist()) for one in sorted(set(home))], near
+
+
+def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_no_pair():
+    rng = np.random.default_rng(20)
+    folded = apart = 0
+    for _ in range(10_000):
+        values = random_window(rng)
+        groups, near = exhaustive(values)
+        found = collapse(made_hits(values), SCHEME).groups
+        assert [group.members for group in found] == groups
+        shown = [group.representative for group in found]
+        assert np.count_nonzero(near[np.ix_(shown, shown)]) == len(shown)
+        folded += len(values) - len(groups)
+        apart += len(groups)
+    assert folded > 10_000
+    assert apart > 10_000
+
+
+@given(specs, POLICIES, st.sampled_from(["leader", "connected"]))
+@settings(max_examples=100, deadline=None)
+def test_hits_without_signature_and_text_stay_separate(made, representative, linkage):
+    options = FoldOptions(representative=representative, linkage=linkage)
+    groups = collapse(hits_of(made), SCHEME, options).groups
+    alone = {place for place, spec in enumerate(made) if not spec.signed and not spec.digest}
+    for group in groups:
+        assert len(group.members) == 1 or not alone & set(group.members)
+
+
+@given(specs, POLICIES)
+@settings(max_examples=100, deadline=None)
+def test_no_member_is_of_another_scheme_or_language_than_the_one_shown_unless_its_text_is_equal(
+    made, representative
+):
+    for group in collapse(hits_of(made), SCHEME, FoldOptions(representative=representative)).groups:
+        shown = made[group.representative]
+        for member in (made[place] for place in group.members):
+            assert member.scheme == shown.scheme
+            assert member.lang == shown.lang or (member.digest == shown.digest != "")
+
+
+@given(LISTS, st.integers(1, 25), st.sampled_from([5, 17, 200]), POLICIES)
+@settings(max_examples=30, deadline=None)
+def test_groups_stand_in_the_order_of_the_engine(library, number, size, window, representative):
+    options = FoldOptions(window=window, representative=representative, members=100)
+    answer = FoldedSearch(library.engine, SCHEME).search("pages", library.body(number, size=size), options)
+    best = [
+        min(member["_source"]["rank"] for member in hit["inner_hits"]["duplicates"]["hits"]["hits"])
+        for hit in answer["hits"]["hits"]
+    ]
+    assert best == sorted(best)
+
+
+@given(LISTS, st.integers(1, 12), st.sampled_from([5, 17, 200]), POLICIES)
+@settings(max_examples=20, deadline=None)
+def test_over_all_pages_of_a_cursor_each_member_matches_the_one_shown_and_no_two_shown_match(
+    library, number, size, window, representative
+):
+    made = library.lists[number]
+    options = FoldOptions(window=window, representative=representative, members=100)
+    shown = []
+    for page in FoldedSearch(library.engine, SCHEME).pages("pages", library.body(number, size=size), options):
+        for hit in page["hits"]["hits"]:
+            one, *others = hit["inner_hits"]["duplicates"]["hits"]["hits"]
+            assert all(
+                match(made[one["_source"]["rank"]], made[other["_source"]["rank"]]) for other in others
+            )
+            shown.append(made[hit["_source"]["rank"]])
+    assert not any(match(a, b) for place, a in enumerate(shown) for b in shown[place + 1 :])
