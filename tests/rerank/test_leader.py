@@ -1,5 +1,8 @@
 """Groups with a leader, against a collapse that compares every hit with every leader before it."""
 
+import random
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, hits_of, leader_groups, match, specs
@@ -92,6 +95,25 @@ def test_many_alike_hits_are_grouped_as_the_exhaustive_comparison_does():
     folded = collapse(hits_of(made), SCHEME)
     assert [list(group.members) for group in folded.groups] == leader_groups(made)
     assert 1 < len(folded.groups) < 120
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_among_many_alike_hits_length_language_scheme_and_signature_still_decide(seed):
+    rng = random.Random(seed)
+    made = [
+        Spec(
+            changed=rng.choice([0, 5, 20, 28, 31]),
+            seed=rng.randrange(1000),
+            shingles=rng.choice([300, 300, 360, 449, 450, 451, 900]),
+            lang=rng.choice(["ru", "ru", "uk"]),
+            digest=rng.choice(["", "", "", "x"]),
+            signed=rng.random() > 0.1,
+            scheme=SCHEME.id if rng.random() > 0.1 else "sf1-other",
+        )
+        for _ in range(90)
+    ]
+    folded = collapse(hits_of(made), SCHEME)
+    assert [list(group.members) for group in folded.groups] == leader_groups(made)
 
 
 def test_a_list_longer_than_a_block_is_folded_as_one():

@@ -64,7 +64,7 @@ def everyone(matcher, prints, **ways):
 @given(
     specs, st.sampled_from([0, 1, 3]), st.booleans(), st.sampled_from([(), ("host",), ("published:100s",)])
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, scope):
     options = FoldOptions.parse({"min_shared": shared, "across_languages": across, "scope": list(scope)})
     prints = Reader(SCHEME, "dedup", options.scope).read(hits_of(made))
