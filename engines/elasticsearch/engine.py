@@ -10,7 +10,7 @@ from shinglefold.contracts import JSON
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
 from shinglefold.engines.http.administered import AdministeredEngine
-from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
@@ -57,7 +57,7 @@ class ElasticsearchEngine(AdministeredEngine):
 
     def _version(self) -> str:
         try:
-            return str(self._client.info()["version"]["number"])
+            return version_in(self._client.info(), self.who)
         except ApiError as error:
             if error.status_code != 405:
                 raise

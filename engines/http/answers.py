@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.errors import IndexMissing, UnsupportedQuery
+from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 
 _PATTERN = frozenset('*?,<>|"\\/ ')
 
@@ -28,6 +28,18 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
     metas = [mappings.get("_meta") or {} for mappings in found]
     common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}
     return {"properties": properties, "_meta": common} if common else {"properties": properties}
+
+
+def version_in(answer: Any, who: str) -> str:  # noqa: ANN401 - whatever a server says
+    """Return the version that the answer at the root of a server tells.
+
+    Raises:
+        EngineError: it tells none, so it is another server.
+    """
+    try:
+        return str(answer["version"]["number"])
+    except (LookupError, TypeError) as error:
+        raise EngineError(f"{who} answers, but tells no version; check the address") from error
 
 
 def check_name(index: object) -> None:

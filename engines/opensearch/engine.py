@@ -9,7 +9,7 @@ from opensearchpy.helpers import streaming_bulk
 
 from shinglefold.contracts import JSON
 from shinglefold.engines.http.administered import AdministeredEngine
-from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
@@ -27,8 +27,8 @@ class OpenSearchEngine(AdministeredEngine):
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``."""
         with self._asking():
-            version = self._client.info()["version"]
-        return {"distribution": "opensearch", "version": version["number"]}
+            answer = self._client.info()
+        return {"distribution": "opensearch", "version": version_in(answer, self.who)}
 
     def open_pit(self, index: str, keep_alive: str = "1m") -> str:
         """Open a point in time and return its id."""

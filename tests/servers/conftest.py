@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -34,6 +35,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("real servers")
         for line in lines:
             terminalreporter.line(f"server {line}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("servers")
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,22 @@
 """The servers of the tests themselves: they end with the run, and where none can be had that is told."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.servers.choose import excused
+from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Unavailable, all_kinds, kind
-from support.servers.places import ROOT
+from support.servers.places import ROOT, cache
 from support.servers.waiting import answers
 
 _STARTS = """
@@ -40,11 +45,46 @@ def test_a_server_does_not_outlive_a_run_that_was_killed():
     run.send_signal(signal.SIGKILL)
     run.wait()
     run.stdout.close()
+    assert _gone(url, folder)
+
+
+@pytest.fixture
+def own_cache() -> Iterator[dict[str, str]]:
+    """An environment in which no other server was started by hand."""
+    name = "opensearch-2"
+    with excused():
+        java_home(*kind(name).java)
+        home = distribution(kind(name))
+    folder = Path(tempfile.mkdtemp(prefix="by-hand-", dir=cache()))
+    (folder / "engines").mkdir()
+    (folder / "engines" / home.name).symlink_to(home)
+    for made in (folder, folder / "engines"):
+        made.chmod(0o755)
+    yield {**os.environ, "PYTHONPATH": str(ROOT / "tests"), "SHINGLEFOLD_CACHE": str(folder)}
+    shutil.rmtree(folder)
+
+
+def test_a_server_started_by_hand_stays_until_it_is_stopped(own_cache):
+    def by_hand(*arguments):
+        command = [sys.executable, "-m", "support.servers", *arguments]
+        return subprocess.run(command, env=own_cache, check=False, capture_output=True, text=True)
+
+    up = by_hand("up", "opensearch-2")
+    assert up.returncode == 0, up.stderr
+    url = re.search(r"http://[\d.:]+", up.stdout)[0]
+    assert answers(url)
+    again = by_hand("up", "opensearch-2")
+    assert (again.returncode, url in again.stdout) == (1, True)
+    assert url in by_hand("down").stdout
+    assert _gone(url)
+    assert "no server runs" in by_hand("down").stdout
+
+
+def _gone(url: str, folder: str = "/no/such/folder") -> bool:
     end = time.monotonic() + 20
     while (Path(folder).exists() or answers(url)) and time.monotonic() < end:
         time.sleep(0.2)
-    assert not answers(url)
-    assert not Path(folder).exists()
+    return not answers(url) and not Path(folder).exists()
 
 
 def test_a_java_of_the_wrong_age_is_no_java():

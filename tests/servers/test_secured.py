@@ -77,7 +77,7 @@ def test_a_user_with_a_certificate_gets_in(connection, product):
         assert engine.info()["distribution"] == "elasticsearch"
 
 
-@pytest.mark.parametrize("product", ["", "elasticsearch"])
+@pytest.mark.parametrize("product", ["", "elasticsearch", "opensearch"])
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -78,6 +79,25 @@ def test_each_product_is_known_by_its_answer(listening, status, headers, body, p
 def test_whatever_else_answers_is_told(listening, status, body, error, said):
     with pytest.raises(error, match=said):
         open_engine(listening(status, {}, body))
+
+
+@pytest.mark.parametrize("product", ["opensearch", "elasticsearch"])
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({}, {"version": "1"}),
+        ({}, ["odd"]),
+        ({"Content-Type": "text/html"}, b"<html>"),
+        ({"Content-Type": "text/plain"}, b"hello"),
+        ({}, b"{broken"),
+    ],
+)
+def test_an_adapter_told_to_talk_to_something_else_says_so(listening, product, headers, body):
+    with (
+        closing(open_engine(f"{product}+{listening(200, headers, body)}")) as engine,
+        pytest.raises(EngineError, match=r"check the address|no Elasticsearch"),
+    ):
+        engine.info()
 
 
 def test_credentials_and_prefix_are_sent_with_the_question(listening):

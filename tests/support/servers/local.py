@@ -68,11 +68,15 @@ class LocalServer:
     def start(self) -> None:
         """Start it, or start it again after ``kill``, and wait until it answers."""
         (self.folder / "alive").touch()
-        self._keeper = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("keeper.py")), json.dumps(self._order())],
-            stdin=subprocess.DEVNULL if self._detached else subprocess.PIPE,
-            start_new_session=True,
-        )
+        with (self.folder / "output").open("ab") as output:
+            self._keeper = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("keeper.py")), json.dumps(self._order())],
+                stdin=subprocess.DEVNULL if self._detached else subprocess.PIPE,
+                # Not this process's own: whoever reads them would wait for the keeper's end.
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
         until(self._answers, self._keeper, self.folder / "output")
 
     def kill(self) -> None:
