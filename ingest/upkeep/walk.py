@@ -19,6 +19,7 @@ EVERYTHING: Mapping[str, Any] = {"match_all": {}}
 _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
 _KEEP_ALIVE = "10m"
+_LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class Walk:
         self.patience = patience
         self.keep_alive = keep_alive
         #: Whether documents come with their versions: the embedded engine has one writer and no versions.
-        self.guarded = engine.info()["distribution"] != "embedded"
+        self._distribution = engine.info()["distribution"]
+        self.guarded = self._distribution != "embedded"
         if part.of > 1 and not self.guarded:
             raise ConfigError("the embedded engine has no slices: walk the index whole, in one process")
 
@@ -130,12 +132,27 @@ class Walk:
         return hits, answer.get("pit_id", place.pit)
 
     def _way(self, pit: str) -> _Way:
+        body = {"size": 1, "_source": False, "track_total_hits": False}
         try:
-            self._count(pit, "_shard_doc", {})
+            shards = self._search({**self._body(pit, "_shard_doc", {}), **body})["_shards"]["total"]
+            self._check_part(shards)
             return _Way("_shard_doc", self.part.slices(1))
         except UnsupportedQuery:
-            shards = self._search({**self._body(pit, "_doc", {}), "size": 0})["_shards"]["total"]
+            shards = self._search({**self._body(pit, "_doc", {}), **body})["_shards"]["total"]
             return _Way("_doc", self.part.slices(shards))
+
+    def _check_part(self, shards: int) -> None:
+        """Check that all machines agree on what is in a part.
+
+        Raises:
+            ConfigError: below its shards Elasticsearch cuts a point in time by place, not by id, so every
+                machine would cut another way.
+        """
+        if self._distribution == "elasticsearch" and self.part.of > shards:
+            raise ConfigError(
+                f"{self.index!r} has {shards} shards, so Elasticsearch can cut it into at most {shards} parts, "
+                f"not {self.part.of}"
+            )
 
     def _count(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> int:
         body = {**self._body(pit, tiebreaker, lane), "size": 1, "_source": False, "track_total_hits": True}
@@ -171,18 +188,23 @@ def complete(answer: JSON) -> JSON:
 
     Raises:
         PitExpired: a shard has lost the point in time.
+        UnsupportedQuery: a shard can't do what was asked.
         EngineUnavailable: a shard did not answer.
     """
     shards = answer.get("_shards") or {}
-    failures = str(shards.get("failures", ""))
-    if "search_context_missing" in failures:
+    reasons = [failure.get("reason") or {} for failure in shards.get("failures") or ()]
+    told = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
+    kinds = {str(reason.get("type")) for reason in reasons}
+    if "search_context_missing_exception" in kinds:
         raise PitExpired("a shard lost the point in time; open another")
+    if "illegal_argument_exception" in kinds:
+        raise UnsupportedQuery(f"a shard can't read the request: {told}")
     if shards.get("failed") or answer.get("timed_out"):
-        raise EngineUnavailable(f"not all shards answered: {failures[:300] or 'timed out'}; try again later")
+        raise EngineUnavailable(f"not all shards answered: {told or 'timed out'}; try again later")
     return answer
 
 
 def _next_size(hits: Sequence[JSON]) -> int:
-    """Return how many documents like these make a page."""
+    """Return how many documents like these make a page; the next ones may be longer, so grow by steps."""
     mean = max(1, sum(weight(hit["_source"]) for hit in hits) // len(hits))
-    return max(_LEAST, min(_MOST, _BUDGET // mean))
+    return max(_LEAST, min(_MOST, 2 * len(hits), _BUDGET // mean))
