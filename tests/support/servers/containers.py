@@ -1,8 +1,11 @@
 """A server as a container, where a Docker engine runs."""
 
+from docker.errors import DockerException
 from support.servers.kinds import Kind
 from support.servers.waiting import answers, until
 from testcontainers.core.container import DockerContainer
+
+from docker import DockerClient
 
 _PORT = 9200
 _ENVIRONMENT = {
@@ -48,11 +51,9 @@ class ContainerServer:
 
 def docker_runs() -> bool:
     """Tell whether a Docker engine answers."""
-    import docker
-
     try:
-        docker.from_env(timeout=5).ping()
-    except Exception:
+        DockerClient.from_env(timeout=5).ping()
+    except DockerException:
         return False
     return True
 

@@ -27,7 +27,7 @@ def main(order: dict[str, Any]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: over.set())
     if order["watched"]:
-        threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+        threading.Thread(target=_until_closed, args=(over,), daemon=True).start()
     with (folder / "output").open("ab") as output:
         server = subprocess.Popen(
             order["command"],
@@ -49,6 +49,11 @@ def main(order: dict[str, Any]) -> int:
     if died is None:
         shutil.rmtree(folder, ignore_errors=True)
     return died or 0
+
+
+def _until_closed(over: threading.Event) -> None:
+    sys.stdin.read()
+    over.set()
 
 
 def _as_user(name: str | None) -> dict[str, Any]:

@@ -7,13 +7,17 @@ from support.servers.kinds import Kind
 
 
 class Server(Protocol):
-    """A running server of the matrix, or the one the environment names (then ``kind`` is None).
+    """A running server of the matrix, or the one the environment names (then ``kind`` is None)."""
 
-    ``how`` tells where it comes from.
-    """
+    @property
+    def kind(self) -> Kind | None:
+        """Which of the matrix it is."""
+        ...
 
-    kind: Kind | None
-    how: str
+    @property
+    def how(self) -> str:
+        """Where it comes from."""
+        ...
 
     @property
     def url(self) -> str:

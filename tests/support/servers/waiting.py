@@ -21,7 +21,7 @@ def answers(url: str, user: User | None = None, certificates: Certificates | Non
     context = certificates.context() if certificates else None
     try:
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
-            return answer.status == 200
+            return bool(answer.status == 200)
     except OSError:
         # A refused connection, or an answer that says "not yet" (HTTPError is an OSError).
         return False
