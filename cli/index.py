@@ -11,6 +11,7 @@ from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
 
 if TYPE_CHECKING:
+    from shinglefold.canon import Lexicon
     from shinglefold.contracts import Engine
     from shinglefold.ingest import Pipeline, Progress, Summary
 
@@ -93,12 +94,22 @@ def index(
             workers=settings.workers if workers is None else workers,
         )
     if settings.lexicon_file:
-        lexicon.save(settings.lexicon_file)
+        _keep(lexicon, settings.lexicon_file)
     if invocation.json:
         write_json(summary.to_json())
     else:
         _print(summary)
     return exit_code(summary)
+
+
+def _keep(lexicon: "Lexicon", path: str) -> None:
+    from shinglefold.errors import InputError
+
+    try:
+        lexicon.save(path)
+    except InputError as error:
+        # The documents are indexed; what is lost is only learned again.
+        remark(f"note: {printable(error)}")
 
 
 def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401

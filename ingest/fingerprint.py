@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
@@ -55,6 +56,9 @@ class Fingerprinter:
 
         Args:
             languages: of each text its declared language, or None to choose it word by word.
+
+        Raises:
+            ConfigError: one string is given instead of a list, or not a language for each text.
         """
         return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
 
@@ -66,6 +70,10 @@ class Fingerprinter:
     def _sketched(
         self, texts: Sequence[str], languages: Sequence[str | None] | None
     ) -> Iterator[tuple[TokenBatch, Sketches]]:
+        if isinstance(texts, str):
+            raise ConfigError("one string instead of a list of texts; give [text]")
+        if languages is not None and len(languages) != len(texts):
+            raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
         start = 0
         for block in blocks(texts, len, TEXT_BUDGET):
             end = start + len(block)

@@ -10,8 +10,6 @@ from shinglefold.engines.embedded.fields import well_formed
 from shinglefold.errors import ConfigError
 from shinglefold.model import Token
 
-Analyzer = Callable[[str], Sequence[Token]]
-
 
 class Analysis:
     """What the engine needs of a canonicalizer, or of a callable ``text -> list[Token]``."""

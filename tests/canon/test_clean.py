@@ -58,3 +58,9 @@ def test_every_text_of_a_block_keeps_its_place():
         end = block.origins[number + 1] - 1 if number + 1 < len(batch) else len(block.codes) - 1
         own = block.codes[block.origins[number] : end]
         assert "".join(map(chr, own.tolist())) == clean_text(text), repr(text)
+
+
+def test_a_token_of_a_decomposed_text_covers_all_its_marks(canonicalizer):
+    text = unicodedata.normalize("NFD", "Йод, мой й\u0301од — ёж и їжак")
+    spans = [text[token.start : token.end] for token in canonicalizer.tokens(text)]
+    assert spans == [unicodedata.normalize("NFD", w) for w in ("Йод", "мой", "й\u0301од", "ёж", "и", "їжак")]

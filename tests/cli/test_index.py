@@ -123,3 +123,11 @@ def test_the_lexicon_is_kept_between_runs_where_a_file_is_set(run, monkeypatch):
     for _ in range(2):
         assert run("index", source, "--workers", 1).code == 0
         assert Path("lexicon.npz").stat().st_size > 500
+
+
+def test_a_lexicon_that_can_not_be_kept_costs_no_run(run, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_LEXICON_FILE", "no/such/folder/lexicon")
+    ran = run("index", _write("a.jsonl", {"id": "1", "body": _TEXT}), "--workers", 1)
+    assert ran.code == 0
+    assert ran.out.startswith("1 indexed")
+    assert ran.err.startswith("note: the lexicon can't be saved to no/such/folder/lexicon")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.model import Fingerprint
@@ -96,3 +97,17 @@ def test_blocks_keep_order_and_send_giants_alone():
     made = list(blocks(items, len, budget=8))
     assert made == [["aaa", "bbbb"], ["c" * 50], ["d", "e"]]
     assert [len(block) for block in blocks(["x"] * 5, len, budget=100, most=2)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "languages", "says"),
+    [
+        ("Мост закроют на ремонт", None, "give \\[text\\]"),
+        (["Мост"], ["ru", "uk"], "2 languages for 1 texts"),
+    ],
+)
+def test_what_is_no_list_of_texts_with_a_language_each_is_refused(
+    fingerprinter: Fingerprinter, texts: list[str], languages: list[str] | None, says: str
+):
+    with pytest.raises(ConfigError, match=says):
+        fingerprinter.fingerprint(texts, languages)
