@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, str] = {
     "rerank": "bench.rerank",
     "pairs": "bench.pairs",
     "search": "bench.search",
+    "storage": "bench.storage",
 }
 
 

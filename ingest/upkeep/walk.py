@@ -150,8 +150,8 @@ class Walk:
         """
         if self._distribution == "elasticsearch" and self.part.of > shards:
             raise ConfigError(
-                f"{self.index!r} has {shards} shards, so Elasticsearch can cut it into at most {shards} parts, "
-                f"not {self.part.of}"
+                f"{self.index!r} has {shards} shards, and Elasticsearch cuts it into no more parts: "
+                f"{self.part.of} are too many"
             )
 
     def _count(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> int:

@@ -1,0 +1,123 @@
+"""What a stored fingerprint costs on disk, by the types of its fields: one merged shard of a real server."""
+
+import json
+import os
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from copy import deepcopy
+from typing import Any
+
+from bench import corpora
+from bench.table import Row
+from shinglefold.contracts import Document, Engine
+from shinglefold.engines import open_engine
+from shinglefold.ingest import Pipeline, default_definition, mappings
+
+CORPUS = "libreoffice-ru"
+#: The address of a server to measure on, as the tests take it; ``make engine-up`` starts one.
+URL = "SHINGLEFOLD_TEST_URL"
+#: Bytes a document that a fingerprint of the default scheme may cost, all told.
+TARGET = 600
+_INDEX = "shinglefold-bench-storage"
+_SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1}
+_PAGE = {"title": "text", "body": "text", "url": "keyword", "host": "keyword", "lang": "keyword"}
+_Fields = dict[str, Any]
+
+
+def measure() -> list[Row]:
+    """Return bytes a document for pages without fingerprints, and what each way to store them adds.
+
+    Nothing where the corpus is not at hand, or no server is named.
+    """
+    if not corpora.available(CORPUS) or not os.environ.get(URL):
+        return []
+    pipeline = Pipeline.from_json(default_definition())
+    documents = [outcome.document or {} for outcome in pipeline.run(corpora.pages(CORPUS))]
+    fields = mappings(pipeline.scheme)["properties"]["dedup"]["properties"]
+    with closing(open_engine(os.environ[URL])) as engine:
+        plain = _size(engine, None, [_without(one, "dedup") for one in documents])
+        rows = list(_variants(engine, fields, documents, plain))
+        info = engine.info()
+    note = f"{CORPUS}, {len(documents):,} pages, one merged shard, {info['distribution']} {info['version']}"
+    assert rows[0].value <= TARGET
+    return [Row("a page without a fingerprint", plain, "B / document", note), *rows]
+
+
+def _variants(engine: Engine, fields: _Fields, documents: Sequence[Document], plain: float) -> Iterator[Row]:
+    for name, change in _WAYS.items():
+        own = deepcopy(fields)
+        change(own)
+        growth = _size(engine, own, documents) - plain
+        yield Row(f"+ fingerprint, {name}", growth, "B / document", "growth over a page without one")
+    for part in ("supershingles", "signature", "digest"):
+        rest = [{**one, "dedup": _without(one["dedup"], part)} for one in documents]
+        growth = _size(engine, fields, rest) - plain
+        yield Row(f"+ fingerprint, as chosen but without {part}", growth, "B / document", "")
+
+
+def _with(name: str, definition: Mapping[str, Any]) -> Callable[[_Fields], None]:
+    return lambda fields: fields.update({name: dict(definition)})
+
+
+_KEYWORD = {"type": "keyword"}
+_WAYS: Mapping[str, Callable[[_Fields], None]] = {
+    "as chosen": lambda _: None,
+    "supershingles with doc values": _with("supershingles", _KEYWORD),
+    "signature as a keyword without an index": _with("signature", {**_KEYWORD, "index": False}),
+    "signature stored, no doc values": _with("signature", {"type": "binary", "store": True}),
+    "shingles with an index": _with("shingles", {"type": "integer"}),
+    "digest without an index": _with("digest", {**_KEYWORD, "index": False}),
+}
+
+
+def _size(engine: Engine, fields: _Fields | None, documents: Sequence[Document]) -> float:
+    """Return bytes a document of an index with these fields for fingerprints, or with none."""
+    properties: dict[str, Any] = {name: {"type": kind} for name, kind in _PAGE.items()}
+    if fields is not None:
+        properties["dedup"] = {"properties": fields}
+    if engine.index_exists(_INDEX):
+        engine.delete_index(_INDEX)
+    engine.create_index(_INDEX, {"properties": properties}, _SETTINGS)
+    try:
+        result = engine.bulk(_actions(documents))
+        assert (result.indexed, result.failures) == (len(documents), ())
+        _ask("POST", "_forcemerge?max_num_segments=1&flush=true")
+        engine.refresh(_INDEX)
+        if fields is not None:
+            _assert_found(engine, fields, documents[0])
+        stats = _ask("GET", "_stats/store,docs")["indices"][_INDEX]["primaries"]
+        assert stats["docs"]["count"] == len(documents)
+        return float(stats["store"]["size_in_bytes"]) / len(documents)
+    finally:
+        engine.delete_index(_INDEX)
+
+
+def _actions(documents: Sequence[Document]) -> Iterator[dict[str, Any]]:
+    for document in documents:
+        yield {"_index": _INDEX, "_id": document["id"], "_source": _without(document, "_id")}
+
+
+def _assert_found(engine: Engine, fields: _Fields, document: Document) -> None:
+    """A document is found by a keyword of its own, and its signature read without its source."""
+    keywords = document["dedup"].get("supershingles")
+    query = {"term": {"dedup.supershingles": keywords[0]}} if keywords else {"match_all": {}}
+    body: dict[str, Any] = {"query": query, "_source": False, "size": 10_000}
+    if fields["signature"].get("store"):
+        body["stored_fields"] = ["dedup.signature"]
+    else:
+        body["docvalue_fields"] = ["dedup.signature"]
+    found = {hit["_id"]: hit.get("fields", {}) for hit in engine.search(_INDEX, body)["hits"]["hits"]}
+    signature = found[document["id"]].get("dedup.signature", [None])[0]
+    assert signature == document["dedup"].get("signature")
+
+
+def _without(document: Mapping[str, Any], name: str) -> Document:
+    return {key: value for key, value in document.items() if key != name}
+
+
+def _ask(method: str, path: str) -> dict[str, Any]:
+    request = urllib.request.Request(f"{os.environ[URL]}/{_INDEX}/{path}", method=method)
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        told: dict[str, Any] = json.load(answer)
+        return told
