@@ -246,6 +246,15 @@ def test_an_engine_that_is_gone_ends_the_run_with_numbers_that_add_up(
     assert [record.document["_id"] for record in replay(dead)] == [str(n) for n in range(1_000, 2_000)]
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """Shells start background jobs with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_leaves_a_consistent_index_and_a_summary(
     engine: EmbeddedEngine, pages: Pipeline, workers: int
@@ -263,6 +272,7 @@ def test_ctrl_c_leaves_a_consistent_index_and_a_summary(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("_interruptible")
 def test_ctrl_c_while_the_engine_writes_is_held_back_until_it_is_counted(
     engine: EmbeddedEngine, pages: Pipeline
 ):
@@ -275,6 +285,7 @@ def test_ctrl_c_while_the_engine_writes_is_held_back_until_it_is_counted(
     assert summary.indexed == count(engine, "i") == 1_000
 
 
+@pytest.mark.usefixtures("_interruptible")
 def test_ctrl_c_while_waiting_for_a_busy_engine_does_not_wait_on(engine: EmbeddedEngine, pages: Pipeline):
     def interrupt(given: list[Any]) -> BulkResult:
         os.kill(os.getpid(), signal.SIGINT)
