@@ -84,15 +84,20 @@ class Lexicon:
         used = slots.keys != 0
         target = Path(path)
         try:
-            with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as file:
-                np.savez(
-                    file,
-                    identity=np.array(self.identity),
-                    keys=slots.keys[used],
-                    values=slots.values[used],
-                    repairs=slots.repairs[used],
-                )
-            os.replace(file.name, target)
+            file = tempfile.NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False)
+            try:
+                with file:
+                    np.savez(
+                        file,
+                        identity=np.array(self.identity),
+                        keys=slots.keys[used],
+                        values=slots.values[used],
+                        repairs=slots.repairs[used],
+                    )
+                os.replace(file.name, target)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
         except OSError as error:
             raise InputError(f"the lexicon can't be saved to {target}: {error}") from error
 

@@ -85,6 +85,13 @@ def test_saving_to_nowhere_is_an_input_error(tmp_path):
         Lexicon().save(tmp_path / "no" / "such" / "folder.npz")
 
 
+def test_a_save_that_fails_leaves_nothing_behind(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(InputError, match="can't be saved"):
+        Lexicon().save(tmp_path / "taken")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
 def test_a_capacity_below_one_is_refused():
     with pytest.raises(ConfigError, match="below 1"):
         Lexicon(capacity=0)
