@@ -5,9 +5,9 @@ between forked workers: nothing counts references in them.
 """
 
 import os
-import tempfile
 import threading
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
@@ -83,23 +83,22 @@ class Lexicon:
         slots = self._slots
         used = slots.keys != 0
         target = Path(path)
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            file = tempfile.NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False)
-            try:
-                with file:
-                    np.savez(
-                        file,
-                        identity=np.array(self.identity),
-                        keys=slots.keys[used],
-                        values=slots.values[used],
-                        repairs=slots.repairs[used],
-                    )
-                os.replace(file.name, target)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+            with unfinished.open("wb") as file:
+                np.savez(
+                    file,
+                    identity=np.array(self.identity),
+                    keys=slots.keys[used],
+                    values=slots.values[used],
+                    repairs=slots.repairs[used],
+                )
+            unfinished.replace(target)
         except OSError as error:
             raise InputError(f"the lexicon can't be saved to {target}: {error}") from error
+        finally:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
 
     def load(self, path: str | Path) -> bool:
         """Add the forms of a saved file; False when there is none, or none that fits this lexicon."""
