@@ -13,6 +13,8 @@ from shinglefold.errors import InputError
 
 STANDARD_INPUT = "-"
 _CHUNK = 1 << 20
+#: No text begins with these bytes.
+_GZIP = b"\x1f\x8b"
 
 
 class Line(NamedTuple):
@@ -34,13 +36,13 @@ class Source:
 
 @contextmanager
 def opened(path: str) -> Iterator[Source]:
-    """Open a file, unpacking ``.gz``, or standard input.
+    """Open a file or standard input; what begins as gzip does is unpacked, whatever its name.
 
     Raises:
         InputError: it can't be opened.
     """
     if path == STANDARD_INPUT:
-        yield Source(sys.stdin.buffer, "standard input", lambda: 0.0)
+        yield Source(_unpacked(sys.stdin.buffer), "standard input", lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
@@ -48,9 +50,9 @@ def opened(path: str) -> Iterator[Source]:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
     with file:
         size = Path(path).stat().st_size or 1
-        packed: Any = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
         # A pipe with a name, as shells make them, tells no place.
-        yield Source(packed, path, (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0)
+        read = (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0
+        yield Source(_unpacked(file), path, read)
 
 
 def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
@@ -70,6 +72,14 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
             yield Line(number, b"", f"the file is damaged from here on: {error}")
             return
         yield Line(number, raw.rstrip(b"\r\n"), "")
+
+
+def _unpacked(stream: IO[bytes]) -> IO[bytes]:
+    peek = getattr(stream, "peek", None)
+    if peek is None or peek(len(_GZIP))[: len(_GZIP)] != _GZIP:
+        return stream
+    unpacked: Any = gzip.GzipFile(fileobj=stream)
+    return unpacked  # type: ignore[no-any-return]
 
 
 def _skip(stream: IO[bytes]) -> None:

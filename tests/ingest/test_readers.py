@@ -121,7 +121,7 @@ def test_a_damaged_archive_gives_what_is_whole_and_says_where_it_broke(tmp_path:
     garbage = tmp_path / "garbage.jsonl.gz"
     garbage.write_bytes(b"this is no archive")
     (only,) = read_all(garbage)
-    assert "damaged" in only.reason
+    assert only.reason.startswith("invalid JSON")
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.csv"])
@@ -259,3 +259,12 @@ def test_a_document_of_a_hundred_megabytes_is_read(tmp_path: Path):
     path.write_text(json.dumps({"id": "1", "body": "слово " * 10_000_000}, ensure_ascii=False), "utf-8")
     (record,) = read(path)
     assert len(record.document["body"]) == 60_000_000
+
+
+def test_gzip_is_unpacked_whatever_its_name(tmp_path):
+    packed = tmp_path / "pages.jsonl"
+    packed.write_bytes(gzip.compress(b'{"_id": "1", "body": "text"}\n'))
+    plain = tmp_path / "pages.jsonl.gz"
+    plain.write_bytes(b'{"_id": "1", "body": "text"}\n')
+    for path in (packed, plain):
+        assert [record.document for record in read(path)] == [{"_id": "1", "body": "text"}]
