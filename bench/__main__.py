@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, str] = {
     "rerank": "bench.rerank",
     "pairs": "bench.pairs",
     "search": "bench.search",
+    "servers": "bench.servers",
     "storage": "bench.storage",
 }
 

@@ -36,7 +36,7 @@ def measure() -> list[Row]:
 
 
 def _compared(engine: EmbeddedEngine, folded: FoldedSearch) -> list[Row]:
-    bodies = _bodies()
+    bodies = title_searches(CORPUS)
     plain_times, plain = _timed(lambda body: engine.search("pages", body), bodies)
     folded_times, pages = _timed(lambda body: folded.search("pages", body), bodies)
     for before, after in zip(plain, pages, strict=True):
@@ -59,8 +59,9 @@ def _compared(engine: EmbeddedEngine, folded: FoldedSearch) -> list[Row]:
     return rows
 
 
-def _bodies() -> list[JSON]:
-    titles = dict.fromkeys(page["title"] for page in corpora.pages(CORPUS) if page["title"])
+def title_searches(corpus: str) -> list[JSON]:
+    """Return searches for pages of 10 by titles of a corpus, evenly drawn."""
+    titles = dict.fromkeys(page["title"] for page in corpora.pages(corpus) if page["title"])
     chosen = list(titles)[:: max(1, len(titles) // QUERIES)][:QUERIES]
     fields = ["title^2", "body"]
     return [{"query": {"multi_match": {"query": title, "fields": fields}}, "size": _PAGE} for title in chosen]

@@ -1,0 +1,102 @@
+"""Pages of 10 on a server: plain, collapsed by the server's own means, and folded over a window of 200."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bench.search import title_searches
+from bench.server_indices import STAGED, Site
+from bench.table import Row
+from shinglefold.contracts import JSON
+from shinglefold.rerank import FoldedSearch, FoldOptions
+
+_PAGE, _WINDOW, _MEMBERS = 10, 200, 5
+_WARM = 100
+_Ways = dict[str, Callable[[JSON], JSON]]
+_COLLAPSE = {"collapse": {"field": "group"}}
+_MEMBER_HITS = {"name": "duplicates", "size": _MEMBERS + 1}
+_COLLAPSE_MEMBERS = {"collapse": {"field": "group", "inner_hits": _MEMBER_HITS}}
+#: Read a window, show one hit a group: the nearest that OpenSearch's own processors come to.
+_PIPELINE = {
+    "request_processors": [{"oversample": {"sample_factor": _WINDOW / _PAGE}}],
+    "response_processors": [{"collapse": {"field": "group"}}, {"truncate_hits": {}}],
+}
+
+
+def latency(site: Site) -> list[Row]:
+    """Return p50, p95 and p99 of each way to get a page, one search after the other by all ways in turn."""
+    ways = _ways(site)
+    bodies = title_searches(site.corpus)
+    for body in bodies[:_WARM]:
+        for search in ways.values():
+            search(body)
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for body in bodies:
+        answers: dict[str, JSON] = {}
+        for name, search in ways.items():
+            start = time.perf_counter()
+            answers[name] = search(body)
+            seconds[name].append(time.perf_counter() - start)
+        _check(answers)
+    note = f"{len(bodies)} searches by title, pages of {_PAGE} with sources, one connection"
+    rows = [row for name, taken in seconds.items() for row in _percentiles(name, taken, note)]
+    return [*rows, *_ratios(seconds)]
+
+
+def _ways(site: Site) -> _Ways:
+    engine = site.engine
+    folded = FoldedSearch(engine, site.pipeline.scheme)
+    alone = FoldOptions(members=0, window=_WINDOW)
+    members = FoldOptions(members=_MEMBERS, window=_WINDOW)
+    ways: _Ways = {
+        "plain page": lambda body: engine.search(STAGED, body),
+        "native collapse": lambda body: engine.search(STAGED, body | _COLLAPSE),
+        "folded page": lambda body: folded.search(STAGED, body, alone),
+        "native collapse with members": lambda body: engine.search(STAGED, body | _COLLAPSE_MEMBERS),
+        "folded page with members": lambda body: folded.search(STAGED, body, members),
+    }
+    if engine.info()["distribution"] == "opensearch":
+        ways["native oversample + collapse"] = lambda body: engine.search(
+            STAGED, body | {"search_pipeline": _PIPELINE}
+        )
+    return ways
+
+
+def _check(answers: dict[str, JSON]) -> None:
+    """Compare the answers to one search: totals, who stands first, and that nobody stands twice."""
+    plain = answers["plain page"]["hits"]
+    for name, answer in answers.items():
+        hits = answer["hits"]["hits"]
+        assert answer["hits"]["total"] == plain["total"], name
+        assert 0 < len(hits) <= _PAGE, name
+        assert hits[0]["_score"] == plain["hits"][0]["_score"], name
+        if "native" in name:
+            groups = [hit["_source"]["group"] for hit in hits]
+            assert len(set(groups)) == len(groups), name
+    alone, members = (answers[f"folded page{more}"] for more in ("", " with members"))
+    assert [hit["_id"] for hit in alone["hits"]["hits"]] == [hit["_id"] for hit in members["hits"]["hits"]]
+
+
+def _percentiles(name: str, seconds: Sequence[float], note: str) -> list[Row]:
+    values = np.percentile(np.array(seconds) * 1e3, (50, 95, 99))
+    return [Row(f"{name}, p{p}", float(ms), "ms", note) for p, ms in zip((50, 95, 99), values, strict=True)]
+
+
+def _ratios(seconds: dict[str, list[float]]) -> list[Row]:
+    median = {name: float(np.median(taken)) for name, taken in seconds.items()}
+    pairs = [
+        ("folded page", "native collapse", "no members on either side; target: 1.3"),
+        (
+            "folded page with members",
+            "native collapse with members",
+            f"up to {_MEMBERS} members with their sources on either side; target: 1.3",
+        ),
+        ("folded page", "native oversample + collapse", f"a window of {_WINDOW} on either side"),
+        ("folded page", "plain page", ""),
+    ]
+    return [
+        Row(f"{one}, p50 ÷ {other}, p50", median[one] / median[other], "times", note)
+        for one, other, note in pairs
+        if other in median
+    ]
