@@ -17,11 +17,13 @@ from support.upkeep import FIELDS, adds_up, pages, store, stored, wrongly_signed
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import open_engine
-from shinglefold.ingest import Pipeline, ensure_index, index_documents
+from shinglefold.ingest import Backoff, Pipeline, ensure_index, index_documents
 from shinglefold.ingest.upkeep import BackfillOptions, backfill
 
 COUNT = 3_000
 _MORTAL = "opensearch-3"
+#: A server is back when it is back; asking often costs the test the least time.
+_OFTEN = Backoff(retries=200, first=0.3, most=0.3)
 SHARDS = {"number_of_shards": 2, "number_of_replicas": 0}
 
 
@@ -85,17 +87,27 @@ def all_signed(engine: Engine, index: str, pipeline: Pipeline, count: int = COUN
 def test_a_server_killed_during_bulk_loses_nothing(mortal, engine, index, pipeline, tmp_path: Path):
     letters = tmp_path / "failed.jsonl"
     summary = index_documents(
-        engine, index, pages(COUNT), pipeline, workers=1, dead_letters=letters, progress=killing(mortal)
+        engine,
+        index,
+        pages(COUNT),
+        pipeline,
+        workers=1,
+        dead_letters=letters,
+        backoff=_OFTEN,
+        progress=killing(mortal),
     )
     assert (summary.stopped, summary.failed, summary.indexed) == ("", 0, COUNT)
+    assert summary.counts["sent_again"] > 0
     assert all_signed(engine, index, pipeline)
 
 
 def test_a_server_killed_during_a_backfill_loses_nothing(mortal, engine, index, pipeline, tmp_path: Path):
     store(engine, index, pages(COUNT))
-    options = BackfillOptions(workers=1, checkpoint=tmp_path / "checkpoint.json")
+    options = BackfillOptions(workers=1, checkpoint=tmp_path / "checkpoint.json", backoff=_OFTEN)
     summary = backfill(engine, index, pipeline, options, killing(mortal))
     assert (summary.stopped, summary.remaining, summary.tally.failed) == ("", 0, 0)
+    # The point in time went with the server, so the walk began anew and met what it had done.
+    assert summary.tally.earlier > 0
     assert adds_up(summary.tally)
     assert summary.tally.changed == []
     assert all_signed(engine, index, pipeline)
