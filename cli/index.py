@@ -94,7 +94,7 @@ def index(
             workers=settings.workers if workers is None else workers,
         )
     if settings.lexicon_file:
-        _keep(lexicon, settings.lexicon_file)
+        keep_lexicon(lexicon, settings.lexicon_file)
     if invocation.json:
         write_json(summary.to_json())
     else:
@@ -102,7 +102,8 @@ def index(
     return exit_code(summary)
 
 
-def _keep(lexicon: "Lexicon", path: str) -> None:
+def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
+    """Keep the words learned for the next run."""
     from shinglefold.errors import InputError
 
     try:

@@ -49,6 +49,7 @@ def tended(
     invocation: "Invocation", engine: str | None, pipeline: str | None, preset: str | None
 ) -> Iterator[Tended]:
     """Open what a command that looks after an index needs; keep the words learned on the way."""
+    from shinglefold.cli.index import keep_lexicon
     from shinglefold.cli.pipelines import load_pipeline
     from shinglefold.cli.stores import search_canonicalizer
     from shinglefold.engines import open_engine
@@ -62,7 +63,7 @@ def tended(
     with closing(open_engine(engine or settings.data_dir, search_canonicalizer(scheme))) as opened:
         yield Tended(opened, chosen, settings)
     if settings.lexicon_file:
-        lexicon.save(settings.lexicon_file)
+        keep_lexicon(lexicon, settings.lexicon_file)
 
 
 def reporter(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
