@@ -43,7 +43,7 @@ def test_meta_is_replaced_where_it_is_given_and_stays_on_disk(engine, index, tmp
 def test_a_field_can_be_named_again_but_not_changed(engine, index):
     before = engine.mappings(index)
     engine.put_mappings(index, {"properties": {"n": {"type": "integer"}}})
-    with pytest.raises(UnsupportedQuery, match="'n' is .* stays so; make a new index"):
+    with pytest.raises(UnsupportedQuery, match="stays so; make a new index"):
         engine.put_mappings(index, {"properties": {"n": {"type": "keyword"}}})
     assert engine.mappings(index) == before
 
