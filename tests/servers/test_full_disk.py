@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.servers.admin import ask
+from support.servers.server import Server
 
 from shinglefold.errors import IndexReadOnly
 
@@ -15,6 +16,20 @@ _PATIENCE = 90
 
 def _setting(url: str, **settings: Any) -> None:
     ask(url, "PUT", "/_cluster/settings", {"transient": settings})
+
+
+def _unblock(server: Server) -> None:
+    """Take the block on new indices back, which OpenSearch sets for good, until none is set any more."""
+    end = time.monotonic() + _PATIENCE
+    free = 0
+    while free < 3:
+        assert time.monotonic() < end, "new indices are still blocked"
+        clear = {"cluster.blocks.create_index": None}
+        ask(server.url, "PUT", "/_cluster/settings", {"transient": clear, "persistent": clear})
+        # A check of the disk that was under way may set it once more.
+        time.sleep(0.5)
+        told = ask(server.url, "GET", "/_cluster/settings?flat_settings=true")
+        free = 0 if "cluster.blocks.create_index" in {**told["transient"], **told["persistent"]} else free + 1
 
 
 @pytest.fixture
@@ -27,7 +42,7 @@ def full_disk(server) -> Iterator[None]:
     yield
     _setting(server.url, **dict.fromkeys([*marks, f"{_DISK}.threshold_enabled"]))
     if server.kind.product == "opensearch":
-        _setting(server.url, **{"cluster.blocks.create_index": None})
+        _unblock(server)
 
 
 def _refused(engine, index):
