@@ -7,7 +7,6 @@ from bench.table import Row
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
-from shinglefold.sketch import find_pairs
 
 
 def measure() -> list[Row]:
@@ -41,15 +40,7 @@ def _schemes() -> dict[str, Scheme]:
 
 def _folded(corpus: str, name: str, scheme: Scheme) -> Row:
     prints = Fingerprinter(scheme).prints(corpora.texts(corpus))
-    found = find_pairs(
-        prints.supershingles,
-        prints.signatures,
-        prints.shingles,
-        prints.digests,
-        scheme.sketch,
-        scheme.decision,
-        prints.valid,
-    )
+    found = prints.pairs(scheme)
     ids = [page["id"] for page in corpora.pages(corpus)]
     labelled = _labelled(corpus)
     folded = {

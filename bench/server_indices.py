@@ -16,7 +16,6 @@ from bench.table import Row
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
 from shinglefold.rerank.groups import groups
-from shinglefold.sketch import find_pairs
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}
@@ -81,15 +80,7 @@ class Site:
             ],
             [page["lang"] for page in corpora.pages(self.corpus)],
         )
-        found = find_pairs(
-            prints.supershingles,
-            prints.signatures,
-            prints.shingles,
-            prints.digests,
-            scheme.sketch,
-            scheme.decision,
-            prints.valid,
-        )
+        found = prints.pairs(scheme)
         return found.a, found.b
 
     def bulk(self, index: str, pages: _Pages) -> None:

@@ -14,7 +14,6 @@ from shinglefold.sketch import (
     agreement_rows,
     containment,
     estimate,
-    find_pairs,
     length_ratio,
     shingle_set,
     sorensen,
@@ -156,13 +155,5 @@ def _estimated(prints: Prints, scheme: Scheme) -> Estimate | None:
 
 
 def _folds(prints: Prints, scheme: Scheme) -> bool:
-    found = find_pairs(
-        prints.supershingles,
-        prints.signatures,
-        prints.shingles,
-        prints.digests,
-        scheme.sketch,
-        scheme.decision,
-        prints.valid,
-    )
+    found = prints.pairs(scheme)
     return len(found) > 0

@@ -123,7 +123,7 @@ def folding_pairs(prints: Sequence[Fingerprint], scheme: Scheme) -> Pairs:
 
 
 def _keywords(prints: Sequence[Fingerprint], groups: int) -> Uint64s:
-    """Return the stored keywords as numbers, uint64 (D, M): 7 letters and a zero byte each."""
+    """Return the stored keywords as numbers, uint64 (D, M): up to 8 letters each, zero bytes behind."""
     nothing = ("",) * groups
     rows = [one.supershingles or nothing for one in prints]
     letters = np.array(rows, "S8").reshape(len(rows), groups)

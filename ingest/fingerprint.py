@@ -11,7 +11,7 @@ from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Sketcher, Sketches
+from shinglefold.sketch import Pairs, Sketcher, Sketches, find_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,18 @@ class Prints:
 
     def __len__(self) -> int:
         return len(self.digests)
+
+    def pairs(self, scheme: Scheme) -> Pairs:
+        """Return every pair that the scheme folds, which must be the one the prints were made with."""
+        return find_pairs(
+            self.supershingles,
+            self.signatures,
+            self.shingles,
+            self.digests,
+            scheme.sketch,
+            scheme.decision,
+            self.valid,
+        )
 
 
 class Fingerprinter:

@@ -10,7 +10,6 @@ from shinglefold.canon import strip_html
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import find_pairs
 
 NOTES = {
     "original",
@@ -47,15 +46,7 @@ def prints(corpus, request):
 
 def folded(prints, ids):
     scheme = make_scheme()
-    found = find_pairs(
-        prints.supershingles,
-        prints.signatures,
-        prints.shingles,
-        prints.digests,
-        scheme.sketch,
-        scheme.decision,
-        prints.valid,
-    )
+    found = prints.pairs(scheme)
     return {frozenset((ids[a], ids[b])) for a, b in zip(found.a.tolist(), found.b.tolist(), strict=True)}
 
 
