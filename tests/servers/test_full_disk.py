@@ -1,7 +1,7 @@
 """A server whose disk is full blocks writing by itself; that is told, and over when there is room."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -45,6 +45,12 @@ def full_disk(server) -> Iterator[None]:
         _unblock(server)
 
 
+def _until(end: float, work: Callable[[], object]) -> None:
+    while time.monotonic() < end:
+        work()
+        time.sleep(0.5)
+
+
 def _refused(engine, index):
     return engine.bulk([{"_index": index, "_id": "1", "_source": {"n": 1}}]).failures
 
@@ -62,9 +68,7 @@ def test_a_full_disk_is_told_and_documents_come_back(engine, server, new_index, 
     if server.kind.product == "opensearch":
         # It takes no new indices either, a moment later; Elasticsearch does.
         with pytest.raises(IndexReadOnly, match="disk space"):
-            while time.monotonic() < end:
-                new_index()
-                time.sleep(0.5)
+            _until(end, new_index)
     _setting(server.url, **{f"{_DISK}.threshold_enabled": False})
     ask(server.url, "PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
     assert not _refused(engine, index)
