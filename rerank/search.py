@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from secrets import token_bytes
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine
@@ -25,25 +25,30 @@ _REMEDY = (
 _TEXTS = ("title", "body")
 
 
-class _Search:
+_Driven = TypeVar("_Driven", Engine, AsyncEngine)
+
+
+class _Search(Generic[_Driven]):
     """The steps of a search, whoever drives them."""
 
     def __init__(
         self,
+        engine: _Driven,
         scheme: Scheme,
-        field: str,
-        tiebreaker: str | None,
+        field: str = "dedup",
+        tiebreaker: str | None = "_shard_doc",
         *,
-        keep_alive: str,
-        cursor_key: bytes | None,
-        canonicalizer: Canonicalizer | None,
+        keep_alive: str = "5m",
+        cursor_key: bytes | None = None,
+        canonicalizer: Canonicalizer | None = None,
     ) -> None:
+        self._engine: _Driven = engine
         self._cursor_key = cursor_key or token_bytes(32)
         self._scheme = scheme
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        self._numbers = False
+        self._numbers = numbers_changes(engine)
         self._canonicalizer = canonicalizer
         #: By index looked at: the fields that it says are compared.
         self._checked: dict[str, tuple[str, ...]] = {}
@@ -133,7 +138,7 @@ def _names(index: str | None) -> list[str]:
     return [name for name in (index or "").split(",") if name]
 
 
-class FoldedSearch(_Search):
+class FoldedSearch(_Search[Engine]):
     """Searches an engine and folds what it finds.
 
     Args:
@@ -148,28 +153,6 @@ class FoldedSearch(_Search):
         canonicalizer: makes the tokens that matching passages are found by; None makes that of the scheme
             when passages are asked for.
     """
-
-    def __init__(
-        self,
-        engine: Engine,
-        scheme: Scheme,
-        field: str = "dedup",
-        tiebreaker: str | None = "_shard_doc",
-        *,
-        keep_alive: str = "5m",
-        cursor_key: bytes | None = None,
-        canonicalizer: Canonicalizer | None = None,
-    ) -> None:
-        super().__init__(
-            scheme,
-            field,
-            tiebreaker,
-            keep_alive=keep_alive,
-            cursor_key=cursor_key,
-            canonicalizer=canonicalizer,
-        )
-        self._engine = engine
-        self._numbers = numbers_changes(engine)
 
     def search(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None) -> JSON:
         """Return a page of representatives in the engine's own shape.
@@ -207,30 +190,8 @@ class FoldedSearch(_Search):
             chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
 
 
-class AsyncFoldedSearch(_Search):
-    """``FoldedSearch`` for an engine whose methods are awaited."""
-
-    def __init__(
-        self,
-        engine: AsyncEngine,
-        scheme: Scheme,
-        field: str = "dedup",
-        tiebreaker: str | None = "_shard_doc",
-        *,
-        keep_alive: str = "5m",
-        cursor_key: bytes | None = None,
-        canonicalizer: Canonicalizer | None = None,
-    ) -> None:
-        super().__init__(
-            scheme,
-            field,
-            tiebreaker,
-            keep_alive=keep_alive,
-            cursor_key=cursor_key,
-            canonicalizer=canonicalizer,
-        )
-        self._engine = engine
-        self._numbers = numbers_changes(engine)
+class AsyncFoldedSearch(_Search[AsyncEngine]):
+    """``FoldedSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     async def search(
         self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None

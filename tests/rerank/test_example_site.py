@@ -6,6 +6,7 @@ import pytest
 
 from shinglefold.canon import strip_html
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import UnsupportedQuery
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
@@ -17,7 +18,7 @@ def pages():
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, scheme, canonicalizer, pages):
+def site_engine(tmp_path_factory, scheme, canonicalizer, pages):
     texts = [strip_html(page["body"]) if page["format"] == "html" else page["body"] for page in pages]
     prints = Fingerprinter(scheme, canonicalizer).fingerprint(texts)
     with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
@@ -44,7 +45,12 @@ def site(tmp_path_factory, scheme, canonicalizer, pages):
             for page, text, print_ in zip(pages, texts, prints, strict=True)
         )
         engine.refresh("site")
-        yield FoldedSearch(engine, scheme, canonicalizer=canonicalizer)
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def site(site_engine, scheme, canonicalizer):
+    return FoldedSearch(site_engine, scheme, canonicalizer=canonicalizer)
 
 
 def groups(answer):
@@ -77,3 +83,26 @@ def test_the_newest_copy_is_shown_on_request(site, pages):
     found = groups(site.search("site", {"size": len(pages)}, options))
     assert any(len(group) > 1 for group in found)
     assert all(date[group[0]] == max(date[id_] for id_ in group) for group in found)
+
+
+def test_an_engine_that_refuses_the_numbers_it_claims_is_read_with_ids(
+    site, site_engine, scheme, monkeypatch
+):
+    body = {"query": {"match": {"title": "мост"}}, "size": 3}
+    expected = site.search("site", body)["hits"]
+    refused = []
+    real = site_engine.search
+
+    def strict(index, request):
+        if "_seq_no" in str(request):
+            refused.append(request)
+            raise UnsupportedQuery("no doc values for _seq_no here")
+        return real(index, request)
+
+    monkeypatch.setattr(site_engine, "search", strict)
+    monkeypatch.setattr(site_engine, "numbers_changes", True, raising=False)
+    search = FoldedSearch(site_engine, scheme)
+    assert search.search("site", body)["hits"] == expected
+    assert search.search("site", body)["hits"] == expected
+    # Refused once, they are not asked for again.
+    assert len(refused) == 1
