@@ -50,7 +50,7 @@ class Characters:
 
 @cache
 def characters() -> Characters:
-    """Return the tables. Cost: about 0.2 s, once a process; 16 MB."""
+    """Return the tables. Cost: about 0.2 s, once a process; 15 MB."""
     names, unit_scripts = _script_names()
     scripts = (COMMON, OTHER, *dict.fromkeys(names.values()))
     number = {script: index for index, script in enumerate(scripts)}
