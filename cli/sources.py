@@ -19,7 +19,12 @@ reading_options = options(
         show_default=True,
         help="How sources are written; auto goes by the name, standard input is JSONL.",
     ),
-    click.option("--id-field", default="", metavar="FIELD", help="Field of the id; by default _id, else id."),
+    click.option(
+        "--id-field",
+        default="",
+        metavar="FIELD",
+        help="Field of the id, which no record may lack; by default _id, else id.",
+    ),
     click.option(
         "--encoding",
         default="",

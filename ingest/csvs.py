@@ -1,14 +1,17 @@
 """CSV: the first row names the fields, every other row is a document."""
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.decode import decode
+from shinglefold.ingest.decode import decoded
 from shinglefold.ingest.lines import Source, lines
 from shinglefold.ingest.records import ReadOptions, Record, to_document
+from shinglefold.ingest.transcode import splittable
 
 _SEPARATORS = ",;\t"
 
@@ -17,8 +20,8 @@ class _Text:
     """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
-        self._lines = lines(source.stream, options.max_bytes)
-        self._encoding = options.encoding
+        stream, self._encoding = splittable(source.stream, options.encoding)
+        self._lines = lines(stream, options.max_bytes)
         self.number = 0
         self.broken = ""
         self.replaced = 0
@@ -28,7 +31,7 @@ class _Text:
         for line in self._lines:
             self.number = line.number
             self.broken = self.broken or line.reason
-            text, replaced = decode(line.raw, self._encoding)
+            text, replaced = decoded(line.raw, self._encoding)
             self.replaced += replaced
             self.row.append(text)
             yield text + "\n"
@@ -51,7 +54,7 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
     rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first), strict=True)
     header, error = _next(rows)
     raw, replaced, broken = text.take()
-    if wrong := broken or error or _repeated(header or []):
+    if wrong := broken or error or (header and _misnamed(header, options.id_field)):
         yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
         return
     while True:
@@ -60,13 +63,11 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
         if row is None and not error:
             return
         raw, replaced, broken = text.take()
-        if row or error or broken:
-            document, reason = None, broken or error
-            if not reason:
-                document, reason = _document(header or [], row or [], options.id_field)
-            yield Record(
-                document, source.name, start, reason, raw if reason else "", replaced, source.fraction()
-            )
+        if reason := broken or error:
+            yield Record(None, source.name, start, reason, raw, replaced, source.fraction(), options.id_field)
+        elif row:
+            place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
+            yield _filled(place, header or [], row)
 
 
 def _separator(header: str) -> str:
@@ -81,15 +82,21 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
         return None, "invalid CSV: " + ("a quote opened in this row never closes" if unclosed else str(error))
 
 
-def _repeated(header: Sequence[str]) -> str:
+def _misnamed(header: Sequence[str], id_field: str) -> str:
     twice = [name for name, count in Counter(header).items() if count > 1]
-    return f"the column {twice[0]!r} is there twice; give each a name of its own" if twice else ""
+    if twice:
+        return f"the column {twice[0]!r} is there twice; give each a name of its own"
+    if id_field and id_field not in header:
+        return f"no column {id_field!r}, which ids are to come from; the columns are {', '.join(header)}"
+    return ""
 
 
-def _document(header: Sequence[str], row: Sequence[str], id_field: str) -> tuple[dict[str, str] | None, str]:
+def _filled(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
     if len(row) != len(header):
-        return None, f"{len(row)} values in a row, the header has {len(header)}"
+        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}")
+    fields = dict(zip(header, row, strict=True))
     try:
-        return to_document(dict(zip(header, row, strict=True)), id_field), ""
+        return replace(place, document=to_document(fields, place.id_field), raw="", id_field="")
     except InputError as error:
-        return None, str(error)
+        # As an object it can be mended and read again without its header.
+        return replace(place, reason=str(error), raw=json.dumps(fields, ensure_ascii=False))

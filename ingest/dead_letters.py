@@ -4,14 +4,16 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts import Document
 from shinglefold.errors import InputError
+from shinglefold.ingest.decode import announced
 from shinglefold.ingest.jsonl import parse_line
 from shinglefold.ingest.lines import Line, lines
-from shinglefold.ingest.records import ReadOptions, Record
+from shinglefold.ingest.records import ReadOptions, Record, to_document
 
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.
 _REASONS = 1_000
@@ -40,12 +42,11 @@ class DeadLetters:
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known[:_LONGEST_REASON]] += 1
         if self.path is not None:
-            self._append(_letter(stage, reason, record))
+            self._append(_line(stage, reason, record))
 
-    def _append(self, letter: Mapping[str, Any]) -> None:
-        # All ASCII: lone surrogates and undecodable bytes survive as escapes. One write a line: two writers
-        # of one file do not mix their lines.
-        data = memoryview(json.dumps(letter, default=str).encode("ascii") + b"\n")
+    def _append(self, line: bytes) -> None:
+        # One write a line: two writers of one file do not mix their lines.
+        data = memoryview(line)
         try:
             file = self._opened()
             while data:
@@ -71,37 +72,70 @@ class DeadLetters:
             self._file = None
 
 
-def _letter(stage: str, reason: str, record: Record) -> dict[str, Any]:
+def _line(stage: str, reason: str, record: Record) -> bytes:
     letter = {"reason": reason, "stage": stage, "line": record.line, "source": record.source}
-    return letter | ({"raw": record.raw} if record.document is None else {"document": record.document})
+    if record.id_field:
+        letter["id_field"] = record.id_field
+    if record.document is None:
+        return _ascii({**letter, "raw": record.raw})
+    try:
+        return _ascii({**letter, "document": record.document})
+    except (TypeError, ValueError, RecursionError):
+        # No JSON, such as infinity: as text it can be kept, and is told when it is read again.
+        return _ascii({**letter, "raw": _as_text(record.document)})
+
+
+def _ascii(letter: Mapping[str, Any]) -> bytes:
+    # Lone surrogates and undecodable bytes survive as escapes.
+    return json.dumps(letter, default=str, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _as_text(document: Document) -> str:
+    try:
+        return json.dumps(document, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return repr(document)
 
 
 def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
     """Yield the documents of a dead-letter file again, with the source and line they first came from.
 
     Raises:
-        InputError: the file can't be opened.
+        InputError: the file can't be opened, or was saved in UTF-16.
     """
+    options = replace(options or ReadOptions(), encoding="utf-8")
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
     with file:
-        for line in lines(file, (options or ReadOptions()).max_bytes):
-            yield _replayed(line, str(path), options or ReadOptions())
+        if (encoding := announced(file.peek(4))) != "utf-8":
+            raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
+        for line in lines(file, options.max_bytes):
+            yield _replayed(line, str(path), options)
 
 
 def _replayed(line: Line, path: str, options: ReadOptions) -> Record:
     try:
         letter = json.loads(line.raw)
         source, number = str(letter["source"]), int(letter["line"])
-        document: Document | None = letter.get("document")
-        raw = letter.get("raw", "")
+        document, raw = letter.get("document"), letter.get("raw", "")
+        written = raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
+        options = replace(options, id_field=options.id_field or str(letter.get("id_field", "")))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         text = line.raw.decode("utf-8", "surrogateescape")
         return Record(None, path, line.number, line.reason or "not a line of a dead-letter file", text)
     if isinstance(document, dict):
-        return Record(document, source, number)
-    if not isinstance(raw, str) or not raw:
+        return _document(document, source, number, options)
+    if not written:
         return Record(None, source, number, f"nothing to read again: {letter.get('reason', '')}")
-    return parse_line(Line(number, raw.encode("utf-8", "surrogateescape"), ""), source, options)
+    return parse_line(Line(number, written, ""), source, options)
+
+
+def _document(document: Document, source: str, number: int, options: ReadOptions) -> Record:
+    id_field = "" if "_id" in document else options.id_field
+    try:
+        return Record(to_document(document, id_field), source, number)
+    except InputError as error:
+        raw = _as_text(document)
+        return Record(None, source, number, str(error), raw, id_field=id_field)

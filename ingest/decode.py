@@ -4,7 +4,21 @@ import codecs
 import re
 from typing import Any
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+#: The mark of UTF-32 begins with that of UTF-16.
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+#: Where the zero bytes are when a text begins with two ASCII letters.
+_ZEROS = {
+    b"a\0a\0": "utf-16-le",
+    b"\0a\0a": "utf-16-be",
+    b"a\0\0\0": "utf-32-le",
+    b"\0\0\0a": "utf-32-be",
+}
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: An HTML page must declare its encoding within its first 1,024 bytes.
@@ -18,10 +32,19 @@ def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int
     Args:
         encoding: empty means by BOM, by what an HTML page declares, else UTF-8.
     """
+    given = codecs.lookup(encoding).name if encoding else ""
     for bom, name in _BOMS:
-        if raw.startswith(bom) and encoding in ("", name):
-            return _decoded(raw[len(bom) :], name)
-    return _decoded(raw, encoding or (_declared(raw) if html else "utf-8"))
+        if raw.startswith(bom) and given in ("", name):
+            return decoded(raw[len(bom) :], name)
+    return decoded(raw, given or (_declared(raw) if html else "utf-8"))
+
+
+def announced(head: bytes) -> str:
+    """Return the encoding of JSON lines or CSV by their first four bytes."""
+    for bom, name in _BOMS:
+        if head.startswith(bom):
+            return name
+    return _ZEROS.get(bytes(byte and ord("a") for byte in head[:4]), "utf-8")
 
 
 def _declared(raw: bytes) -> str:
@@ -35,12 +58,14 @@ def _declared(raw: bytes) -> str:
     return "utf-8" if name.lower().startswith("utf-16") else name
 
 
-def _decoded(raw: bytes, encoding: str) -> tuple[str, int]:
+def decoded(raw: bytes, encoding: str) -> tuple[str, int]:
+    """Return the text and how many undecodable places became U+FFFD; a byte order mark is text."""
     try:
         return raw.decode(encoding), 0
     except UnicodeError:
         text = raw.decode(encoding, "replace")
-        return text, text.count(_REPLACEMENT) - raw.count(_REPLACEMENT.encode())
+        # Not those that stood there before.
+        return text, text.count(_REPLACEMENT) - raw.decode(encoding, "ignore").count(_REPLACEMENT)
 
 
 def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts import Document
@@ -11,6 +12,7 @@ from shinglefold.ingest.fields import said
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: Levels of objects and lists in a document; servers map 20 unless told.
 _DEEPEST = 100
+_CONTAINERS = (dict, list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class ReadOptions:
     """How input is read.
 
     ``format``: ``auto`` goes by the file's name; standard input is JSONL unless told.
-    ``id_field``: holds a document's id; empty means ``_id``, else ``id``.
+    ``id_field``: holds a document's id; one without it is refused. Empty means ``_id``, else ``id``, else
+    the engine gives one. Pages and texts are named by their files.
     ``encoding``: empty means by BOM, by what an HTML page declares, else UTF-8.
     ``max_bytes``: longer lines and files are refused, not loaded.
     """
@@ -36,7 +39,7 @@ class ReadOptions:
         if self.encoding:
             try:
                 "".encode(self.encoding)
-            except LookupError as error:
+            except (LookupError, ValueError) as error:
                 raise ConfigError(f"unknown encoding {self.encoding!r}; try utf-8 or windows-1251") from error
 
 
@@ -47,6 +50,7 @@ class Record:
     ``document`` is None where ``reason`` says why; ``raw`` is then what stood there, to be kept.
     ``line`` counts from 1 (1 for a file that is one document). ``replaced`` counts undecodable places.
     ``fraction`` is the share of the source read so far, 0 where its length is unknown.
+    ``id_field`` is where ``raw``, once mended, has its id.
     """
 
     document: Document | None
@@ -56,23 +60,26 @@ class Record:
     raw: str = ""
     replaced: int = 0
     fraction: float = 0.0
+    id_field: str = ""
 
 
 def to_document(value: object, id_field: str = "") -> Document:
     """Return a JSON value as a document with its ``_id`` beside its fields; a search hit is unwrapped.
 
     Raises:
-        InputError: it is no object, is nested too deeply, or its id is no text and no whole number.
+        InputError: it is no object, nested too deeply or with a number JSON can't hold; or its id is missing
+            where ``id_field`` says it should be, or is no text and no whole number.
     """
     if not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {said(value)}")
     fields: dict[str, Any] = dict(value)
-    if _too_deep(fields):
-        raise InputError(f"nested deeper than {_DEEPEST} levels")
     if isinstance(fields.get("_source"), Mapping):
         fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
+    _check(fields)
     name = id_field or ("_id" if "_id" in fields else "id")
     found = fields.get(name)
+    if found is None and id_field:
+        raise InputError(f"no [{id_field}], which the id is to come from; add it or name another id field")
     fields.pop("_id", None)
     if found is None:
         return fields
@@ -81,12 +88,25 @@ def to_document(value: object, id_field: str = "") -> Document:
     return {"_id": str(found), **fields}
 
 
-def _too_deep(fields: dict[str, Any]) -> bool:
-    """Tell whether a value is nested so deeply that walking it could exhaust the stack."""
+def _check(fields: dict[str, Any]) -> None:
+    """Refuse what no engine takes, and what is so deep that walking it could exhaust the stack."""
     level: list[Any] = [fields]
     for _ in range(_DEEPEST):
-        items = (item for node in level for item in (node.values() if isinstance(node, dict) else node))
-        level = [item for item in items if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
+        deeper: list[Any] = []
+        for node in level:
+            for item in node.values() if isinstance(node, dict) else node:
+                if isinstance(item, float):
+                    if not isfinite(item):
+                        raise InputError(_beyond(item))
+                elif isinstance(item, _CONTAINERS):
+                    deeper.append(item)
+        if not deeper:
+            return
+        level = deeper
+    raise InputError(f"nested deeper than {_DEEPEST} levels")
+
+
+def _beyond(number: float) -> str:
+    if isnan(number):
+        return "NaN is no JSON; write null or leave it out"
+    return "a number too large for JSON, beyond 1.8e308; write it as text, or leave it out"

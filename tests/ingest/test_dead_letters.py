@@ -4,11 +4,19 @@ from pathlib import Path
 import pytest
 
 from shinglefold.errors import InputError
-from shinglefold.ingest import DeadLetters, Record, read, replay
+from shinglefold.ingest import DeadLetters, ReadOptions, Record, read, replay
 
 
 def letters_of(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text("ascii").splitlines()]
+    return [json.loads(line, parse_constant=pytest.fail) for line in path.read_text("ascii").splitlines()]
+
+
+def kept(path: Path, *records: Record) -> Path:
+    letters = DeadLetters(path)
+    for record in records:
+        letters.write("read", record.reason or "busy", record)
+    letters.close()
+    return path
 
 
 def test_a_letter_says_what_failed_where_and_why(tmp_path: Path):
@@ -97,3 +105,79 @@ def test_a_file_that_cannot_be_written_or_read_is_an_input_error(tmp_path: Path)
         letters.write("read", "x", Record(None, "x", 1))
     with pytest.raises(InputError, match="check the path"):
         next(iter(replay(tmp_path / "missing")))
+
+
+@pytest.mark.parametrize("line", ['{"id": "1", "n": 1e999}', '{"id": "1", "n": [NaN]}', '{"n": -Infinity}'])
+def test_a_number_json_has_not_is_kept_as_it_was_written(tmp_path: Path, line: str):
+    source = tmp_path / "in.jsonl"
+    source.write_text(line)
+    dead = kept(tmp_path / "dead.jsonl", *read(source))
+    (letter,) = letters_of(dead)
+    assert letter["raw"] == line
+    (again,) = replay(dead)
+    assert (again.document, again.reason) == (None, letter["reason"])
+
+
+def test_a_document_that_is_no_json_is_kept_as_text_and_can_be_mended(tmp_path: Path):
+    dead = kept(tmp_path / "dead.jsonl", Record({"_id": "1", "n": float("inf")}, "x", 1))
+    assert letters_of(dead)[0]["raw"] == '{"_id": "1", "n": Infinity}'
+    (again,) = replay(dead)
+    assert "Infinity is no JSON" in again.reason
+    dead.write_text(dead.read_text().replace("Infinity", "7"))
+    assert next(iter(replay(dead))).document == {"_id": "1", "n": 7}
+
+
+@pytest.mark.parametrize("document", [{("a", "b"): 1}, {"me": ...}], ids=["a key", "itself"])
+def test_a_document_of_pythons_own_breaks_no_run(tmp_path: Path, document: dict):
+    if "me" in document:
+        document["me"] = document
+    (letter,) = letters_of(kept(tmp_path / "dead.jsonl", Record(document, "x", 1)))
+    assert letter["raw"] == repr(document)
+
+
+@pytest.mark.parametrize("number", ["1e999", "Infinity", "NaN"])
+def test_a_letter_mended_wrongly_is_told_and_kept(tmp_path: Path, number: str):
+    dead = tmp_path / "dead.jsonl"
+    dead.write_text(f'{{"source": "x", "line": 4, "document": {{"_id": "1", "n": {number}}}}}\n')
+    (record,) = replay(dead)
+    assert (record.document, record.line) == (None, 4)
+    assert "JSON" in record.reason
+    letters_of(kept(tmp_path / "again.jsonl", record))
+
+
+def test_what_was_mended_takes_its_id_from_the_field_named_before(tmp_path: Path):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"id": 1, "n": "first"}\n{"id": 2, broken}\n')
+    dead = kept(tmp_path / "dead.jsonl", *read(source, ReadOptions(id_field="url")))
+    assert [letter["id_field"] for letter in letters_of(dead)] == ["url", "url"]
+    for again in replay(dead):
+        assert (again.document, again.id_field) == (None, "url")
+    mended = [letter | {"raw": json.dumps({"id": 3, "url": "u"})} for letter in letters_of(dead)]
+    dead.write_text("".join(json.dumps(letter) + "\n" for letter in mended))
+    assert [record.document["_id"] for record in replay(dead)] == ["u", "u"]
+
+
+def test_a_document_kept_without_an_id_gets_one_from_the_field_named_now(tmp_path: Path):
+    records = Record({"url": "u"}, "x", 1), Record({"_id": "7", "url": "v"}, "x", 2)
+    dead = kept(tmp_path / "dead.jsonl", *records)
+    assert [r.document["_id"] for r in replay(dead, ReadOptions(id_field="url"))] == ["u", "7"]
+
+
+def test_lines_in_another_encoding_are_kept_as_text(tmp_path: Path):
+    source = tmp_path / "in.jsonl"
+    for encoding in ("windows-1251", "utf-16-le"):
+        source.write_bytes('{"body": "текст"'.encode(encoding))
+        dead = kept(tmp_path / encoding, *read(source, ReadOptions(encoding=encoding)))
+        assert letters_of(dead)[0]["raw"] == '{"body": "текст"'
+        dead.write_text(dead.read_text().replace('"}\n', '}"}\n'))
+        assert next(iter(replay(dead, ReadOptions(encoding=encoding)))).document == {"body": "текст"}
+
+
+def test_a_dead_letter_file_saved_in_utf_16_is_refused_and_one_with_a_mark_is_not(tmp_path: Path):
+    dead = tmp_path / "dead.jsonl"
+    text = '{"source": "x", "line": 1, "document": {"_id": "1"}}\n'
+    dead.write_text(text, "utf-16")
+    with pytest.raises(InputError, match="save it as UTF-8"):
+        next(iter(replay(dead)))
+    dead.write_text(text, "utf-8-sig")
+    assert next(iter(replay(dead))).document == {"_id": "1"}

@@ -40,7 +40,11 @@ def test_jsonl_gives_a_document_a_line_with_its_number(tmp_path: Path, name: str
     [
         ("{not json", "invalid JSON"),
         ('{"a": 1', "invalid JSON"),
-        ('{"a": NaN}', "NaN is no JSON"),
+        ("{", "an object over several lines: write each on one"),
+        ("[", "write one object a line"),
+        ('{"a": NaN}', "NaN is no JSON; write null or leave it out"),
+        ('{"a": [-Infinity]}', "-Infinity is no JSON; write null or leave it out"),
+        ('{"a": [{"b": -1e999}]}', "a number too large for JSON, beyond 1.8e308; write it as text"),
         ("[" * 100_000, "nested too deeply"),
         ('{"n": ' + "9" * 10_000 + "}", "invalid JSON"),
         ('{"a": ' * 101 + "1" + "}" * 101, "nested deeper than 100 levels"),
@@ -71,11 +75,33 @@ def test_a_search_hit_is_unwrapped(tmp_path: Path):
 
 
 def test_the_id_field_can_be_chosen(tmp_path: Path):
-    path = write(tmp_path / "x.jsonl", '{"url": "u", "id": 5}\n{"id": 6}')
+    path = write(tmp_path / "x.jsonl", '{"url": "u", "id": 5}\n{"_id": 3, "url": "v"}')
     assert [r.document for r in read_all(path, id_field="url")] == [
         {"_id": "u", "url": "u", "id": 5},
-        {"id": 6},
+        {"_id": "v", "url": "v"},
     ]
+
+
+@pytest.mark.parametrize("line", ['{"id": 6}', '{"_id": "6"}', '{"url": null}', '{"_id": 6, "_source": {}}'])
+def test_a_record_without_the_field_its_id_is_to_come_from_is_refused(tmp_path: Path, line: str):
+    (record,) = read_all(write(tmp_path / "x.jsonl", line), id_field="url")
+    assert record.document is None
+    assert record.reason == "no [url], which the id is to come from; add it or name another id field"
+    assert (record.raw, record.id_field) == (line, "url")
+
+
+def test_a_column_of_ids_that_is_not_there_is_told_once_with_those_that_are(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", "id,body\n1,a\n2,b\n"), id_field="url")
+    assert (
+        record.reason == "the header: no column 'url', which ids are to come from; the columns are id, body"
+    )
+    assert read_all(write(tmp_path / "empty.csv", ""), id_field="url") == []
+
+
+def test_a_row_without_an_id_is_kept_as_an_object_that_can_be_mended(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", 'url,body\n,"ещё\nтекст"\n'), id_field="url")
+    assert json.loads(record.raw) == {"url": "", "body": "ещё\nтекст"}
+    assert record.id_field == "url"
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path):
@@ -247,7 +273,15 @@ def test_what_cannot_be_opened_is_an_input_error(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"format": "xml"}, {"encoding": "no-such"}, {"encoding": "hex"}, {"max_bytes": 0}]
+    "options",
+    [
+        {"format": "xml"},
+        {"encoding": "no-such"},
+        {"encoding": "hex"},
+        {"encoding": "undefined"},
+        {"encoding": "\0"},
+        {"max_bytes": 0},
+    ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any]):
     with pytest.raises(ConfigError):

@@ -1,0 +1,145 @@
+import gzip
+import io
+import os
+import tracemalloc
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from shinglefold.ingest import ReadOptions, Record, read
+from shinglefold.ingest.decode import decode
+
+#: U+0A0A holds the byte of a newline twice, in either order.
+LINES = '{"id": "1", "body": "текст"}\r\n\r\n{"id": "2", "body": "\u0a0a 😀"}\n'
+ROWS = 'id,body\r\n1,"текст\u0a0a"\r\n2,"раз\nдва"\r\n'
+WIDE = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
+
+
+def read_all(path: Path, content: bytes, **options: Any) -> list[Record]:
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return list(read(path, ReadOptions(**options)))
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz"])
+@pytest.mark.parametrize("encoding", [*WIDE, "utf-8"])
+@pytest.mark.parametrize("bom", ["\ufeff", ""])
+def test_json_lines_say_themselves_what_they_are_encoded_in(
+    tmp_path: Path, name: str, encoding: str, bom: str
+):
+    first, second = read_all(tmp_path / name, (bom + LINES).encode(encoding))
+    assert first.document == {"_id": "1", "id": "1", "body": "текст"}
+    assert second.document == {"_id": "2", "id": "2", "body": "\u0a0a 😀"}
+    assert (first.line, second.line, second.fraction) == (1, 3, 1.0)
+    assert first.replaced == second.replaced == 0
+
+
+@pytest.mark.parametrize("encoding", [*WIDE, "utf-8"])
+@pytest.mark.parametrize("bom", ["\ufeff", ""])
+def test_csv_says_itself_what_it_is_encoded_in(tmp_path: Path, encoding: str, bom: str):
+    first, second = read_all(tmp_path / "x.csv", (bom + ROWS).encode(encoding))
+    assert first.document == {"_id": "1", "id": "1", "body": "текст\u0a0a"}
+    assert second.document == {"_id": "2", "id": "2", "body": "раз\nдва"}
+
+
+@pytest.mark.parametrize("encoding", [*WIDE, "utf-16", "UTF16", "utf-8-sig", "UTF8", "cp500", "gb18030"])
+def test_an_encoding_that_is_given_is_used_with_a_mark_or_without(tmp_path: Path, encoding: str):
+    lines = '{"id": "1"}\n{"id": "2", "body": "text"}\n'
+    for text in (lines, *(["\ufeff" + lines] if "utf" in encoding.lower() else [])):
+        first, second = read_all(tmp_path / "x.jsonl", text.encode(encoding), encoding=encoding)
+        assert first.document == {"_id": "1", "id": "1"}
+        assert second.document == {"_id": "2", "id": "2", "body": "text"}
+    (page,) = read_all(tmp_path / "x.txt", "text".encode(encoding), encoding=encoding)
+    assert page.document["body"] == "text"
+
+
+def test_broken_units_of_utf_16_are_replaced_and_counted(tmp_path: Path):
+    broken = '\ufeff{"id": "1", "body": "a\ud800b\udc00"}\n'.encode("utf-16-le", "surrogatepass")
+    good, rest = read_all(tmp_path / "x.jsonl", broken + b"\n")
+    assert good.document == {"_id": "1", "id": "1", "body": "a\ufffdb\ufffd"}
+    assert good.replaced == 2
+    assert (rest.document, rest.replaced, rest.line) == (None, 1, 2)
+
+
+def test_replacement_characters_that_stood_there_are_not_counted(tmp_path: Path):
+    raw = '{"id": "1", "body": "п\u0457\u0405 '.encode("windows-1251") + b'\x98"}'
+    (record,) = read_all(tmp_path / "x.jsonl", raw, encoding="windows-1251")
+    assert record.document["body"] == "п\u0457\u0405 \ufffd"
+    assert record.replaced == 1
+
+
+def test_files_joined_to_one_keep_no_byte_order_marks(tmp_path: Path):
+    lines = '\ufeff{"id": "1"}\n\ufeff{"id": "2"}\n\ufeff\n'
+    for encoding in ("utf-8", "utf-16-le"):
+        records = read_all(tmp_path / "x.jsonl", lines.encode(encoding))
+        assert [record.document for record in records] == [{"_id": "1", "id": "1"}, {"_id": "2", "id": "2"}]
+
+
+def test_bytes_like_a_mark_inside_a_file_change_no_encoding(tmp_path: Path):
+    (row,) = read_all(tmp_path / "x.csv", b'id,body\n1,"a\n\xff\xfebc"\n')
+    assert row.document["body"] == "a\n\ufffd\ufffdbc"
+    assert row.replaced == 2
+
+
+def test_a_mark_alone_or_half_a_letter_is_no_crash(tmp_path: Path):
+    assert read_all(tmp_path / "x.jsonl", b"\xff\xfe") == []
+    assert read_all(tmp_path / "x.jsonl", b"\xef\xbb\xbf") == []
+    (only,) = read_all(tmp_path / "x.jsonl", b"\xff\xfe{")
+    assert only.reason.startswith("invalid JSON")
+
+
+def test_a_mark_that_arrives_byte_by_byte_is_seen(tmp_path: Path):
+    path = tmp_path / "pages"
+    os.mkfifo(path)
+
+    def write() -> None:
+        with path.open("wb", buffering=0) as pipe:
+            for byte in '\ufeff{"id": "1"}\n'.encode("utf-16-le"):
+                pipe.write(bytes([byte]))
+
+    writer = Thread(target=write)
+    writer.start()
+    (record,) = read(path, ReadOptions(format="jsonl"))
+    writer.join()
+    assert record.document == {"_id": "1", "id": "1"}
+
+
+def test_standard_input_is_read_in_utf_16_as_shells_write_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LINES.encode("utf-16"))))
+    assert [record.document["_id"] for record in read("-")] == ["1", "2"]
+
+
+def test_a_damaged_archive_in_utf_16_gives_what_is_whole(tmp_path: Path):
+    text = "".join(f'{{"id": {n}, "x": "{n * 7919}"}}\n' for n in range(5000))
+    path = tmp_path / "cut.jsonl.gz"
+    data = gzip.compress(text.encode("utf-16"))
+    path.write_bytes(data[: len(data) // 2])
+    *good, broken = read(path)
+    assert [record.document["_id"] for record in good] == [str(n) for n in range(len(good))]
+    assert len(good) > 100
+    assert "damaged from here on" in broken.reason
+
+
+def test_a_long_file_in_utf_16_is_read_piece_by_piece(tmp_path: Path):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(("\ufeff" + '{"body": "' + "слово " * 50 + '"}\n').encode("utf-16-le") * 10_000)
+    fractions = []
+    tracemalloc.start()
+    try:
+        for record in read(path):
+            assert record.document is not None
+            fractions.append(record.fraction)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < path.stat().st_size / 4
+    assert len(fractions) == 10_000
+    assert fractions == sorted(fractions)
+    assert fractions[5_000] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("encoding", WIDE)
+def test_a_page_is_read_by_its_byte_order_mark(encoding: str):
+    assert decode("\ufeff<p>текст".encode(encoding), html=True) == ("<p>текст", 0)
+    assert decode("\ufeffтекст".encode(encoding), encoding.upper()) == ("текст", 0)
