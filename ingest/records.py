@@ -38,7 +38,8 @@ class ReadOptions:
             raise ConfigError(f"max_bytes {self.max_bytes} must be at least 1")
         if self.encoding:
             try:
-                "".encode(self.encoding)
+                # One that can't replace what it does not understand would end the run there.
+                b"\xff".decode(self.encoding, "replace")
             except (LookupError, ValueError) as error:
                 raise ConfigError(f"unknown encoding {self.encoding!r}; try utf-8 or windows-1251") from error
 

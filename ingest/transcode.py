@@ -65,7 +65,7 @@ class _Utf8(io.RawIOBase):
         while len(head) < _HEAD and (more := self._read(_CHUNK)):
             head += more
         self._begun = True
-        name = self._encoding or announced(head)
+        name = _exact(self._encoding, head)
         if name != "utf-8":
             self._decoder = codecs.getincrementaldecoder(name)()
         return self._converted(head).removeprefix(codecs.BOM_UTF8)
@@ -84,3 +84,11 @@ class _Utf8(io.RawIOBase):
             return text.encode()
         except UnicodeEncodeError:
             return _SURROGATE.sub(_UNDECODABLE, text).encode("utf-8", "surrogateescape")
+
+
+def _exact(encoding: str, head: bytes) -> str:
+    """Return the encoding with its byte order, which a stream without a mark does not say."""
+    seen = announced(head)
+    if encoding in ("utf-16", "utf-32"):
+        return seen if seen.startswith(encoding) else f"{encoding}-le"
+    return encoding or seen

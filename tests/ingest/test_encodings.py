@@ -69,6 +69,15 @@ def test_replacement_characters_that_stood_there_are_not_counted(tmp_path: Path)
     assert record.replaced == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_the_byte_order_of_a_given_encoding_is_found_without_a_mark(tmp_path: Path, encoding: str):
+    lines = '{"id": "1"}\n{"id": "2"}\n'.encode(encoding)
+    records = read_all(tmp_path / "x.jsonl", lines, encoding=encoding[:6])
+    assert [record.document for record in records] == [{"_id": "1", "id": "1"}, {"_id": "2", "id": "2"}]
+    (row,) = read_all(tmp_path / "x.csv", "имя\nдом\n".encode("utf-16-le"), encoding="utf-16")
+    assert row.document == {"имя": "дом"}
+
+
 def test_files_joined_to_one_keep_no_byte_order_marks(tmp_path: Path):
     lines = '\ufeff{"id": "1"}\n\ufeff{"id": "2"}\n\ufeff\n'
     for encoding in ("utf-8", "utf-16-le"):

@@ -279,6 +279,7 @@ def test_what_cannot_be_opened_is_an_input_error(tmp_path: Path):
         {"encoding": "no-such"},
         {"encoding": "hex"},
         {"encoding": "undefined"},
+        {"encoding": "idna"},
         {"encoding": "\0"},
         {"max_bytes": 0},
     ],
