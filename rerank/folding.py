@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.model import Int64s
+from shinglefold.rerank.bits import places, sets
 from shinglefold.rerank.groups import groups
-from shinglefold.rerank.hits import Counts, Hit, Prints, Reader, identity
+from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.match import ROWS, Compared, Matcher
 from shinglefold.rerank.neighbours import Neighbours, nonzero
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
+from shinglefold.rerank.prints import Counts, Prints, Reader
 from shinglefold.scheme import Scheme
 
 #: Hits compared with each other at a time.
@@ -91,10 +93,13 @@ class _Folding:
         """Take the next hits and return one byte for each: 0 where the list had the document before."""
         self.hits.extend(hits)
         free = bytearray(b"\1") * len(hits)
-        names = [(hit.get("_index"), hit.get("_id")) for hit in hits]
+        ids = [hit.get("_id") for hit in hits]
+        if set(ids) == {None}:
+            # What has no name can't be known again.
+            return free
+        names = [(hit.get("_index"), id_) for hit, id_ in zip(hits, ids, strict=True)]
         if len(set(names)) < len(names) or not self._seen.isdisjoint(names):
             for place, name in enumerate(names):
-                # What has no name can't be known again.
                 free[place] = name[1] is None or name not in self._seen
                 self._seen.add(name)
         self._seen.update(names)
@@ -194,20 +199,18 @@ class LeaderFolding(_Folding):
 
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
-        neighbours = Neighbours(self._matcher, block, free)
-        for leader in range(len(block)):
-            if not free[leader]:
-                continue
-            shown, near = leader, neighbours.of(leader)
+        neighbours = Neighbours(self._matcher, block, sets(np.frombuffer(free, np.bool_)[None])[0])
+        while neighbours.free:
+            shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
+            near = neighbours.of(leader)
             if near and self._policies:
-                shown = self._choose((leader, *near), block.prints, base)
+                shown = self._choose(places(near | 1 << leader), block.prints, base)
                 near = near if shown == leader else neighbours.of(shown)
+            group = near | 1 << shown
+            neighbours.free &= ~group
+            members = places(group) if near else [shown]
             self._shown.append(base + shown)
-            members = sorted((shown, *near)) if near else [shown]
             self._members.append([base + member for member in members] if base else members)
-            free[shown] = 0
-            for member in near:
-                free[member] = 0
 
 
 class ConnectedFolding(_Folding):

@@ -1,42 +1,68 @@
 """Which hits match: the decision of one request, for a few hits against many at a time."""
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
-from shinglefold.rerank.hits import Prints
 from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.prints import Prints
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_rows, estimate, length_ratio
 
 Mask = NDArray[np.bool_]
-#: Hits compared with many at a time: what lies between stays in the cache.
+#: Hits compared with many at a time where all pairs are decided: what lies between stays in the cache.
 ROWS = 64
+#: Pairs looked through at a time for those that may match.
+_PAIRS = 1 << 16
 #: Candidates a hit up to which they are decided one by one.
 _DENSE = 16
 #: Words of 64 values whose differences a byte can count.
 _COUNTED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compared:
-    """Fingerprints made ready to be compared.
+    """Fingerprints made ready to be compared; what not every comparison needs is made when it is asked for.
 
-    ``planes``: uint64 (bits, words, n), bit i of every value of a hit side by side; values stand in the same
-    order in all hits. ``places``: by supershingle, the hits that have it; empty where none are asked for.
-    ``repeated``: whether any text is there twice.
+    Args:
+        prints: the fingerprints.
+        bits: bits of a value.
     """
 
     prints: Prints
-    planes: Uint64s
-    places: dict[str, list[int]]
-    repeated: bool
+    bits: int
 
     def __len__(self) -> int:
         return len(self.prints)
+
+    @cached_property
+    def plane(self) -> Uint64s:
+        """The lowest bit of every value of a hit side by side: uint64 (1, words, n)."""
+        return _planes(self.prints, self.bits, 1)
+
+    @cached_property
+    def planes(self) -> Uint64s:
+        """Every bit of the values, likewise and in the same order: uint64 (bits, words, n)."""
+        return _planes(self.prints, self.bits, self.bits)
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """By supershingle, the hits that have it."""
+        places: dict[str, list[int]] = {}
+        for place, words in enumerate(self.prints.keywords):
+            for word in set(words):
+                places.setdefault(word, []).append(place)
+        return places
+
+    @cached_property
+    def repeated(self) -> bool:
+        """Whether any text is there twice."""
+        texts: list[int] = self.prints.digests[self.prints.digests >= 0].tolist()
+        return len(set(texts)) < len(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +94,10 @@ class Matcher:
         shared = _given(options.min_shared, 0 if least > 0 else decision.min_shared)
         if least <= 0 and shared < 1:
             raise ConfigError("min_resemblance 0 and min_shared 0 would fold everything: raise one of them")
-        estimates, _ = estimate(np.arange(sketch.values + 1), sketch.values, sketch.bits)
         return cls(
             values=sketch.values,
             bits=sketch.bits,
-            need=int(np.searchsorted(estimates, least)),
+            need=_agreement_for(least, sketch.values, sketch.bits),
             min_shared=int(shared),
             min_length_ratio=_given(options.min_length_ratio, decision.min_length_ratio),
             across_languages=options.across_languages,
@@ -80,62 +105,66 @@ class Matcher:
         )
 
     def prepare(self, prints: Prints) -> Compared:
-        """Return fingerprints ready to be compared. Cost: about 0.3 µs a hit."""
-        places = _places(prints) if self.min_shared else {}
-        texts = prints.digests[prints.digests >= 0]
-        repeated = len(np.unique(texts)) < len(texts)
-        return Compared(prints, _planes(prints, self.bits), places, repeated)
+        """Return fingerprints ready to be compared."""
+        return Compared(prints, self.bits)
 
-    def matches(
-        self, ones: Compared, rows: Int64s, others: Compared, begin: int = 0, *, dense: bool = False
-    ) -> Mask:
+    def matches(self, ones: Compared, rows: Int64s, others: Compared, begin: int = 0) -> Mask:
         """Return bool (R, m − begin): which of the rows of ``ones`` match which of ``others`` from ``begin``.
 
-        Where ``ones`` are the others, none matches itself. Of each value one bit is compared first: two
-        signatures agree in at least as many bits as values, and strangers agree in half of them, so this
-        filter loses nothing and leaves few to be decided one by one; where it leaves many, all are decided at
-        once. Bits are counted by the word, as a linear algebra library would make threads that wait where
-        every core is busy.
-
-        Args:
-            dense: most are expected to be alike, so that the filter is not worth its time.
+        Where ``ones`` are the others, none matches itself.
 
         Cost: about 4 ns a pair, 13 where most are alike.
         """
-        parts = [rows[cut : cut + ROWS] for cut in range(0, len(rows), ROWS)]
-        found = [self._matches(ones, part, others, begin, dense) for part in parts]
-        return np.concatenate(found) if found else np.zeros((0, len(others) - begin), np.bool_)
+        found = [np.zeros((0, len(others) - begin), np.bool_)]
+        for at in range(0, len(rows), ROWS):
+            part = rows[at : at + ROWS]
+            near = self.candidates(ones, part, others, begin)
+            decide = self.all_of if crowded(near) else self.those_of
+            found.append(decide(near, ones, part, others, begin))
+        return np.concatenate(found)
 
-    def _matches(self, ones: Compared, rows: Int64s, others: Compared, begin: int, dense: bool) -> Mask:
-        near = self._agreeing(ones, rows, others, begin, exactly=dense)
+    def candidates(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+        """Return which pairs may match by their signatures.
+
+        Of each value one bit is compared: two signatures agree in at least as many bits as values, and
+        strangers agree in half of them, so this loses nothing and leaves few to be decided. Bits are counted
+        by the word, as a linear algebra library would make threads that wait where every core is busy.
+        """
+        near = self._agreeing(ones.plane, rows, others.plane, begin)
         if self.min_shared:
             near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
-        if ones is others:
-            near[np.arange(len(rows)), rows - begin] = False
-        if dense or crowded(near):
-            if not dense:
-                near &= self._agreeing(ones, rows, others, begin, exactly=True)
-            near &= self._alike(ones.prints, rows, others.prints, begin)
-        else:
-            self._decide(near, ones.prints, rows, others.prints, begin)
+        return _without_itself(near, ones, rows, others, begin)
+
+    def all_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+        """Return which of many candidates match, comparing all pairs at once."""
+        near = near & self._agreeing(ones.planes, rows, others.planes, begin)
+        near &= self._alike(ones.prints, rows, others.prints, begin)
+        return self._beside_signatures(near, ones, rows, others, begin)
+
+    def those_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+        """Return which of few candidates match, comparing one after the other; ``near`` is written to."""
+        self._decide(near, ones.prints, rows, others.prints, begin)
+        return self._beside_signatures(near, ones, rows, others, begin)
+
+    def _beside_signatures(
+        self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int
+    ) -> Mask:
+        """Add the pairs with equal digests, and take out those of different scopes."""
         if others is not ones or ones.repeated:
             texts = ones.prints.digests[rows, None]
             near |= (texts == others.prints.digests[None, begin:]) & (texts >= 0)
-            if ones is others:
-                near[np.arange(len(rows)), rows - begin] = False
+            near = _without_itself(near, ones, rows, others, begin)
         for column, span in enumerate(self.spans):
             # NaN, no value, compares false: such a hit is in nobody's scope.
             here = ones.prints.scopes[rows, column, None]
             near &= np.abs(here - others.prints.scopes[None, begin:, column]) <= span
         return near
 
-    def _agreeing(self, ones: Compared, rows: Int64s, others: Compared, begin: int, *, exactly: bool) -> Mask:
-        """Return which pairs agree in enough values, or in one bit of as many."""
+    def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
+        """Return which pairs differ in no more values than matching ones may, as far as the planes tell."""
         if not self.need:
-            return np.ones((len(rows), len(others) - begin), np.bool_)
-        bits = len(ones.planes) if exactly else 1
-        differing = _differing(ones.planes[:bits, :, rows], others.planes[:bits, :, begin:])
-        return differing <= self.values - self.need
+            return np.ones((len(rows), others.shape[2] - begin), np.bool_)
+        return _differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
     def _alike(self, ones: Prints, rows: Int64s, others: Prints, begin: int) -> Mask:
         """Return which pairs may be compared by their signatures at all."""
@@ -175,8 +204,26 @@ def _given(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def _planes(prints: Prints, bits: int) -> Uint64s:
-    """Return bit i of all values of a hit as 64-bit words: uint64 (bits, words, n); unused bits are 0."""
+@lru_cache(64)
+def _agreement_for(resemblance: float, values: int, bits: int) -> int:
+    """Return the least number of agreeing values whose estimate is at least so much."""
+    estimates, _ = estimate(np.arange(values + 1), values, bits)
+    return int(np.searchsorted(estimates, resemblance))
+
+
+def rows_at_once(columns: int) -> int:
+    """Return how many hits to look through at a time for candidates among so many others."""
+    return max(ROWS, _PAIRS // max(1, columns))
+
+
+def _without_itself(near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+    if ones is others:
+        near[np.arange(len(rows)), rows - begin] = False
+    return near
+
+
+def _planes(prints: Prints, bits: int, wanted: int) -> Uint64s:
+    """Return the lowest bits of all values as words: uint64 (wanted, words, n); unused bits are 0."""
     count = -(-prints.signatures.shape[1] // (8 * bits))
     padded = np.zeros((len(prints), count * 8 * bits), np.uint8)
     padded[:, : prints.signatures.shape[1]] = prints.signatures
@@ -184,8 +231,8 @@ def _planes(prints: Prints, bits: int) -> Uint64s:
     words = padded.view(np.uint64).reshape(len(prints), count, bits)
     lowest = np.uint64(sum(1 << place for place in range(0, 64, bits)))
     places = np.arange(bits, dtype=np.uint64)
-    planes = np.empty((bits, count, len(prints)), np.uint64)
-    for bit in range(bits):
+    planes = np.empty((wanted, count, len(prints)), np.uint64)
+    for bit in range(wanted):
         planes[bit] = np.bitwise_or.reduce(((words >> np.uint64(bit)) & lowest) << places, axis=2).T
     return planes
 
@@ -233,12 +280,3 @@ def _shared(ones: Prints, rows: Int64s, others: Compared, begin: int) -> NDArray
         for word in set(ones.keywords[place]):
             counts[row, others.places.get(word, [])] += np.uint16(1)
     return counts[:, begin:]
-
-
-def _places(prints: Prints) -> dict[str, list[int]]:
-    """Return, by supershingle, the places of the hits that have it."""
-    places: dict[str, list[int]] = {}
-    for place, words in enumerate(prints.keywords):
-        for word in set(words):
-            places.setdefault(word, []).append(place)
-    return places

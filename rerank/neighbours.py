@@ -3,48 +3,47 @@
 import numpy as np
 
 from shinglefold.model import Int64s
-from shinglefold.rerank.match import ROWS, Compared, Mask, Matcher, crowded
+from shinglefold.rerank.bits import places, sets
+from shinglefold.rerank.match import ROWS, Compared, Mask, Matcher, crowded, rows_at_once
 
 
 class Neighbours:
-    """The free hits of a block that match one of them.
+    """The free hits of a block that match one of them, as sets of places.
 
-    Rows are decided when the first of them is asked for, together with those of the free hits behind it: what
-    a group took in the meantime is never compared again.
+    Hits are decided when the first of them is asked for, together with the free hits behind it: what a group
+    took in the meantime is never compared again.
 
-    Args:
-        free: one byte a hit, kept by the caller, who takes hits and never gives one back.
+    Attributes:
+        free: the hits in no group yet; whoever takes hits takes them out of it, and never puts one back.
     """
 
-    def __init__(self, matcher: Matcher, block: Compared, free: bytearray) -> None:
+    def __init__(self, matcher: Matcher, block: Compared, free: int) -> None:
+        self.free = free
         self._matcher = matcher
         self._block = block
-        self._free: Mask = np.frombuffer(free, np.bool_)
         self._dense = False
-        #: By place: where the columns begin and the row of decisions, or None for one that matches nobody.
-        self._rows: dict[int, tuple[int, Mask] | None] = {}
+        self._decided: dict[int, int] = {}
 
-    def of(self, place: int) -> list[int]:
-        """Return the places of the free hits that match a free hit, itself left out, in order."""
-        if place not in self._rows:
+    def of(self, place: int) -> int:
+        """Return the free hits that match a free hit, itself left out."""
+        if place not in self._decided:
             self._decide(place)
-        known = self._rows[place]
-        if known is None:
-            return []
-        begin, row = known
-        found: list[int] = ((row & self._free[begin:]).nonzero()[0] + begin).tolist()
-        return found
+        return self._decided[place] & self.free
 
     def _decide(self, place: int) -> None:
-        free = self._free.nonzero()[0]
-        begin = int(free[0])
-        rows = [row for row in free[np.searchsorted(free, place) :].tolist() if row not in self._rows][:ROWS]
-        index = np.array(rows, np.int64)
-        near = self._matcher.matches(self._block, index, self._block, begin, dense=self._dense)
+        free = places(self.free)
+        begin = free[0]
+        most = ROWS if self._dense else rows_at_once(len(self._block) - begin)
+        rows = np.array([row for row in free if row >= place and row not in self._decided][:most], np.int64)
+        near = self._matcher.candidates(self._block, rows, self._block, begin)
         self._dense = crowded(near)
-        busy_ones: list[bool] = np.logical_or.reduce(near, axis=1).tolist()
-        for row, matching, busy in zip(rows, near, busy_ones, strict=True):
-            self._rows[row] = (begin, matching) if busy else None
+        if self._dense:
+            # Most of the others will be taken by the first groups, and need not be decided at all.
+            rows = rows[:ROWS]
+            near = self._matcher.all_of(near[:ROWS], self._block, rows, self._block, begin)
+        else:
+            near = self._matcher.those_of(near, self._block, rows, self._block, begin)
+        self._decided.update(zip(rows.tolist(), sets(near, begin), strict=True))
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:

@@ -162,6 +162,8 @@ class FoldOptions:
         """
         if not isinstance(given, Mapping):
             raise ConfigError(f"dedup: expected an object of options, got {given!r}")
+        if not given:
+            return base or cls()
         known = [f.name for f in fields(cls) if f.name != "member_source"]
         _only("dedup option", given, known)
         values = {

@@ -47,10 +47,8 @@ class Reading:
         self.first: JSON | None = None
         self.ended = False
         self._asked = 0
-        shared = Matcher.of(scheme, options).min_shared > 0
-        self._fields = window_fields(options, field, shared)
-        #: The fields by which hits shown are recognized on later pages.
-        self.kept = window_fields(replace(options, representative=(), explain=False), field, shared)
+        self._shared = Matcher.of(scheme, options).min_shared > 0
+        self._fields = window_fields(options, field, self._shared)
         self._earlier: Sequence[Hit] = ()
         self._after: JSON = {}
         self._cap = options.max_window
@@ -61,6 +59,13 @@ class Reading:
             # Blocks must begin where they would have begun without the cap.
             self._cap = max(1, options.max_window // options.window) * options.window
         self._folding = self._new_folding()
+
+    @property
+    def kept(self) -> list[str]:
+        """The fields by which hits shown are recognized on later pages."""
+        return window_fields(
+            replace(self.options, representative=(), explain=False), self.field, self._shared
+        )
 
     @property
     def needed(self) -> int:

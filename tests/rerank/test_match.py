@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, specs
 
-from shinglefold.rerank.hits import Reader
 from shinglefold.rerank.match import Matcher, length_bounds
 from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.prints import Reader
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_matrix, length_ratio, pack
 
@@ -55,10 +55,10 @@ def test_no_pair_at_the_threshold_is_missed(values, bits, least, windows):
     assert windows < matching < 50 * windows
 
 
-def everyone(matcher, prints, **ways):
+def everyone(matcher, prints):
     """Which of all hits match which."""
     compared = matcher.prepare(prints)
-    return matcher.matches(compared, np.arange(len(prints)), compared, **ways)
+    return matcher.matches(compared, np.arange(len(prints)), compared)
 
 
 @given(
@@ -69,7 +69,10 @@ def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, s
     options = FoldOptions.parse({"min_shared": shared, "across_languages": across, "scope": list(scope)})
     prints = Reader(SCHEME, "dedup", options.scope).read(hits_of(made))
     matcher = Matcher.of(SCHEME, options)
-    assert (everyone(matcher, prints) == everyone(matcher, prints, dense=True)).all()
+    compared, rows = matcher.prepare(prints), np.arange(len(prints))
+    near = matcher.candidates(compared, rows, compared, 0)
+    at_once = matcher.all_of(near, compared, rows, compared, 0)
+    assert (at_once == matcher.those_of(near, compared, rows, compared, 0)).all()
 
 
 @given(specs, specs, st.integers(0, 10))

@@ -1,0 +1,219 @@
+"""The stored fingerprints of a list of hits, read as columns."""
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.model import UNDETERMINED, Bytes, Int64s
+from shinglefold.rerank.hits import Hit, field_values, moment, stored_values
+from shinglefold.rerank.options import Scope
+from shinglefold.scheme import Scheme
+
+#: Shingles no text has more of; what floats hold exactly.
+_MOST = 2**50
+_PARTS = ("scheme", "lang", "shingles", "digest", "signature")
+#: What stands for a part that a hit does not have.
+_ABSENT: tuple[tuple[Any], ...] = (("",), (UNDETERMINED,), (0,), ("",), ("",))
+#: OpenSearch leaves the padding out when it reads doc values; too much of it does no harm.
+_PADDING = "=="
+_Row = Mapping[str, Any]
+#: Signatures, shingles, languages and digests.
+_Columns = tuple[list[bytes], list[int], list[str], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prints:
+    """The fingerprints of n hits as columns; equal texts have equal codes.
+
+    ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
+    ``languages``, ``digests``: int32 (n,), a code each, digest −1 where there is none.
+    ``scopes``: float64 (n, S), a code or seconds; NaN where the hit has no value.
+    ``keywords``: the supershingles of each hit.
+    """
+
+    signatures: Bytes
+    signed: NDArray[np.bool_]
+    shingles: Int64s
+    languages: NDArray[np.int32]
+    digests: NDArray[np.int32]
+    scopes: NDArray[np.float64]
+    keywords: tuple[Sequence[str], ...]
+
+    def __len__(self) -> int:
+        return len(self.signed)
+
+    def take(self, rows: Sequence[int]) -> "Prints":
+        """Return the fingerprints of some rows."""
+        index = np.asarray(rows, np.int64)
+        return Prints(
+            self.signatures[index],
+            self.signed[index],
+            self.shingles[index],
+            self.languages[index],
+            self.digests[index],
+            self.scopes[index],
+            tuple(self.keywords[row] for row in rows),
+        )
+
+    def join(self, other: "Prints") -> "Prints":
+        """Return these fingerprints and then the other ones."""
+        return Prints(
+            np.concatenate((self.signatures, other.signatures)),
+            np.concatenate((self.signed, other.signed)),
+            np.concatenate((self.shingles, other.shingles)),
+            np.concatenate((self.languages, other.languages)),
+            np.concatenate((self.digests, other.digests)),
+            np.concatenate((self.scopes, other.scopes)),
+            self.keywords + other.keywords,
+        )
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was seen in the hits read.
+
+    ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
+    ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name;
+    ``earlier``: hits that match one shown on an earlier page of a cursor; ``repeated``: further places of
+    documents that the list has twice.
+    """
+
+    hits: int = 0
+    repeated: int = 0
+    unsigned: int = 0
+    unreadable: int = 0
+    earlier: int = 0
+    other_schemes: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+
+
+class Reader:
+    """Reads hits into columns, block after block, with the same codes for the same texts throughout."""
+
+    def __init__(self, scheme: Scheme, dedup: str, scopes: Sequence[Scope] = ()) -> None:
+        self.counts = Counts()
+        self._scheme = scheme.id
+        self._dedup = dedup
+        self._names = tuple(f"{dedup}.{part}" for part in _PARTS)
+        self._keywords = f"{dedup}.supershingles"
+        self._size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
+        self._scopes = tuple(scopes)
+        self._codes: dict[object, int] = {}
+
+    def read(self, hits: Sequence[Hit]) -> Prints:
+        """Return the fingerprints of hits; a damaged one counts as none. Cost: about 0.5 µs a hit."""
+        self.counts.hits += len(hits)
+        first = self._names[0]
+        rows = [
+            fields
+            if (fields := hit.get("fields")) and first in fields and "_source" not in hit
+            else stored_values(hit, self._dedup, first)
+            for hit in hits
+        ]
+        signatures, shingles, languages, digests = self._columns(rows)
+        code = self._codes
+        found = Counter(languages)
+        codes = {language: code.setdefault(language, len(code)) for language in found}
+        del found[""]
+        self.counts.languages.update(found)
+        blank = bytes(self._size)
+        joined = b"".join([signature or blank for signature in signatures])
+        lengths = np.array(shingles, np.int64)
+        return Prints(
+            np.frombuffer(joined, np.uint8).reshape(len(rows), self._size),
+            lengths >= 0,
+            lengths,
+            np.array([codes[language] for language in languages], np.int32),
+            np.array([code.setdefault(text, len(code)) if text else -1 for text in digests], np.int32),
+            self._scope_columns(hits),
+            tuple(
+                [
+                    row.get(self._keywords, ()) if signature else ()
+                    for row, signature in zip(rows, signatures, strict=True)
+                ]
+            ),
+        )
+
+    def _columns(self, rows: Sequence[_Row]) -> _Columns:
+        """Return the columns, each in one go where it can be: hardly any row is out of the ordinary."""
+        try:
+            schemes, languages, shingles, digests, encoded = (
+                [row.get(name, absent)[0] for row in rows]
+                for name, absent in zip(self._names, _ABSENT, strict=True)
+            )
+            signatures = [a2b_base64(text + _PADDING) for text in encoded]
+            ordinary = _are(shingles, int) and _are(languages, str) and _are(digests, str)
+            ordinary = ordinary and min(shingles) >= 0 and max(shingles) <= _MOST
+        except (LookupError, TypeError, ValueError, Base64Error):
+            ordinary = False
+        if not ordinary:
+            return self._row_by_row(rows)
+        for place, (scheme, signature) in enumerate(zip(schemes, signatures, strict=True)):
+            if scheme != self._scheme or len(signature) != self._size:
+                row = self._row(rows[place])
+                signatures[place], shingles[place], languages[place], digests[place] = row
+        return signatures, shingles, languages, digests
+
+    def _row_by_row(self, rows: Sequence[_Row]) -> _Columns:
+        columns: _Columns = ([], [], [], [])
+        for row in rows:
+            for column, value in zip(columns, self._row(row), strict=True):
+                column.append(value)
+        return columns
+
+    def _row(self, row: _Row) -> tuple[bytes, int, str, Any]:
+        """Return signature, shingles (−1 without), language and digest of one hit.
+
+        There is no language where there is no fingerprint. Digests of different schemes are never equal.
+        """
+        scheme_name, lang_name, shingles_name, digest_name, signature_name = self._names
+        try:
+            scheme = row[scheme_name][0]
+            digest = row[digest_name][0] if digest_name in row else ""
+            if scheme != self._scheme:
+                self.counts.other_schemes[scheme] += 1
+                return b"", -1, "", (scheme, digest) if digest else ""
+            language = str(row[lang_name][0]) if lang_name in row else UNDETERMINED
+            if signature_name not in row:
+                self.counts.unsigned += 1
+                return b"", -1, language, digest
+            signature = a2b_base64(row[signature_name][0] + _PADDING)
+            shingles = int(row[shingles_name][0])
+        except (LookupError, TypeError, ValueError, Base64Error):
+            return self._without(row)
+        if len(signature) != self._size or not 0 <= shingles <= _MOST:
+            return self._without(row)
+        return signature, shingles, language, digest
+
+    def _without(self, row: _Row) -> tuple[bytes, int, str, Any]:
+        if self._names[0] in row:
+            self.counts.unreadable += 1
+        else:
+            self.counts.unsigned += 1
+        return b"", -1, "", ""
+
+    def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:
+        columns = np.full((len(hits), len(self._scopes)), np.nan)
+        for column, scope in enumerate(self._scopes):
+            for row, hit in enumerate(hits):
+                values = field_values(hit, scope.field)
+                if values:
+                    columns[row, column] = self._scope_value(scope, values)
+        return columns
+
+    def _scope_value(self, scope: Scope, values: list[Any]) -> float:
+        if scope.within is not None:
+            seconds = moment(values[0])
+            return np.nan if seconds is None else seconds
+        key = (scope.field, *sorted(map(str, values)))
+        return float(self._codes.setdefault(key, len(self._codes)))
+
+
+def _are(values: Sequence[object], kind: type) -> bool:
+    return set(map(type, values)) == {kind}
