@@ -21,7 +21,6 @@ class Neighbours:
         self.free = free
         self._matcher = matcher
         self._block = block
-        self._dense = False
         self._decided: dict[int, int] = {}
 
     def of(self, place: int) -> int:
@@ -33,17 +32,21 @@ class Neighbours:
     def _decide(self, place: int) -> None:
         free = places(self.free)
         begin = free[0]
-        most = ROWS if self._dense else rows_at_once(len(self._block) - begin)
+        most = rows_at_once(len(self._block) - begin)
         rows = np.array([row for row in free if row >= place and row not in self._decided][:most], np.int64)
-        near = self._matcher.candidates(self._block, rows, self._block, begin)
-        self._dense = crowded(near)
-        if self._dense:
-            # Most of the others will be taken by the first groups, and need not be decided at all.
-            rows = rows[:ROWS]
-            near = self._matcher.all_of(near[:ROWS], self._block, rows, self._block, begin)
-        else:
-            near = self._matcher.those_of(near, self._block, rows, self._block, begin)
+        near = self._candidates(rows, begin)
+        rows = rows[: len(near)]
+        decide = self._matcher.all_of if crowded(near) else self._matcher.those_of
+        near = decide(near, self._block, rows, self._block, begin)
         self._decided.update(zip(rows.tolist(), sets(near, begin), strict=True))
+
+    def _candidates(self, rows: Int64s, begin: int) -> Mask:
+        """Return the candidates of some rows: of few where there are many, as most are taken undecided."""
+        near = self._matcher.candidates(self._block, rows[:ROWS], self._block, begin)
+        if len(rows) == len(near) or crowded(near):
+            return near
+        more = self._matcher.candidates(self._block, rows[ROWS:], self._block, begin)
+        return near if crowded(more) else np.concatenate((near, more))
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:
