@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from shinglefold.contracts import BulkFailure, BulkResult, Engine
 from shinglefold.errors import EngineUnavailable
@@ -27,19 +27,23 @@ class Backoff:
             yield min(self.most, self.first * 2.0**retry)
 
 
+class Sent(NamedTuple):
+    """What became of some actions: the refused ones, and how many were sent again; all else was done."""
+
+    refused: list[BulkFailure]
+    again: int
+
+
 def send(
     engine: Engine,
     actions: Sequence[Action],
     backoff: Backoff,
     stop: Callable[[], bool] = lambda: False,
-) -> tuple[list[BulkFailure], int]:
+) -> Sent:
     """Run bulk actions until the engine took or finally refused each.
 
     Args:
         stop: asked while waiting; once true nothing is tried again.
-
-    Returns:
-        The refused actions, and how many were sent again.
 
     Raises:
         EngineError: the engine can't be reached, or refuses the request as a whole.
@@ -53,9 +57,9 @@ def send(
         busy = [failure for failure in result.failures if failure.status in _BUSY]
         refused += [failure for failure in result.failures if failure.status not in _BUSY]
         if not busy:
-            return refused, again
+            return Sent(refused, again)
         if delay is None or not _wait(delay, stop):
-            return refused + busy, again
+            return Sent(refused + busy, again)
         actions = [failure.action for failure in busy]
         again += len(actions)
 

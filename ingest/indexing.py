@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts import Document, Engine
 from shinglefold.errors import EngineError, InputError
+from shinglefold.ingest.batch import Batch, make_batch
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.bulk import Backoff
 from shinglefold.ingest.dead_letters import DeadLetters
 from shinglefold.ingest.interrupts import Interrupts
 from shinglefold.ingest.ledger import Ledger
 from shinglefold.ingest.mapping import ensure_index
+from shinglefold.ingest.outbox import Outbox, takes_json
 from shinglefold.ingest.pipeline import Pipeline
 from shinglefold.ingest.records import Record, to_document
 from shinglefold.ingest.summary import Progress, Summary
@@ -57,16 +60,17 @@ def index_documents(
         InputError: the input can't be opened, or the dead-letter file can't be written.
     """
     ensure_index(engine, index, pipeline.scheme, field=field, properties=properties, settings=settings)
+    start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
-        ledger = Ledger(engine, index, letters, interrupts, backoff or Backoff())
-        start = perf_counter()
-        try:
-            stopped = _stopped_by(lambda: _all_blocks(ledger, records, pipeline, workers, progress))
-        finally:
-            # Whatever happened, what was written until then is to be found.
-            unfinished = _stopped_by(lambda: _commit(ledger))
-        stopped = stopped or unfinished
-        return ledger.summary(pipeline.scheme.id, stopped, perf_counter() - start)
+        ledger = Ledger(engine, index, letters, interrupts)
+        with closing(Outbox(ledger, backoff or Backoff())) as outbox:
+            run = _Run(ledger, outbox, pipeline, progress)
+            try:
+                stopped = _stopped_by(lambda: run.all_blocks(records, workers))
+            finally:
+                # Whatever happened, what was written until then is to be counted and found.
+                unfinished = _stopped_by(run.commit)
+        return ledger.summary(pipeline.scheme.id, stopped or unfinished, perf_counter() - start)
 
 
 def _stopped_by(work: Callable[[], None]) -> str:
@@ -80,26 +84,45 @@ def _stopped_by(work: Callable[[], None]) -> str:
     return ""
 
 
-def _commit(ledger: Ledger) -> None:
-    with ledger.meter.stage("commit"), ledger.interrupts.held():
-        ledger.engine.refresh(ledger.index)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    ledger: Ledger
+    outbox: Outbox
+    pipeline: Pipeline
+    progress: _Report | None
 
+    def all_blocks(self, records: _Records, workers: int) -> None:
+        """Take every block through the workers and the outbox."""
+        flight: list[list[Record]] = []
+        with (
+            closing(_documents(self.ledger, records, flight)) as documents,
+            closing(
+                process_blocks(self.pipeline, documents, workers, takes_json(self.ledger.engine))
+            ) as answers,
+        ):
+            while (answer := _next(self.ledger, answers)) is not None:
+                self._put(make_batch(self.ledger.index, flight.pop(0), answer))
+        while not self.outbox.empty:
+            self._book()
 
-def _all_blocks(
-    ledger: Ledger, records: _Records, pipeline: Pipeline, workers: int, progress: _Report | None
-) -> None:
-    flight: list[list[Record]] = []
-    with (
-        closing(_documents(ledger, records, flight)) as documents,
-        closing(process_blocks(pipeline, documents, workers)) as answers,
-    ):
-        while (answer := _next(ledger, answers)) is not None:
-            block = flight.pop(0)
-            # What the engine wrote must be counted, even at a Ctrl-C.
-            with ledger.interrupts.held():
-                ledger.settle(block, answer)
-            if progress is not None:
-                progress(ledger.progress(block[-1].fraction))
+    def _put(self, batch: Batch) -> None:
+        while not self.outbox.takes(batch):
+            self._book()
+        self.outbox.put(batch)
+        while self.outbox.answered:
+            self._book()
+
+    def _book(self) -> None:
+        batch = self.outbox.book()
+        if self.progress is not None:
+            self.progress(self.ledger.progress(batch.fraction))
+
+    def commit(self) -> None:
+        """Account for what is still on its way, and make everything written visible."""
+        with self.ledger.interrupts.held():
+            self.outbox.finish()
+            with self.ledger.meter.stage("commit"):
+                self.ledger.engine.refresh(self.ledger.index)
 
 
 def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:

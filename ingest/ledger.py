@@ -2,83 +2,49 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from shinglefold.contracts import BulkFailure, Document, Engine
+from shinglefold.contracts import BulkFailure, Engine
 from shinglefold.errors import EngineError
-from shinglefold.ingest.bulk import Action, Backoff, send
+from shinglefold.ingest.batch import Batch
+from shinglefold.ingest.bulk import Sent
 from shinglefold.ingest.dead_letters import DeadLetters
 from shinglefold.ingest.interrupts import Interrupts
 from shinglefold.ingest.meter import Meter
-from shinglefold.ingest.pipeline import Outcome
 from shinglefold.ingest.records import Record
 from shinglefold.ingest.summary import Progress, Summary
-from shinglefold.ingest.workers import Answer
-
-#: Known to a document on its way, no part of what is stored.
-_METADATA = ("_id", "_index")
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Sends what became of the blocks to the engine and accounts for it."""
+    """Accounts for every record of the batches."""
 
     engine: Engine
     index: str
     letters: DeadLetters
     interrupts: Interrupts
-    backoff: Backoff
     meter: Meter = field(default_factory=Meter)
     indexed: int = 0
     dropped: int = 0
     failed: int = 0
 
-    def settle(self, block: Sequence[Record], answer: Answer) -> None:
-        """Account for every record of a block, given the outcomes of those that are documents.
+    def book(self, batch: Batch, sent: Sent | EngineError) -> None:
+        """Account for every record of a batch, given what became of its actions.
 
         Raises:
-            EngineError: the engine can't go on; the block is accounted for all the same.
+            EngineError: the one given; the batch is accounted for all the same.
         """
-        self.meter.add(answer.meter)
-        outcomes = iter(answer.outcomes)
-        sent: list[tuple[Action, Record]] = []
-        for record in block:
-            self.meter.counts["replaced"] += record.replaced
-            if record.document is None:
-                self._fail("read", record.reason, record)
-            else:
-                self._sort(record, next(outcomes), sent)
-        if sent:
-            self._send(sent)
-
-    def _sort(self, record: Record, outcome: Outcome, sent: list[tuple[Action, Record]]) -> None:
-        if outcome.status == "dropped":
-            self.dropped += 1
-        elif outcome.document is None:
-            self._fail("pipeline", str(outcome.failure), record)
-        elif outcome.document.get("_index", self.index) != self.index:
-            self._fail("pipeline", "the pipeline changed _index; run it for each index apart", record)
-        else:
-            sent.append((self._action(outcome.document), record))
-
-    def _action(self, document: Document) -> Action:
-        source = {key: value for key, value in document.items() if key not in _METADATA}
-        action: dict[str, Any] = {"_op_type": "index", "_index": self.index, "_source": source}
-        return action if document.get("_id") is None else {**action, "_id": str(document["_id"])}
-
-    def _send(self, sent: Sequence[tuple[Action, Record]]) -> None:
-        actions = [action for action, _ in sent]
-        try:
-            with self.meter.stage("index"):
-                refused, again = send(self.engine, actions, self.backoff, lambda: self.interrupts.pending)
-        except EngineError as error:
+        self.meter.add(batch.meter)
+        self.dropped += batch.dropped
+        for refused in batch.refused:
+            self._fail(refused.stage, refused.reason, refused.record)
+        if isinstance(sent, EngineError):
             # How much the engine took is unknown; indexing again does no harm where ids are given.
-            for _, record in sent:
-                self._fail("index", str(error), record)
-            raise
-        self.meter.counts["sent_again"] += again
-        self.indexed += len(sent) - len(refused)
-        for failure, record in zip(refused, _records_of(refused, sent), strict=True):
+            for record in batch.records:
+                self._fail("index", str(sent), record)
+            raise sent
+        self.meter.counts["sent_again"] += sent.again
+        self.indexed += len(batch.records) - len(sent.refused)
+        for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             self._fail("index", f"{failure.status}: {failure.reason}", record)
 
     def _fail(self, stage: str, reason: str, record: Record) -> None:
@@ -108,11 +74,14 @@ class Ledger:
         )
 
 
-def _records_of(refused: Sequence[BulkFailure], sent: Sequence[tuple[Action, Record]]) -> Iterator[Record]:
+def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:
     """Yield the record of each refused action: the engine gives the action back, or one with the same id."""
-    by_identity = {id(action): record for action, record in sent}
-    by_id = {action["_id"]: record for action, record in sent if "_id" in action}
+    if not refused:
+        return
+    by_identity = {id(action): record for action, record in zip(batch.actions, batch.records, strict=True)}
+    by_id = {action.get("_id"): record for action, record in zip(batch.actions, batch.records, strict=True)}
     for failure in refused:
-        fallback = Record(dict(failure.action.get("_source", {})), "bulk", 0)
         found = by_identity.get(id(failure.action))
-        yield found or by_id.get(str(failure.action.get("_id")), fallback)
+        yield (
+            found or by_id.get(failure.action.get("_id")) or Record(None, "bulk", 0, raw=repr(failure.action))
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Document
@@ -15,21 +15,25 @@ from shinglefold.ingest.build import BUILT_IN, Factory, build_steps, handlers
 from shinglefold.ingest.fields import said
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.simulate import simulate
-from shinglefold.ingest.step import META, Failure, Run, Step, Tracer, handle, no_trace
+from shinglefold.ingest.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.tools import Tools
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _KEYS = ("processors", "on_failure", "description", "version", "_meta")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why."""
+class Outcome(NamedTuple):
+    """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why.
+
+    ``text`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
+    """
 
     status: Literal["done", "dropped", "failed"]
     document: Document | None = None
     failure: Failure | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +159,16 @@ def _outcome(run: Run) -> Outcome:
     if run.document is None:
         return Outcome("dropped")
     return Outcome("done", {key: value for key, value in run.document.items() if key != META})
+
+
+def encoded(outcome: Outcome) -> Outcome:
+    """Return an outcome with its document as JSON; as it is where the document holds what JSON has not."""
+    if outcome.document is None:
+        return outcome
+    source = {key: value for key, value in outcome.document.items() if key not in METADATA}
+    beside = {key: outcome.document[key] for key in METADATA if key in outcome.document}
+    try:
+        return Outcome(outcome.status, beside, None, _ENCODER.encode(source))
+    except (TypeError, ValueError):
+        # The engine's client may know more types than these.
+        return outcome

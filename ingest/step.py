@@ -10,6 +10,8 @@ from shinglefold.ingest.condition import Condition
 
 #: Where a pipeline keeps its own facts while a document travels: the time, and why a step failed.
 META = "_ingest"
+#: Known to a document on its way, no part of what is stored.
+METADATA = ("_id", "_index")
 _ON_FAILURE = ("on_failure_message", "on_failure_processor_type", "on_failure_processor_tag")
 
 

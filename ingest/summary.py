@@ -20,11 +20,12 @@ class Progress:
 class Summary:
     """The end of a run: ``read == indexed + dropped + failed``.
 
-    ``seconds`` by stage: ``read`` (input to documents), ``wait`` (for fingerprints), ``index``, ``commit``
-    and ``total`` are of the clock; ``pipeline`` and its parts ``strip``, ``canon``, ``sketch`` are added up
-    over the workers. ``languages``: documents by language. ``counts``: ``repairs`` (look-alike letters and
-    invisible characters), ``replaced`` (undecodable places), ``without_signature``, ``unknown_language`` …
-    ``reasons``: failed documents by reason. ``stopped``: why the run ended early, empty where it did not;
+    ``seconds`` by stage: ``read`` (input to documents), ``wait`` (for fingerprints), ``index`` (waiting for
+    the engine while nothing else could be done), ``commit`` and ``total`` are of the clock; ``pipeline`` and
+    its parts ``strip``, ``canon``, ``sketch``, and ``json``, are added up over the workers. ``languages``:
+    documents by language. ``counts``: ``repairs`` (look-alike letters and invisible characters),
+    ``replaced`` (undecodable places), ``without_signature``, ``unknown_language`` … ``reasons``: failed
+    documents by reason. ``stopped``: why the run ended early, empty where it did not;
     what was read ahead by then is not counted.
     """
 

@@ -4,6 +4,7 @@ Each worker has a pipe of its own and one block at a time. So it is always known
 died had, and no more blocks are alive than there are workers.
 """
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -20,7 +21,7 @@ from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.decode import without_surrogates
 from shinglefold.ingest.meter import Meter
-from shinglefold.ingest.pipeline import Outcome, Pipeline
+from shinglefold.ingest.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.step import Failure
 
 _Documents = list[Document]
@@ -35,8 +36,8 @@ class Answer(NamedTuple):
     meter: Meter
 
 
-def process(pipeline: Pipeline, documents: Sequence[Document]) -> Answer:
-    """Return what the pipeline makes of a block."""
+def process(pipeline: Pipeline, documents: Sequence[Document], as_json: bool = False) -> Answer:
+    """Return what the pipeline makes of a block, the documents encoded where asked for."""
     meter = pipeline.meter
     clean = []
     for document in documents:
@@ -45,16 +46,20 @@ def process(pipeline: Pipeline, documents: Sequence[Document]) -> Answer:
         clean.append(value)
     with meter.stage("pipeline"):
         outcomes = pipeline.run_block(clean)
+    if as_json:
+        with meter.stage("json"):
+            outcomes = list(map(encoded, outcomes))
     return Answer(outcomes, meter.take())
 
 
 def process_blocks(
-    pipeline: Pipeline, blocks: Iterable[_Documents], workers: int
+    pipeline: Pipeline, blocks: Iterable[_Documents], workers: int, as_json: bool = False
 ) -> Generator[Answer, None, None]:
     """Yield the answer to each block, in order.
 
     Args:
         workers: processes; 0 means one a core, 1 means none but this one.
+        as_json: have the documents encoded by the workers.
 
     Raises:
         ConfigError: ``workers`` is negative.
@@ -63,9 +68,9 @@ def process_blocks(
         raise ConfigError(f"workers {workers} must be 0 (one a core) or more")
     count = workers or _cores()
     if count == 1 or "fork" not in multiprocessing.get_all_start_methods():
-        return (process(pipeline, block) for block in blocks)
+        return (process(pipeline, block, as_json) for block in blocks)
     pipeline.tools.warm()
-    return _in_processes(pipeline, iter(blocks), count)
+    return _in_processes(pipeline, iter(blocks), count, as_json)
 
 
 def _cores() -> int:
@@ -73,10 +78,10 @@ def _cores() -> int:
 
 
 def _in_processes(
-    pipeline: Pipeline, blocks: Iterator[_Documents], count: int
+    pipeline: Pipeline, blocks: Iterator[_Documents], count: int, as_json: bool
 ) -> Generator[Answer, None, None]:
     waiting: deque[tuple[_Worker, _Documents]] = deque()
-    workers = [_Worker(pipeline) for _ in range(count)]
+    workers = [_Worker(pipeline, as_json) for _ in range(count)]
     free = deque(workers)
     try:
         while True:
@@ -136,8 +141,9 @@ def _crashed(fate: str) -> Outcome:
 class _Worker:
     """A process that answers blocks; started when it is first asked, and again after it died."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, as_json: bool) -> None:
         self.fate = ""
+        self._as_json = as_json
         self._pipeline = pipeline
         self._process: BaseProcess | None = None
         self._channel: Connection | None = None
@@ -146,7 +152,9 @@ class _Worker:
         # Forked, so that dictionaries and lexicon are shared and the pipeline needs no pickling.
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self._pipeline, theirs, ours), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(self._pipeline, self._as_json, theirs, ours), daemon=True
+        )
         self._process.start()
         # Ours alone keep their end open: it closes with the process.
         theirs.close()
@@ -197,8 +205,10 @@ class _Worker:
         self._channel = self._process = None
 
 
-def _serve(pipeline: Pipeline, channel: Connection, others: Connection) -> None:
+def _serve(pipeline: Pipeline, as_json: bool, channel: Connection, others: Connection) -> None:
     others.close()
+    # What was there before the fork stays: looking it through for garbage would only copy its pages.
+    gc.freeze()
     # Ctrl-C reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
@@ -207,7 +217,7 @@ def _serve(pipeline: Pipeline, channel: Connection, others: Connection) -> None:
             if isinstance(asked, Path):
                 channel.send(_saved(pipeline, asked))
             else:
-                channel.send(process(pipeline, asked))
+                channel.send(process(pipeline, asked, as_json))
 
 
 def _saved(pipeline: Pipeline, path: Path) -> bool:

@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from shinglefold.contracts import JSON, BulkResult
+from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_name, check_searched, one_mapping, plain
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, ClientErrors, NoDocument
+from shinglefold.engines.several import Answer, Search
 from shinglefold.errors import EngineError, UnsupportedQuery
 
 
@@ -26,6 +28,10 @@ class HttpEngine(ABC):
     client_errors: ClassVar[ClientErrors]
     #: Every document has ``_seq_no`` as a doc value: searches may read it instead of ids.
     numbers_changes: ClassVar[bool] = True
+    #: So many bulk requests may be on their way, so that the server need not wait for us.
+    bulks_at_once: ClassVar[int] = 2
+    #: The sources of actions may be JSON text.
+    takes_json: ClassVar[bool] = True
 
     def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
         self.connection = connection
@@ -62,6 +68,10 @@ class HttpEngine(ABC):
     @abstractmethod
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
         """Return the client."""
+
+    @abstractmethod
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send several searches through the client."""
 
     @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -144,6 +154,22 @@ class HttpEngine(ABC):
         check_searched(index, body)
         with self._asking():
             return plain(self._client.search(index=index, body=dict(body)))
+
+    def msearch(self, searches: Sequence[Search]) -> list[Answer]:
+        """Run several searches in one request; see ``Engine.msearch``."""
+        refusals = several.refused(searches)
+        sent = [search for search, no in zip(searches, refusals, strict=True) if no is None]
+        return several.in_place(refusals, self._several(sent) if sent else [])
+
+    def _several(self, searches: Sequence[Search]) -> list[Answer]:
+        try:
+            with self._asking():
+                return several.meant(plain(self._msearch(several.lines(searches))), self.who)
+        except UnsupportedQuery as error:
+            if len(searches) == 1:
+                return [error]
+            # A server that can't read one of them refuses all.
+            return [answer for search in searches for answer in self._several([search])]
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""

@@ -81,7 +81,7 @@ def test_an_engine_that_is_gone_loses_no_letter(engine, failed, pipeline, monkey
 def test_a_run_stopped_before_its_first_letter_leaves_them_all_aside(engine, failed, pipeline, monkeypatch):
     before = letters_in(failed)
     with monkeypatch.context() as patch:
-        patch.setattr("shinglefold.ingest.indexing._all_blocks", _interrupted)
+        patch.setattr("shinglefold.ingest.indexing._Run.all_blocks", _interrupted)
         summary = retry(engine, "pages", failed, pipeline, workers=1)
     assert (summary.stopped, summary.read) == ("interrupted", 0)
     assert letters_in(failed.with_name("failed.jsonl.retrying")) == before
