@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from shinglefold.errors import EngineError
+
 #: A JSON object. While it travels through a pipeline ``_id`` and ``_index`` stand beside its fields.
 Document = dict[str, Any]
 JSON = dict[str, Any]
@@ -73,6 +75,9 @@ class Engine(Protocol):
 
         An action: ``_op_type`` (``index``, ``create``, ``update``, ``delete``; default ``index``),
         ``_index``, ``_id`` (optional for ``index``), ``_source`` (or ``doc`` for ``update``).
+
+        An engine may have ``takes_json = True``: ``_source`` may be the object's JSON text, too; and
+        ``bulks_at_once``: above 1, threads may send so many requests at the same time.
         """
         ...
 
@@ -86,6 +91,13 @@ class Engine(Protocol):
 
     def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
         """Run a search; ``index`` is None where the body names a point in time."""
+        ...
+
+    def msearch(self, searches: Sequence[tuple[str | None, Mapping[str, Any]]]) -> list[JSON | EngineError]:
+        """Run several searches at once and return their answers in order.
+
+        Each is as for ``search``; what that would raise for one of them stands in its place.
+        """
         ...
 
     def open_pit(self, index: str, keep_alive: str = "1m") -> str:

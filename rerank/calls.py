@@ -1,10 +1,11 @@
 """Searching without input and output: a generator of calls, driven by any engine, sync or async."""
 
-from collections.abc import Awaitable, Generator, Mapping
+from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
 
@@ -13,7 +14,7 @@ Result = TypeVar("Result")
 class Call:
     """One call of a method of ``Engine``, to be answered with what it returns."""
 
-    method: Literal["mappings", "search", "open_pit", "close_pit"]
+    method: Literal["mappings", "search", "msearch", "open_pit", "close_pit"]
     arguments: tuple[Any, ...]
 
 
@@ -30,6 +31,12 @@ class AsyncEngine(Protocol):
 
     def search(self, index: str | None, body: Mapping[str, Any]) -> Awaitable[JSON]:
         """Run a search."""
+        ...
+
+    def msearch(
+        self, searches: Sequence[tuple[str | None, Mapping[str, Any]]]
+    ) -> Awaitable[list[JSON | EngineError]]:
+        """Run several searches at once."""
         ...
 
     def open_pit(self, index: str, keep_alive: str = "1m") -> Awaitable[str]:

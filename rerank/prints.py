@@ -5,7 +5,7 @@ from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,15 @@ _ABSENT: tuple[tuple[Any], ...] = (("",), (UNDETERMINED,), (0,), ("",), ("",))
 #: OpenSearch leaves the padding out when it reads doc values; too much of it does no harm.
 _PADDING = "=="
 _Row = Mapping[str, Any]
-#: Signatures, shingles, languages and digests.
-_Columns = tuple[list[bytes], list[int], list[str], list[Any]]
+
+
+class _Columns(NamedTuple):
+    """Of each row its signature, shingles (−1 without a signature), language and digest."""
+
+    signatures: list[Any]
+    shingles: list[Any]
+    languages: list[Any]
+    digests: list[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,29 +150,32 @@ class Reader:
     def _columns(self, rows: Sequence[_Row]) -> _Columns:
         """Return the columns, each in one go where it can be: hardly any row is out of the ordinary."""
         try:
-            schemes, languages, shingles, digests, encoded = (
-                [row.get(name, absent)[0] for row in rows]
-                for name, absent in zip(self._names, _ABSENT, strict=True)
-            )
-            signatures = [a2b_base64(text + _PADDING) for text in encoded]
-            ordinary = _are(shingles, int) and _are(languages, str) and _are(digests, str)
-            ordinary = ordinary and min(shingles) >= 0 and max(shingles) <= _MOST
+            schemes, columns = self._in_one_go(rows)
         except (LookupError, TypeError, ValueError, Base64Error):
-            ordinary = False
-        if not ordinary:
-            return self._row_by_row(rows)
-        for place, (scheme, signature) in enumerate(zip(schemes, signatures, strict=True)):
+            schemes, columns = [""] * len(rows), _Columns(*([b""] * len(rows) for _ in _Columns._fields))
+        for place, (scheme, signature) in enumerate(zip(schemes, columns.signatures, strict=True)):
             if scheme != self._scheme or len(signature) != self._size:
-                row = self._row(rows[place])
-                signatures[place], shingles[place], languages[place], digests[place] = row
-        return signatures, shingles, languages, digests
-
-    def _row_by_row(self, rows: Sequence[_Row]) -> _Columns:
-        columns: _Columns = ([], [], [], [])
-        for row in rows:
-            for column, value in zip(columns, self._row(row), strict=True):
-                column.append(value)
+                for column, value in zip(columns, self._row(rows[place]), strict=True):
+                    column[place] = value
         return columns
+
+    def _in_one_go(self, rows: Sequence[_Row]) -> tuple[list[str], _Columns]:
+        """Return schemes and columns.
+
+        Raises:
+            ValueError: a value is out of the ordinary; so do other errors.
+        """
+        schemes, languages, shingles, digests, encoded = (
+            [row.get(name, absent)[0] for row in rows]
+            for name, absent in zip(self._names, _ABSENT, strict=True)
+        )
+        columns = _Columns([a2b_base64(text + _PADDING) for text in encoded], shingles, languages, digests)
+        kinds = ((shingles, int), (languages, str), (digests, str))
+        if any(set(map(type, column)) != {kind} for column, kind in kinds):
+            raise ValueError
+        if min(shingles) < 0 or max(shingles) > _MOST:
+            raise ValueError
+        return schemes, columns
 
     def _row(self, row: _Row) -> tuple[bytes, int, str, Any]:
         """Return signature, shingles (−1 without), language and digest of one hit.
@@ -213,7 +223,3 @@ class Reader:
             return np.nan if seconds is None else seconds
         key = (scope.field, *sorted(map(str, values)))
         return float(self._codes.setdefault(key, len(self._codes)))
-
-
-def _are(values: Sequence[object], kind: type) -> bool:
-    return set(map(type, values)) == {kind}

@@ -1,13 +1,13 @@
 """The windowed search: fold what a search finds and return pages of representatives."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from secrets import token_bytes
 from typing import Any, Generic, TypeVar
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import ConfigError, SchemeMismatch, UnsupportedQuery
+from shinglefold.errors import ConfigError, SchemeMismatch, ShinglefoldError, UnsupportedQuery
 from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
 from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async, numbers_changes
 from shinglefold.rerank.matched import Texts
@@ -15,6 +15,7 @@ from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.reading import Reading
 from shinglefold.rerank.response import KEY, answer_page
 from shinglefold.rerank.scroll import begin_cursor, read_page
+from shinglefold.rerank.together import together
 from shinglefold.scheme import Scheme
 
 _REMEDY = (
@@ -71,6 +72,11 @@ class _Search(Generic[_Driven]):
             return (yield from self._under_pit(index, reading))
         yield from reading.read_more(index)
         return (yield from answer_page(reading, index))
+
+    def _all_steps(
+        self, searches: Iterable[tuple[str | None, Mapping[str, Any]]], options: FoldOptions | None
+    ) -> Steps[list[JSON | ShinglefoldError]]:
+        return together([self._steps(index, body, options) for index, body in searches])
 
     def _read_first(self, index: str | None, reading: Reading) -> Steps[None]:
         try:
@@ -176,6 +182,21 @@ class FoldedSearch(_Search[Engine]):
         """
         return drive(self._engine, self._steps(index, body, options))
 
+    def msearch(
+        self, searches: Iterable[tuple[str | None, Mapping[str, Any]]], options: FoldOptions | None = None
+    ) -> list[JSON | ShinglefoldError]:
+        """Return a page for each of several searches, their windows read with one request, then their hits.
+
+        Args:
+            searches: index and body of each, as for ``search``.
+
+        Returns:
+            the answers in order; what one of them raises stands in its place.
+
+        Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
+        """
+        return drive(self._engine, self._all_steps(searches, options))
+
     def pages(
         self, index: str, body: Mapping[str, Any], options: FoldOptions | None = None
     ) -> Iterator[JSON]:
@@ -198,6 +219,12 @@ class AsyncFoldedSearch(_Search[AsyncEngine]):
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await drive_async(self._engine, self._steps(index, body, options))
+
+    async def msearch(
+        self, searches: Iterable[tuple[str | None, Mapping[str, Any]]], options: FoldOptions | None = None
+    ) -> list[JSON | ShinglefoldError]:
+        """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
+        return await drive_async(self._engine, self._all_steps(searches, options))
 
     async def pages(
         self, index: str, body: Mapping[str, Any], options: FoldOptions | None = None

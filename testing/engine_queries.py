@@ -3,7 +3,7 @@
 from typing import Any
 
 from shinglefold.contracts import Engine
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 from shinglefold.testing.engine_subject import IDS, found, ids, library, raises
 
 #: What is found is told by the documents' ids; they are indexed in the order f b e a d c.
@@ -82,6 +82,32 @@ class Queries:
             assert ids(response) == ["e", "f"]
             response = engine.search(index, {"query": {"match": {"title": "birds mountain"}}})
             assert ids(response)[0] == "b"
+
+    def test_several_searches_are_answered_as_each_alone(self, engine: Engine) -> None:
+        """Check the answers' order and content, and that what one can't have is told in its place."""
+        with library(engine) as index:
+            pit = engine.open_pit(index)
+            searches: list[tuple[str | None, dict[str, Any]]] = [
+                (index, {"query": {"match": {"title": "birds"}}}),
+                ("conformance-absent", {}),
+                (index, {"query": {"no_such_query": {}}}),
+                (None, {"size": 2}),
+                (None, {"pit": {"id": pit, "keep_alive": "1m"}, "size": 2, "sort": ["price"]}),
+                (index, {"size": 0, "aggs": {"shelves": {"terms": {"field": "shelf"}}}}),
+            ]
+            answers = engine.msearch(searches)
+            engine.close_pit(pit)
+            assert engine.msearch([]) == []
+            first, absent, unknown, nowhere, paged, counted = answers
+            assert isinstance(absent, IndexMissing)
+            assert isinstance(unknown, UnsupportedQuery)
+            assert isinstance(nowhere, UnsupportedQuery)
+            assert not isinstance(paged, EngineError)
+            assert ids(paged) == ["f", "b"]
+            for answer, search in ((first, searches[0]), (counted, searches[5])):
+                assert not isinstance(answer, EngineError)
+                alone = engine.search(*search)
+                assert {**answer, "took": 0} == {**alone, "took": 0}
 
     def test_boosts_change_the_order(self, engine: Engine) -> None:
         """Check boosts of fields, of clauses, and that filters do not score."""

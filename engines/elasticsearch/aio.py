@@ -3,11 +3,13 @@
 Needs the extras ``elasticsearch`` and ``async``.
 """
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from elasticsearch import AsyncElasticsearch, BadRequestError, NotFoundError
 
+from shinglefold.contracts import JSON
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
 from shinglefold.engines.http.answers import check_given
@@ -38,6 +40,9 @@ class AsyncElasticsearchEngine(AsyncHttpEngine):
         except EngineError as error:
             if not isinstance(error.__cause__, NotFoundError | BadRequestError):
                 raise
+
+    async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return await self._client.msearch(searches=list(lines))
 
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
         if find_spec("aiohttp") is None:

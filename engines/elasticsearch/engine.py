@@ -46,6 +46,9 @@ class ElasticsearchEngine(AdministeredEngine):
     def _connect(self, connection: Connection) -> Elasticsearch:
         return Elasticsearch(**client_options(connection))
 
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return self._client.msearch(searches=list(lines))
+
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
 

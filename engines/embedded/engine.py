@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from shinglefold.engines.embedded.pits import Pits
 from shinglefold.engines.embedded.request import read_request
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.writer import Portion
+from shinglefold.engines.several import Answer, Search, one_by_one
 from shinglefold.errors import EngineError, EngineUnavailable, IndexExists, IndexMissing, UnsupportedQuery
 
 _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
@@ -166,6 +167,10 @@ class EmbeddedEngine:
             snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)
         response = run_search(snapshot, self._analysis, request)
         return response if pit is None else {"pit_id": pit, **response}
+
+    def msearch(self, searches: Sequence[Search]) -> list[Answer]:
+        """Run several searches, one after the other; see ``Engine.msearch``."""
+        return one_by_one(self.search, searches)
 
     def open_pit(self, index: str, keep_alive: str = "1m") -> str:
         """Keep what searches see now and return its id; it outlives refreshes and merges, not the engine."""

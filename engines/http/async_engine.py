@@ -1,15 +1,17 @@
 """The methods a search needs, awaited: the same for both products but for points in time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from shinglefold.contracts import JSON
+from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_searched, one_mapping, plain
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
-from shinglefold.errors import EngineError
+from shinglefold.engines.several import Answer, Search
+from shinglefold.errors import EngineError, UnsupportedQuery
 
 
 class AsyncHttpEngine(ABC):
@@ -53,6 +55,10 @@ class AsyncHttpEngine(ABC):
         """Close a point in time; one that is gone already is no error."""
 
     @abstractmethod
+    async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send several searches through the client."""
+
+    @abstractmethod
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
         """Return the client."""
 
@@ -68,6 +74,22 @@ class AsyncHttpEngine(ABC):
         check_searched(index, body)
         with self._asking():
             return plain(await self._client.search(index=index, body=dict(body)))
+
+    async def msearch(self, searches: Sequence[Search]) -> list[Answer]:
+        """Run several searches in one request; see ``Engine.msearch``."""
+        refusals = several.refused(searches)
+        sent = [search for search, no in zip(searches, refusals, strict=True) if no is None]
+        return several.in_place(refusals, await self._several(sent) if sent else [])
+
+    async def _several(self, searches: Sequence[Search]) -> list[Answer]:
+        try:
+            with self._asking():
+                return several.meant(plain(await self._msearch(several.lines(searches))), self.who)
+        except UnsupportedQuery as error:
+            if len(searches) == 1:
+                return [error]
+            # A server that can't read one of them refuses all.
+            return [answer for search in searches for answer in await self._several([search])]
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""

@@ -3,10 +3,12 @@
 Needs the extras ``opensearch`` and ``async``.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from opensearchpy.exceptions import NotFoundError, RequestError
 
+from shinglefold.contracts import JSON
 from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
@@ -42,6 +44,9 @@ class AsyncOpenSearchEngine(AsyncHttpEngine):
         except EngineError as error:
             if not isinstance(error.__cause__, NotFoundError | RequestError):
                 raise
+
+    async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return await self._client.msearch(body=list(lines))
 
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
         options = client_options(connection)

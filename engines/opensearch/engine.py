@@ -55,6 +55,9 @@ class OpenSearchEngine(AdministeredEngine):
             )
         return OpenSearch(**options)
 
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return self._client.msearch(body=list(lines))
+
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
 

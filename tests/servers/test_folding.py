@@ -12,7 +12,7 @@ from support.servers.admin import ask
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine, tiebreaker
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.errors import UnsupportedQuery
+from shinglefold.errors import IndexMissing, UnsupportedQuery
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, Summary, default_definition, index_documents
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
@@ -172,6 +172,26 @@ def test_asynchronously_the_same_is_found(site, server, scheme, window):
     for one in (answer, expected):
         one.pop("took")
     assert answer == expected
+
+
+def test_several_searches_at_once_are_folded_as_each_alone(site, server, scheme):
+    bodies = [{"query": {"match": {"body": word}}, "size": 5} for word in ("water", "вода", "水", "and")]
+    bodies.append({"size": 30, "sort": ORDER, "ext": {"dedup": {"window": 10}}})
+    searches = [(INDEX, body) for body in bodies]
+
+    async def search() -> Any:
+        async with opened(server.url, site.engine.info()["distribution"]) as engine:
+            folded = AsyncFoldedSearch(engine, scheme, tiebreaker=tiebreaker(site.engine) or "url")
+            return await folded.msearch([*searches, ("shinglefold-absent", {})])
+
+    *answers, absent = site.folded.msearch([*searches, ("shinglefold-absent", {})])
+    *awaited, absent_too = asyncio.run(search())
+    assert isinstance(absent, IndexMissing)
+    assert isinstance(absent_too, IndexMissing)
+    for body, answer, other in zip(bodies, answers, awaited, strict=True):
+        expected = site.folded.search(INDEX, body)
+        assert answer["hits"] == other["hits"] == expected["hits"]
+        assert answer["dedup"] == other["dedup"] == expected["dedup"]
 
 
 def opened(url, product):

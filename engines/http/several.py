@@ -1,0 +1,46 @@
+"""Several searches in one request: what is sent, and what each answer means."""
+
+from collections.abc import Sequence
+
+from shinglefold.contracts import JSON
+from shinglefold.engines.http.answers import check_searched
+from shinglefold.engines.http.failures import refusal
+from shinglefold.engines.several import Answer, Search
+from shinglefold.errors import UnsupportedQuery
+
+
+def refused(searches: Sequence[Search]) -> list[UnsupportedQuery | None]:
+    """Return, for each search, why it can't be sent, or None."""
+    return [_refused(search) for search in searches]
+
+
+def lines(searches: Sequence[Search]) -> list[JSON]:
+    """Return the lines of a request: for each search where, and its body."""
+    return [
+        line for index, body in searches for line in ({} if index is None else {"index": index}, dict(body))
+    ]
+
+
+def meant(answer: JSON, who: str) -> list[Answer]:
+    """Return what a server's answer says of each search, as if it had been sent alone."""
+    return [_meant(one, who) for one in answer["responses"]]
+
+
+def in_place(refusals: Sequence[UnsupportedQuery | None], answers: Sequence[Answer]) -> list[Answer]:
+    """Return the answers in order, each refusal in the place of its search."""
+    others = iter(answers)
+    return [next(others) if refusal is None else refusal for refusal in refusals]
+
+
+def _refused(search: Search) -> UnsupportedQuery | None:
+    try:
+        check_searched(*search)
+    except UnsupportedQuery as error:
+        return error
+    return None
+
+
+def _meant(answer: JSON, who: str) -> Answer:
+    if "error" in answer:
+        return refusal(int(answer.get("status", 500)), answer, who)
+    return {name: value for name, value in answer.items() if name != "status"}
