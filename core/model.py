@@ -63,6 +63,9 @@ class Fingerprint:
 
     ``signature`` is the packed b-bit signature, or empty where the text has too few shingles to have one;
     then ``supershingles`` is empty too. ``digest`` is empty where there is no shingle at all.
+
+    Stored, the digest begins with scheme, language and shingles (``sf2-….ru.287.Qx3…``): a window of hits is
+    then told by two fields instead of five, and no two schemes can have a digest in common.
     """
 
     scheme: str
@@ -76,9 +79,12 @@ class Fingerprint:
         """Return the JSON object that is stored; the signature as base64, empty parts left out."""
         from base64 import b64encode
 
-        field: dict[str, Any] = {"scheme": self.scheme, "lang": self.lang, "shingles": self.shingles}
-        if self.digest:
-            field["digest"] = self.digest
+        field: dict[str, Any] = {
+            "scheme": self.scheme,
+            "lang": self.lang,
+            "shingles": self.shingles,
+            "digest": f"{self.scheme}.{self.lang}.{self.shingles}.{self.digest}",
+        }
         if self.signature:
             field["supershingles"] = list(self.supershingles)
             field["signature"] = b64encode(self.signature).decode("ascii")
@@ -87,6 +93,8 @@ class Fingerprint:
     @classmethod
     def from_field(cls, field: Mapping[str, Any]) -> "Fingerprint":
         """Read what ``to_field`` wrote, also as ``docvalue_fields`` return it (every value a list).
+
+        The digest alone tells scheme, language and shingles, where these are not given themselves.
 
         Raises:
             InputError: a part is missing or of the wrong type.
@@ -100,16 +108,37 @@ class Fingerprint:
             return value[0] if isinstance(value, list) else value
 
         try:
+            head = split_digest(str(one("digest", "")))
+            if (scheme := one("scheme", head.scheme)) == "":
+                raise KeyError("scheme")
             return cls(
-                scheme=str(field["scheme"][0] if isinstance(field["scheme"], list) else field["scheme"]),
-                lang=str(one("lang", UNDETERMINED)),
-                shingles=int(one("shingles", 0)),
-                digest=str(one("digest", "")),
+                scheme=str(scheme),
+                lang=str(one("lang", head.lang)),
+                shingles=int(one("shingles", head.shingles)),
+                digest=head.digest,
                 supershingles=tuple(field.get("supershingles") or ()),
                 signature=b64decode(_padded(one("signature", "")), validate=True),
             )
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise InputError(f"not a stored fingerprint ({error}); index the document again") from error
+
+
+class Head(NamedTuple):
+    """What a stored digest tells."""
+
+    scheme: str
+    lang: str
+    shingles: int
+    digest: str
+
+
+def split_digest(stored: str) -> Head:
+    """Return the parts of a stored digest; there is no scheme in one that was not stored by ``to_field``."""
+    scheme, _, rest = stored.partition(".")
+    lang, _, counted = rest.rpartition(".")[0].rpartition(".")
+    if scheme and lang and counted.isdecimal():
+        return Head(scheme, lang, int(counted), rest.rpartition(".")[2])
+    return Head("", UNDETERMINED, 0, stored)
 
 
 def _padded(base64: str) -> str:

@@ -16,7 +16,7 @@ from shinglefold.errors import ConfigError, SchemeMismatch
 
 Mode = Literal["lemma", "stem", "surface"]
 #: Counts up whenever the same parameters would yield other bytes.
-ALGORITHM = 1
+ALGORITHM = 2
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -63,7 +63,8 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
 
 def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
     """Return the fields folding reads of every hit; the supershingles only where they are ``shared``."""
-    parts = ["scheme", "lang", "shingles", "digest", "signature"]
+    # A stored digest tells scheme, language and shingles as well.
+    parts = ["digest", "signature"]
     if shared or options.explain:
         parts.append(_KEYWORDS.removeprefix("."))
     policies = load_policies(options.representative)

@@ -49,22 +49,16 @@ def moment(value: object) -> float | None:
 
 
 def stored_print(hit: Hit, dedup: str) -> dict[str, Any]:
-    """Return the parts of a hit's stored fingerprint (``scheme``, ``lang`` …); empty where there is none."""
-    stored = stored_values(hit, dedup, f"{dedup}.scheme")
+    """Return the parts of a hit's stored fingerprint (``digest``, ``signature`` …); {} where it has none."""
     prefix = f"{dedup}."
+    stored = stored_values(hit, dedup)
     return {name.removeprefix(prefix): value for name, value in stored.items() if name.startswith(prefix)}
 
 
-def stored_values(hit: Hit, dedup: str, first: str) -> Mapping[str, Any]:
-    """Return the fingerprint from doc values and, where the hit has a source, what they lack from there.
-
-    Args:
-        first: the full name of a field that every fingerprint has.
-    """
-    stored: Mapping[str, Any] = hit.get("fields") or _NOTHING
-    if first not in stored:
-        return _from_source(hit, dedup)
-    return {**_from_source(hit, dedup), **stored} if "_source" in hit else stored
+def stored_values(hit: Hit, dedup: str) -> Mapping[str, Any]:
+    """Return the doc values and, where the hit has a source, what they lack of the fingerprint from there."""
+    fields: Mapping[str, Any] = hit.get("fields") or _NOTHING
+    return {**_from_source(hit, dedup), **fields} if "_source" in hit else fields
 
 
 def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:

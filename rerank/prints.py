@@ -1,6 +1,5 @@
 """The stored fingerprints of a list of hits, read as columns."""
 
-from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.model import UNDETERMINED, Bytes, Int64s
+from shinglefold.errors import InputError
+from shinglefold.model import Bytes, Fingerprint, Int64s
 from shinglefold.rerank.hits import Hit, field_values, moment, stored_values
 from shinglefold.rerank.options import Scope
 from shinglefold.scheme import Scheme
 
 #: Shingles no text has more of; what floats hold exactly.
 _MOST = 2**50
-_PARTS = ("scheme", "lang", "shingles", "digest", "signature")
-#: What stands for a part that a hit does not have.
-_ABSENT: tuple[tuple[Any], ...] = (("",), (UNDETERMINED,), (0,), ("",), ("",))
+#: What stands for the parts that a hit does not have.
+_NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
 #: OpenSearch leaves the padding out when it reads doc values; too much of it does no harm.
 _PADDING = "=="
 _Row = Mapping[str, Any]
@@ -107,8 +106,9 @@ class Reader:
         self.counts = Counts()
         self._scheme = scheme.id
         self._dedup = dedup
-        self._names = tuple(f"{dedup}.{part}" for part in _PARTS)
-        self._keywords = f"{dedup}.supershingles"
+        self._digest, self._signature, self._keywords = (
+            f"{dedup}.{part}" for part in ("digest", "signature", "supershingles")
+        )
         self._size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
         self._scopes = tuple(scopes)
         self._codes: dict[object, int] = {}
@@ -116,11 +116,10 @@ class Reader:
     def read(self, hits: Sequence[Hit]) -> Prints:
         """Return the fingerprints of hits; a damaged one counts as none. Cost: about 0.5 µs a hit."""
         self.counts.hits += len(hits)
-        first = self._names[0]
         rows = [
             fields
-            if (fields := hit.get("fields")) and first in fields and "_source" not in hit
-            else stored_values(hit, self._dedup, first)
+            if "_source" not in hit and (fields := hit.get("fields"))
+            else stored_values(hit, self._dedup)
             for hit in hits
         ]
         signatures, shingles, languages, digests = self._columns(rows)
@@ -151,7 +150,7 @@ class Reader:
         """Return the columns, each in one go where it can be: hardly any row is out of the ordinary."""
         try:
             schemes, columns = self._in_one_go(rows)
-        except (LookupError, TypeError, ValueError, Base64Error):
+        except (LookupError, TypeError, ValueError, AttributeError):
             schemes, columns = [""] * len(rows), _Columns(*([b""] * len(rows) for _ in _Columns._fields))
         for place, (scheme, signature) in enumerate(zip(schemes, columns.signatures, strict=True)):
             if scheme != self._scheme or len(signature) != self._size:
@@ -159,21 +158,17 @@ class Reader:
                     column[place] = value
         return columns
 
-    def _in_one_go(self, rows: Sequence[_Row]) -> tuple[list[str], _Columns]:
+    def _in_one_go(self, rows: Sequence[_Row]) -> tuple[Sequence[str], _Columns]:
         """Return schemes and columns.
 
         Raises:
             ValueError: a value is out of the ordinary; so do other errors.
         """
-        schemes, languages, shingles, digests, encoded = (
-            [row.get(name, absent)[0] for row in rows]
-            for name, absent in zip(self._names, _ABSENT, strict=True)
-        )
-        columns = _Columns([a2b_base64(text + _PADDING) for text in encoded], shingles, languages, digests)
-        kinds = ((shingles, int), (languages, str), (digests, str))
-        if any(set(map(type, column)) != {kind} for column, kind in kinds):
-            raise ValueError
-        if min(shingles) < 0 or max(shingles) > _MOST:
+        heads = [row.get(self._digest, _NO_DIGEST)[0].split(".") for row in rows]
+        schemes, languages, shingles, digests = zip(*heads, strict=True)
+        signatures = [a2b_base64(row.get(self._signature, _NO_SIGNATURE)[0] + _PADDING) for row in rows]
+        columns = _Columns(signatures, list(map(int, shingles)), list(languages), list(digests))
+        if min(columns.shingles) < 0 or max(columns.shingles) > _MOST:
             raise ValueError
         return schemes, columns
 
@@ -182,27 +177,26 @@ class Reader:
 
         There is no language where there is no fingerprint. Digests of different schemes are never equal.
         """
-        scheme_name, lang_name, shingles_name, digest_name, signature_name = self._names
         try:
-            scheme = row[scheme_name][0]
-            digest = row[digest_name][0] if digest_name in row else ""
-            if scheme != self._scheme:
-                self.counts.other_schemes[scheme] += 1
-                return b"", -1, "", (scheme, digest) if digest else ""
-            language = str(row[lang_name][0]) if lang_name in row else UNDETERMINED
-            if signature_name not in row:
-                self.counts.unsigned += 1
-                return b"", -1, language, digest
-            signature = a2b_base64(row[signature_name][0] + _PADDING)
-            shingles = int(row[shingles_name][0])
-        except (LookupError, TypeError, ValueError, Base64Error):
+            stored = Fingerprint.from_field(self._parts(row))
+            if stored.scheme != self._scheme:
+                self.counts.other_schemes[stored.scheme] += 1
+                return b"", -1, "", (stored.scheme, stored.digest) if stored.digest else ""
+        except InputError:
             return self._without(row)
-        if len(signature) != self._size or not 0 <= shingles <= _MOST:
+        if not stored.signature:
+            self.counts.unsigned += 1
+            return b"", -1, stored.lang, stored.digest
+        if len(stored.signature) != self._size or not 0 <= stored.shingles <= _MOST:
             return self._without(row)
-        return signature, shingles, language, digest
+        return stored.signature, stored.shingles, stored.lang, stored.digest
+
+    def _parts(self, row: _Row) -> dict[str, Any]:
+        prefix = f"{self._dedup}."
+        return {name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)}
 
     def _without(self, row: _Row) -> tuple[bytes, int, str, Any]:
-        if self._names[0] in row:
+        if any(name.startswith(f"{self._dedup}.") for name in row):
             self.counts.unreadable += 1
         else:
             self.counts.unsigned += 1

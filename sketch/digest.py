@@ -10,11 +10,11 @@ from shinglefold.model import Int64s, Uint64s
 
 #: Documents of fewer tokens have no digest: one word is no duplicate of a page.
 LEAST_TOKENS = 2
-#: Bytes of a digest. Two unlike ones share 96 bits in one of 10¹³ collections of a hundred million documents;
-#: the other 32 would cost 23 bytes a document on disk (bench/storage.py).
-_BYTES = 12
+#: Bytes of a digest. Two unlike ones share 72 bits in one of a million collections of a hundred million
+#: documents; every further byte costs nearly four on disk (bench/storage.py).
+_BYTES = 9
 #: Characters of a digest: base64 without padding.
-LENGTH = 16
+LENGTH = 12
 
 
 def digests(hashes: Uint64s, offsets: Int64s) -> list[str]:
@@ -25,13 +25,13 @@ def digests(hashes: Uint64s, offsets: Int64s) -> list[str]:
         offsets: int64 (D + 1,).
 
     Returns:
-        D strings of 16 URL-safe characters (XXH3, the first 96 of 128 bits), or "" where there are fewer than
+        D strings of 12 URL-safe characters (XXH3, the first 72 of 128 bits), or "" where there are fewer than
         two tokens.
     """
     data = memoryview(np.ascontiguousarray(hashes, "<u8").view(np.uint8).data)
     bounds = (offsets * 8).tolist()
     long_enough = (np.diff(offsets) >= LEAST_TOKENS).tolist()
-    # Twelve bytes are exactly sixteen characters, so all documents are encoded in one call.
+    # Nine bytes are exactly twelve characters, so all documents are encoded in one call.
     joined = b"".join(xxhash.xxh3_128_digest(data[start:end])[:_BYTES] for start, end in pairwise(bounds))
     text = urlsafe_b64encode(joined).decode("ascii")
     return [

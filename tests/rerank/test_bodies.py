@@ -42,9 +42,6 @@ def test_a_window_reads_only_what_folding_needs():
     options = FoldOptions.parse({"scope": "host", "representative": ["newest:date", "prefer:host=a"]})
     fields = window_fields(options, "dedup", shared=False)
     assert fields == [
-        "dedup.scheme",
-        "dedup.lang",
-        "dedup.shingles",
         "dedup.digest",
         "dedup.signature",
         "date",
