@@ -3,7 +3,6 @@
 import shutil
 import tempfile
 import tracemalloc
-from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -131,9 +130,8 @@ def exhaustive(values: NDArray[np.uint32]) -> list[tuple[int, ...]]:
 
 
 def _fields(signature: bytes, rank: int) -> JSON:
-    parts = {"scheme": SCHEME.id, "lang": "ru", "shingles": 300, "digest": f"d{rank}"}
-    parts["signature"] = b64encode(signature).decode()
-    return {f"dedup.{name}": [value] for name, value in parts.items()}
+    stored = Fingerprint(SCHEME.id, "ru", 300, f"d{rank}", (), signature).to_field()
+    return {f"dedup.{name}": [stored[name]] for name in ("digest", "signature")}
 
 
 def _fill(engine: EmbeddedEngine, documents: int) -> None:
