@@ -1,6 +1,7 @@
 """Ctrl-C, held back while the engine writes, so that what was written is also counted."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -47,3 +48,20 @@ class Interrupts:
         if self.pending:
             self.pending = False
             raise KeyboardInterrupt
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block, whoever handles it; outside the main thread do nothing."""
+    caught: list[int] = []
+    old = signal.getsignal(signal.SIGINT)
+    if old is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)
+    if caught:
+        signal.raise_signal(signal.SIGINT)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.decode import without_surrogates
+from shinglefold.ingest.interrupts import deferred
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.step import Failure
@@ -152,13 +153,15 @@ class _Worker:
         # Forked, so that dictionaries and lexicon are shared and the pipeline needs no pickling.
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        self._process = context.Process(
+        process = context.Process(
             target=_serve, args=(self._pipeline, self._as_json, theirs, ours), daemon=True
         )
-        self._process.start()
+        # A Ctrl-C in the middle of a fork would be lost, or leave a process that nobody knows.
+        with deferred():
+            process.start()
+            self._process, self._channel = process, ours
         # Ours alone keep their end open: it closes with the process.
         theirs.close()
-        self._channel = ours
         return ours
 
     def ask(self, block: _Documents) -> None:

@@ -1,0 +1,285 @@
+"""Several bulk requests on their way at once: nothing is lost, counted twice or overtaken."""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts import BulkFailure, BulkResult, Engine
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import EngineUnavailable
+from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
+
+Make = Callable[..., Pipeline]
+Mood = Callable[[list[Any]], BulkResult | None]
+#: Documents in a block, however short they are.
+BLOCK = 1_000
+PATIENT = Backoff(retries=3, first=60.0, most=60.0)
+
+
+class Busy:
+    """A real engine that takes two requests at a time, as servers do, and keeps the books on that.
+
+    Before each request goes one of the moods, in the order in which the requests come in.
+    """
+
+    bulks_at_once = 2
+    takes_json = True
+
+    def __init__(self, engine: Engine, *moods: Mood) -> None:
+        self._engine = engine
+        self._moods = list(moods)
+        self._lock = threading.Lock()
+        self._inside = 0
+        self.most = 0
+        self.kinds: set[type] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
+        given = list(actions)
+        with self._lock:
+            self._inside += 1
+            self.most = max(self.most, self._inside)
+            mood = self._moods.pop(0) if self._moods else None
+        try:
+            answer = mood(given) if mood else None
+            return self._written(given) if answer is None else answer
+        finally:
+            with self._lock:
+                self._inside -= 1
+
+    def _written(self, given: list[Any]) -> BulkResult:
+        with self._lock:
+            self.kinds |= {type(action["_source"]) for action in given}
+            return self._engine.bulk({**action, "_source": parsed(action["_source"])} for action in given)
+
+
+def parsed(source: Any) -> Any:
+    return json.loads(source) if isinstance(source, str) else source
+
+
+@pytest.fixture
+def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEngine]:
+    opened = EmbeddedEngine(tmp_path / "engine", canonicalizer)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def plain(make_pipeline: Make) -> Pipeline:
+    """A pipeline that fails what says so."""
+    return make_pipeline({"fail": {"if": "ctx.bad == true", "message": "bad"}})
+
+
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """Shells start background jobs with Ctrl-C ignored. An alarm does as a Ctrl-C would."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    alarm = signal.signal(signal.SIGALRM, lambda *_: interrupt())
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, alarm)
+    signal.signal(signal.SIGINT, before)
+
+
+def numbered(blocks: int, **more: Any) -> list[dict[str, Any]]:
+    return [{"_id": str(n), "n": n, **more} for n in range(blocks * BLOCK)]
+
+
+def slowly(_: list[Any]) -> None:
+    time.sleep(0.1)
+
+
+def away(_: list[Any]) -> BulkResult:
+    raise EngineUnavailable("no answer; is it running?")
+
+
+def meeting(both: threading.Barrier, then: Mood = slowly) -> Mood:
+    """Wait until two requests are there."""
+
+    def mood(given: list[Any]) -> BulkResult | None:
+        both.wait()
+        return then(given)
+
+    return mood
+
+
+def refusing(given: list[Any]) -> BulkResult:
+    return BulkResult(0, tuple(BulkFailure(dict(one), 400, "no") for one in given))
+
+
+def too_busy(given: list[Any]) -> BulkResult:
+    return BulkResult(0, tuple(BulkFailure(one, 429, "busy") for one in given))
+
+
+def adds_up(summary: Summary) -> bool:
+    return summary.read == summary.indexed + summary.dropped + summary.failed
+
+
+def stored(engine: Engine) -> int:
+    body = {"size": 0, "track_total_hits": True}
+    total: int = engine.search("i", body)["hits"]["total"]["value"]
+    return total
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_request_is_on_its_way_while_another_is_and_never_a_third(engine, plain, workers: int):
+    both = threading.Barrier(2, timeout=20)
+    busy = Busy(engine, meeting(both), meeting(both), slowly, slowly, slowly)
+    summary = index_documents(busy, "i", numbered(6), plain, workers=workers)
+    assert (summary.indexed, busy.most) == (6 * BLOCK, 2)
+    assert stored(engine) == 6 * BLOCK
+
+
+def test_an_engine_that_does_not_say_so_gets_one_request_at_a_time(engine, plain):
+    busy = Busy(engine, slowly, slowly)
+    busy.bulks_at_once = 1
+    assert index_documents(busy, "i", numbered(4), plain, workers=2).indexed == 4 * BLOCK
+    assert busy.most == 1
+
+
+def test_of_two_versions_of_a_document_the_later_one_wins(engine, plain):
+    busy = Busy(engine, slowly)
+    versions = [*numbered(1, version=1), *numbered(1, version=2), *numbered(1, version=3)]
+    assert index_documents(busy, "i", versions, plain, workers=2).indexed == 3 * BLOCK
+    assert busy.most == 1
+    assert {engine.get("i", str(n))["_source"]["version"] for n in range(0, BLOCK, 50)} == {3}
+
+
+def test_sources_are_json_where_the_engine_takes_that_and_objects_where_json_has_no_word_for_them(
+    engine, plain
+):
+    taken = Busy(engine)
+    index_documents(taken, "i", numbered(1), plain, workers=2)
+    assert (taken.kinds, engine.get("i", "7")["_source"]) == ({str}, {"n": 7})
+    dated = Busy(engine)
+    index_documents(dated, "i", [{"_id": "d", "day": date(2020, 1, 2)}], plain, workers=2)
+    assert dated.kinds == {dict}
+    asking = Busy(engine)
+    asking.takes_json = False
+    index_documents(asking, "i", numbered(1), plain, workers=1)
+    assert asking.kinds == {dict}
+
+
+def test_dead_letters_keep_the_order_of_the_documents(engine, plain, tmp_path: Path):
+    def slow_refusal(given: list[Any]) -> BulkResult:
+        time.sleep(0.2)
+        return refusing(given)
+
+    dead = tmp_path / "dead.jsonl"
+    documents = numbered(3)
+    for place in (BLOCK, BLOCK + 1, 2 * BLOCK):
+        documents[place]["bad"] = True
+    busy = Busy(engine, slow_refusal)
+    summary = index_documents(busy, "i", documents, plain, workers=2, dead_letters=dead)
+    assert (summary.indexed, summary.failed) == (2 * BLOCK - 3, BLOCK + 3)
+    kept = [record.document["n"] for record in replay(dead)]
+    assert kept == [*range(BLOCK), BLOCK, BLOCK + 1, 2 * BLOCK]
+
+
+def test_an_engine_that_goes_with_two_requests_on_their_way_ends_the_run_with_numbers_that_add_up(
+    engine, plain, tmp_path: Path
+):
+    dead = tmp_path / "dead.jsonl"
+    both = threading.Barrier(2, timeout=20)
+    busy = Busy(engine, lambda _: None, meeting(both, away), meeting(both, away), *[away] * 50)
+    backoff = Backoff(retries=0)
+    documents = numbered(8)
+    summary = index_documents(busy, "i", documents, plain, workers=2, backoff=backoff, dead_letters=dead)
+    assert "is it running" in summary.stopped
+    assert adds_up(summary)
+    assert summary.indexed == stored(engine) == BLOCK
+    # What was read is the beginning, and all of it that is not stored is kept.
+    assert [record.document["n"] for record in replay(dead)] == list(range(BLOCK, summary.read))
+    assert summary.failed >= 2 * BLOCK
+
+
+def test_what_another_request_wrote_is_counted_when_one_ends_the_run(engine, plain):
+    both = threading.Barrier(2, timeout=20)
+    busy = Busy(engine, meeting(both, away), meeting(both))
+    summary = index_documents(busy, "i", numbered(2), plain, workers=2, backoff=Backoff(retries=0))
+    assert "is it running" in summary.stopped
+    assert (summary.indexed, summary.failed) == (BLOCK, BLOCK)
+    assert stored(engine) == BLOCK
+
+
+def test_an_error_in_the_input_waits_for_what_is_on_its_way(engine, plain):
+    def breaking() -> Iterator[dict[str, Any]]:
+        yield from numbered(3)
+        raise ValueError("from outside")
+
+    with pytest.raises(ValueError, match="from outside"):
+        index_documents(Busy(engine, slowly, slowly), "i", breaking(), plain, workers=1)
+    assert stored(engine) == 2 * BLOCK
+
+
+@pytest.mark.usefixtures("_interruptible")
+@pytest.mark.parametrize("seed", range(8))
+def test_ctrl_c_at_any_moment_leaves_books_that_are_exact(engine, plain, tmp_path: Path, seed: int):
+    chance = random.Random(seed)
+    dead = tmp_path / "dead.jsonl"
+
+    def sometimes(given: list[Any]) -> BulkResult | None:
+        time.sleep(chance.uniform(0, 0.05))
+        return refusing(given) if chance.random() < 0.2 else None
+
+    def soon_interrupted() -> Iterator[dict[str, Any]]:
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.001, 0.5))
+        yield from numbered(40)
+
+    busy = Busy(engine, *[sometimes] * 10_000)
+    summary = index_documents(
+        busy, "i", soon_interrupted(), plain, workers=chance.choice([1, 2]), dead_letters=dead
+    )
+    assert summary.stopped == "interrupted"
+    assert adds_up(summary)
+    assert summary.read < 40 * BLOCK
+    assert summary.indexed == stored(engine)
+    letters = [record.document["n"] for record in replay(dead)] if dead.exists() else []
+    assert len(letters) == summary.failed
+    there = {n for n in range(summary.read) if engine.get("i", str(n))}
+    assert there.isdisjoint(letters)
+    assert there | set(letters) == set(range(summary.read))
+
+
+@pytest.mark.usefixtures("_interruptible")
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_ctrl_c_while_requests_wait_for_a_busy_engine_does_not_wait_on(engine, plain, blocks: int):
+    def interrupted() -> Iterator[dict[str, Any]]:
+        yield from numbered(blocks)
+        interrupt()
+        time.sleep(30)
+
+    if blocks > 2:
+        # The outbox is full before the input comes to its Ctrl-C.
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+    start = time.monotonic()
+    busy = Busy(engine, *[too_busy] * 50)
+    summary = index_documents(busy, "i", interrupted(), plain, workers=1, backoff=PATIENT)
+    assert time.monotonic() - start < 10
+    assert summary.stopped == "interrupted"
+    assert adds_up(summary)
+    assert summary.indexed == stored(engine) == 0
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_no_thread_is_left_behind(engine, plain):
+    before = threading.active_count()
+    index_documents(Busy(engine), "i", numbered(2), plain, workers=2)
+    index_documents(Busy(engine, away), "i", numbered(4), plain, workers=2, backoff=Backoff(retries=0))
+    assert threading.active_count() == before
