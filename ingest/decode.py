@@ -77,6 +77,8 @@ def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
             return _SURROGATE.subn(_REPLACEMENT, value)
         return value, 0
     if isinstance(value, dict):
+        if _encodable(value):
+            return value, 0
         pairs = [(without_surrogates(key), without_surrogates(item)) for key, item in value.items()]
         count = sum(key[1] + item[1] for key, item in pairs)
         return ({key[0]: item[0] for key, item in pairs} if count else value), count
@@ -85,3 +87,17 @@ def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
         count = sum(item[1] for item in items)
         return ([item[0] for item in items] if count else value), count
     return value, 0
+
+
+def _encodable(fields: dict[Any, Any]) -> bool:
+    """Tell whether nothing in an object needs a closer look, as is so with nearly all documents."""
+    try:
+        "".join(fields).encode()
+        for value in fields.values():
+            if isinstance(value, str):
+                value.encode()
+            elif isinstance(value, dict | list):
+                return False
+    except (UnicodeEncodeError, TypeError):
+        return False
+    return True

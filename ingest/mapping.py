@@ -24,8 +24,9 @@ def mappings(scheme: Scheme, field: str = "dedup") -> JSON:
         "shingles": {"type": "integer", "index": False},
         "signature": {"type": "binary", "doc_values": True},
         "digest": {"type": "keyword"},
-        # Searched, hardly ever read: an index without doc values (bench/storage.py has what each costs).
-        "supershingles": {"type": "keyword", "doc_values": False},
+        # Searched, hardly ever read: an index without doc values (bench/storage.py has what each costs). With
+        # neither doc values nor norms a server would note for each of the values that there is one.
+        "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
     for name in reversed(field.split(".")):
         properties = {name: {"properties": properties}}

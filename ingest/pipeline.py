@@ -165,8 +165,8 @@ def encoded(outcome: Outcome) -> Outcome:
     """Return an outcome with its document as JSON; as it is where the document holds what JSON has not."""
     if outcome.document is None:
         return outcome
-    source = {key: value for key, value in outcome.document.items() if key not in METADATA}
-    beside = {key: outcome.document[key] for key in METADATA if key in outcome.document}
+    source = dict(outcome.document)
+    beside = {key: source.pop(key) for key in METADATA if key in source}
     try:
         return Outcome(outcome.status, beside, None, _ENCODER.encode(source))
     except (TypeError, ValueError):

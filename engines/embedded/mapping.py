@@ -17,7 +17,8 @@ _VALUE = ("type", "index", "doc_values", "fields")
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "text": ("type", "index", "fields"),
-        "keyword": (*_VALUE, "ignore_above"),
+        # Norms are taken, and not needed: keywords have no length to be scored by.
+        "keyword": (*_VALUE, "ignore_above", "norms"),
         "date": (*_VALUE, "format"),
         "binary": ("type", "doc_values"),
     }
@@ -149,7 +150,7 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
     if "analyzer" in definition or "search_analyzer" in definition:
         raise UnsupportedQuery(f"mapping of {path!r}: no analyzer can be named{_WHY_NO_ANALYZER}")
     checked(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
-    for name in ("index", "doc_values"):
+    for name in ("index", "doc_values", "norms"):
         if name in definition:
             truth(f"{name} of {path!r}", definition[name])
     if "ignore_above" in definition:

@@ -110,7 +110,7 @@ def test_the_mapping_keeps_the_scheme_and_the_field(engine: EmbeddedEngine, page
     assert made["_meta"]["shinglefold"] == json.loads(json.dumps(scheme.to_json()))
     assert made["properties"]["host"] == {"type": "keyword"}
     stored = made["properties"]["dedup"]["properties"]
-    assert stored["supershingles"] == {"type": "keyword", "doc_values": False}
+    assert stored["supershingles"] == {"type": "keyword", "doc_values": False, "norms": True}
     assert mappings(scheme, "a.b")["properties"]["a"]["properties"]["b"]["properties"]["scheme"]
 
 
