@@ -1,6 +1,7 @@
 """Bulk on a real server behind a relay that spoils requests: nothing is lost, nothing is written twice."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.servers.faulty import LATE, LOST, Relay, relay
@@ -82,6 +83,27 @@ def test_what_was_left_when_the_server_went_is_returned(through, before, new_ind
     assert [failure.action for failure in result.failures] == actions[CHUNK:]
     assert {failure.status for failure in result.failures} == {503}
     assert stored(engine, index) == list(range(CHUNK))
+
+
+def test_a_source_may_be_json_text(engine, new_index):
+    index = new_index()
+    text = '{"n":7,"word":"снег \\"\\n","list":[1,null]}'
+    assert engine.takes_json
+    assert engine.bulk([{"_index": index, "_id": "7", "_source": text}]).indexed == 1
+    assert engine.get(index, "7")["_source"] == {"n": 7, "word": 'снег "\n', "list": [1, None]}
+    (failure,) = engine.bulk([{"_index": index, "_id": "8", "_source": "{broken"}]).failures
+    assert failure.status == 400
+
+
+def test_two_requests_at_a_time_through_a_bad_network_lose_nothing(through, before, new_index, engine):
+    index = new_index()
+    parts = [documents(index, (part + 1) * 50)[part * 50 :] for part in range(8)]
+    # Two faults: even if both befell one request, it would be sent a third time.
+    before.faults = [LATE, LOST]
+    with ThreadPoolExecutor(engine.bulks_at_once) as pool:
+        results = list(pool.map(through.bulk, parts))
+    assert [result.indexed for result in results] == [50] * 8
+    assert stored(engine, index) == list(range(400))
 
 
 def test_an_action_that_can_not_be_sent_does_not_take_the_others_with_it(engine, new_index):
