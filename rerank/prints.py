@@ -123,28 +123,35 @@ class Reader:
             for hit in hits
         ]
         signatures, shingles, languages, digests = self._columns(rows)
-        code = self._codes
-        found = Counter(languages)
-        codes = {language: code.setdefault(language, len(code)) for language in found}
-        del found[""]
-        self.counts.languages.update(found)
         blank = bytes(self._size)
-        joined = b"".join([signature or blank for signature in signatures])
+        joined = b"".join(signatures)
+        if len(joined) < len(rows) * self._size:
+            joined = b"".join([signature or blank for signature in signatures])
         lengths = np.array(shingles, np.int64)
+        keywords = [row.get(self._keywords, ()) for row in rows]
         return Prints(
             np.frombuffer(joined, np.uint8).reshape(len(rows), self._size),
             lengths >= 0,
             lengths,
-            np.array([codes[language] for language in languages], np.int32),
-            np.array([code.setdefault(text, len(code)) if text else -1 for text in digests], np.int32),
+            self._language_codes(languages),
+            self._digest_codes(digests),
             self._scope_columns(hits),
             tuple(
-                [
-                    row.get(self._keywords, ()) if signature else ()
-                    for row, signature in zip(rows, signatures, strict=True)
-                ]
+                [words if signature else () for words, signature in zip(keywords, signatures, strict=True)]
             ),
         )
+
+    def _language_codes(self, languages: Sequence[str]) -> NDArray[np.int32]:
+        found = Counter(languages)
+        code = self._codes
+        codes = {language: code.setdefault(language, len(code)) for language in found}
+        del found[""]
+        self.counts.languages.update(found)
+        return np.array([codes[language] for language in languages], np.int32)
+
+    def _digest_codes(self, digests: Sequence[object]) -> NDArray[np.int32]:
+        code = self._codes
+        return np.array([code.setdefault(text, len(code)) if text else -1 for text in digests], np.int32)
 
     def _columns(self, rows: Sequence[_Row]) -> _Columns:
         """Return the columns, each in one go where it can be: hardly any row is out of the ordinary."""
@@ -152,6 +159,8 @@ class Reader:
             schemes, columns = self._in_one_go(rows)
         except (LookupError, TypeError, ValueError, AttributeError):
             schemes, columns = [""] * len(rows), _Columns(*([b""] * len(rows) for _ in _Columns._fields))
+        if set(schemes) == {self._scheme} and set(map(len, columns.signatures)) == {self._size}:
+            return columns
         for place, (scheme, signature) in enumerate(zip(schemes, columns.signatures, strict=True)):
             if scheme != self._scheme or len(signature) != self._size:
                 for column, value in zip(columns, self._row(rows[place]), strict=True):
