@@ -128,11 +128,13 @@ class LeaderFolding(_Folding):
         super().__init__(scheme, options, field)
         self._shown: list[int] = []
         self._members: list[list[int]] = []
-        self._prints = self._reader.read(earlier)
+        #: Of the earlier hits and of those shown, but for the ones of the last block, which wait.
+        self._prints = self._reader.read(earlier) if earlier else None
         self._reader.counts = Counts()
         self._earlier = len(earlier)
         self._known = {identity(hit) for hit in earlier}
-        self._waiting: tuple[Prints, int] = self._prints, 0
+        self._joined = 0
+        self._waiting: tuple[Prints, int] | None = None
 
     def __len__(self) -> int:
         return len(self._shown)
@@ -171,7 +173,7 @@ class LeaderFolding(_Folding):
     def _join_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Add hits to the groups of earlier blocks."""
         shown = self._shown_prints()
-        if not len(shown):
+        if shown is None:
             return
         others = self._matcher.prepare(shown)
         for begin in range(0, len(block), ROWS):
@@ -189,17 +191,20 @@ class LeaderFolding(_Folding):
         else:
             self._members[shown - self._earlier].append(place)
 
-    def _shown_prints(self) -> Prints:
+    def _shown_prints(self) -> Prints | None:
         """Return the fingerprints of all hits shown; those of the last block are taken out only now."""
-        block, base = self._waiting
-        begun = [place - base for place in self._shown[len(self._prints) - self._earlier :]]
-        if begun:
-            self._prints = self._prints.join(block.take(begun))
+        begun = self._shown[self._joined :]
+        if self._waiting is not None and begun:
+            block, base = self._waiting
+            taken = block.take([place - base for place in begun])
+            self._prints = taken if self._prints is None else self._prints.join(taken)
+            self._joined += len(begun)
         return self._prints
 
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
-        neighbours = Neighbours(self._matcher, block, sets(np.frombuffer(free, np.bool_)[None])[0])
+        waiting = sets(np.frombuffer(free, np.bool_)[None])[0]
+        neighbours = Neighbours(self._matcher, block, waiting, backwards=bool(self._policies))
         while neighbours.free:
             shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
             near = neighbours.of(leader)

@@ -13,14 +13,19 @@ class Neighbours:
     Hits are decided when the first of them is asked for, together with the free hits behind it: what a group
     took in the meantime is never compared again.
 
+    Args:
+        backwards: whether free hits before the one asked for matter; they do not where the first free one
+            is always asked for.
+
     Attributes:
         free: the hits in no group yet; whoever takes hits takes them out of it, and never puts one back.
     """
 
-    def __init__(self, matcher: Matcher, block: Compared, free: int) -> None:
+    def __init__(self, matcher: Matcher, block: Compared, free: int, *, backwards: bool) -> None:
         self.free = free
         self._matcher = matcher
         self._block = block
+        self._backwards = backwards
         self._decided: dict[int, int] = {}
 
     def of(self, place: int) -> int:
@@ -42,11 +47,16 @@ class Neighbours:
 
     def _candidates(self, rows: Int64s, begin: int) -> Mask:
         """Return the candidates of some rows: of few where there are many, as most are taken undecided."""
-        near = self._matcher.candidates(self._block, rows[:ROWS], self._block, begin)
-        if len(rows) == len(near) or crowded(near):
-            return near
-        more = self._matcher.candidates(self._block, rows[ROWS:], self._block, begin)
-        return near if crowded(more) else np.concatenate((near, more))
+        first = self._matcher.candidates(self._block, rows[:ROWS], self._block, begin)
+        if len(rows) == len(first) or crowded(first):
+            return first
+        later = begin if self._backwards else int(rows[ROWS])
+        rest = self._matcher.candidates(self._block, rows[ROWS:], self._block, later)
+        if crowded(rest):
+            return first
+        near = np.zeros((len(rows), len(self._block) - begin), np.bool_)
+        near[:ROWS], near[ROWS:, later - begin :] = first, rest
+        return near
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:

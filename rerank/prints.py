@@ -173,9 +173,10 @@ class Reader:
         Raises:
             ValueError: a value is out of the ordinary; so do other errors.
         """
-        heads = [row.get(self._digest, _NO_DIGEST)[0].split(".") for row in rows]
+        digest, signature = self._digest, self._signature
+        heads = [row.get(digest, _NO_DIGEST)[0].split(".") for row in rows]
         schemes, languages, shingles, digests = zip(*heads, strict=True)
-        signatures = [a2b_base64(row.get(self._signature, _NO_SIGNATURE)[0] + _PADDING) for row in rows]
+        signatures = [a2b_base64(row.get(signature, _NO_SIGNATURE)[0] + _PADDING) for row in rows]
         columns = _Columns(signatures, list(map(int, shingles)), list(languages), list(digests))
         if min(columns.shingles) < 0 or max(columns.shingles) > _MOST:
             raise ValueError
