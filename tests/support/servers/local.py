@@ -20,7 +20,7 @@ from support.servers.waiting import answers, until
 
 #: Servers refuse to run as root; every Unix has this user.
 _USER = "nobody"
-#: Quick to start, as tests want it. Benchmarks want the JVM to compile fully: ``SHINGLEFOLD_TEST_JVM="-Xmx1g"``.
+#: Quick to start, as tests want it; benchmarks want it to compile fully: ``SHINGLEFOLD_TEST_JVM="-Xmx1g"``.
 _JVM = os.environ.get("SHINGLEFOLD_TEST_JVM", "-Xms512m -Xmx512m -XX:TieredStopAtLevel=1")
 
 
