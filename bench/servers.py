@@ -1,8 +1,8 @@
 """The stage on a real server, beside the server's own means: indexing, disk, pages of results, pairs folded.
 
 ``SHINGLEFOLD_TEST_URL`` names the server; let its JVM compile fully, as servers do:
-``SHINGLEFOLD_TEST_JVM="-Xms1g -Xmx1g" make engine-up`` (without it the server is quick to start instead). Where
-others use the machine too, only figures of one run compare.
+``SHINGLEFOLD_TEST_JVM="-Xms1g -Xmx1g" make engine-up`` (without it the server is quick to start instead).
+Where others use the machine too, only figures of one run compare.
 """
 
 import os
