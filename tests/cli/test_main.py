@@ -27,7 +27,7 @@ def test_version_tells_package_and_scheme_algorithm(run):
     assert run("--version").out == f"shinglefold {shinglefold.__version__} (scheme algorithm sf2)\n"
     assert run("--json", "--version").json() == {
         "shinglefold": shinglefold.__version__,
-        "scheme_algorithm": 1,
+        "scheme_algorithm": 2,
     }
 
 
@@ -136,9 +136,15 @@ def test_a_closed_pipe_ends_a_command_quietly(examples_file):
 
 
 def test_ctrl_c_ends_a_command_quietly():
+    # Shells start background jobs with Ctrl-C ignored, and what ignores it starts others that do.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = subprocess.Popen(
-        [*_COMMAND, "pairs", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*_COMMAND, "pairs", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
+    signal.signal(signal.SIGINT, before)
     assert command.stdin is not None
     # More blank lines than a pipe holds: once all are written, the command is reading them.
     command.stdin.write(b"\n" * (1 << 20))

@@ -1,5 +1,6 @@
 """Several bulk requests on their way at once: nothing is lost, counted twice or overtaken."""
 
+import gc
 import json
 import os
 import random
@@ -86,11 +87,15 @@ def plain(make_pipeline: Make) -> Pipeline:
 def _interruptible() -> Iterator[None]:
     """Shells start background jobs with Ctrl-C ignored. An alarm does as a Ctrl-C would."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What is raised in a callback of the garbage collector, such as hypothesis's, is lost.
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
     alarm = signal.signal(signal.SIGALRM, lambda *_: interrupt())
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, alarm)
     signal.signal(signal.SIGINT, before)
+    gc.callbacks.extend(callbacks)
 
 
 def numbered(blocks: int, **more: Any) -> list[dict[str, Any]]:

@@ -75,7 +75,8 @@ def test_supershingle_joins_fields_by_a_newline(run_one: Run, fingerprinter: Fin
 
 def test_supershingle_gives_a_document_without_text_a_field_without_a_signature(run_one: Run):
     done = run_one({"other": 1}, {"supershingle": {"field": "body"}}).document
-    assert done["dedup"].keys() == {"scheme", "lang", "shingles"}
+    assert done["dedup"].keys() == {"scheme", "lang", "shingles", "digest"}
+    assert done["dedup"]["digest"].endswith(".und.0.")
     strict = run_one({"other": 1}, {"supershingle": {"field": "body", "ignore_missing": False}})
     assert strict.status == "failed"
 
