@@ -5,7 +5,7 @@ import json
 import os
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
@@ -90,28 +90,14 @@ class Site:
     def bulk(self, index: str, pages: _Pages) -> None:
         """Put pages into a new index as they are, through the same client's bulk."""
         self.create(index)
-        actions = (
-            {"_index": index, "_id": page["_id"], "_source": {k: v for k, v in page.items() if k != "_id"}}
-            for page in pages
-        )
-        result = self.engine.bulk(actions)
+        result = self.engine.bulk(_actions(index, pages))
         self.engine.refresh(index)
         assert result.indexed == len(pages)
 
     def bulk_overlapping(self, index: str, pages: _Pages) -> None:
         """Do the same with as many requests on their way as the stage sends."""
         self.create(index)
-        parts = [
-            [
-                {
-                    "_index": index,
-                    "_id": page["_id"],
-                    "_source": {k: v for k, v in page.items() if k != "_id"},
-                }
-                for page in pages[at : at + CHUNK]
-            ]
-            for at in range(0, len(pages), CHUNK)
-        ]
+        parts = [list(_actions(index, pages[at : at + CHUNK])) for at in range(0, len(pages), CHUNK)]
         with ThreadPoolExecutor(bulks_at_once(self.engine)) as pool:
             indexed = sum(result.indexed for result in pool.map(self.engine.bulk, parts))
         self.engine.refresh(index)
@@ -156,6 +142,11 @@ class Site:
         """Delete all its indices."""
         for index in (PLAIN, STAGED, RAW):
             self._drop(index)
+
+
+def _actions(index: str, pages: _Pages) -> Iterator[JSON]:
+    for page in pages:
+        yield {"_index": index, "_id": page["_id"], "_source": {k: v for k, v in page.items() if k != "_id"}}
 
 
 def throughput(site: Site) -> list[Row]:

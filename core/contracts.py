@@ -9,6 +9,8 @@ from shinglefold.errors import EngineError
 #: A JSON object. While it travels through a pipeline ``_id`` and ``_index`` stand beside its fields.
 Document = dict[str, Any]
 JSON = dict[str, Any]
+#: One of several searches: the index, or None where the body names a point in time, and the body.
+Search = tuple[str | None, Mapping[str, Any]]
 
 
 @runtime_checkable
@@ -93,7 +95,7 @@ class Engine(Protocol):
         """Run a search; ``index`` is None where the body names a point in time."""
         ...
 
-    def msearch(self, searches: Sequence[tuple[str | None, Mapping[str, Any]]]) -> list[JSON | EngineError]:
+    def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
         """Run several searches at once and return their answers in order.
 
         Each is as for ``search``; what that would raise for one of them stands in its place.

@@ -76,7 +76,7 @@ class Fingerprint:
     signature: bytes = b""
 
     def to_field(self) -> dict[str, Any]:
-        """Return the JSON object that is stored; the signature as base64, empty parts left out."""
+        """Return the JSON object that is stored; the signature as base64, or left out where there is none."""
         from base64 import b64encode
 
         field: dict[str, Any] = {

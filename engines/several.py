@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Search
 from shinglefold.errors import EngineError
 
-#: Index, or None where the body names a point in time, and body.
-Search = tuple[str | None, Mapping[str, Any]]
 Answer = JSON | EngineError
 
 

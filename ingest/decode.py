@@ -20,10 +20,10 @@ _ZEROS = {
     b"\0\0\0a": "utf-32-be",
 }
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 #: An HTML page must declare its encoding within its first 1,024 bytes.
 _DECLARED_WITHIN = 1024
-_REPLACEMENT = "\ufffd"
+REPLACEMENT = "\ufffd"
 
 
 def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int]:
@@ -65,7 +65,7 @@ def decoded(raw: bytes, encoding: str) -> tuple[str, int]:
     except UnicodeError:
         text = raw.decode(encoding, "replace")
         # Not those that stood there before.
-        return text, text.count(_REPLACEMENT) - raw.decode(encoding, "ignore").count(_REPLACEMENT)
+        return text, text.count(REPLACEMENT) - raw.decode(encoding, "ignore").count(REPLACEMENT)
 
 
 def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
@@ -74,7 +74,7 @@ def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
         try:
             value.encode()
         except UnicodeEncodeError:
-            return _SURROGATE.subn(_REPLACEMENT, value)
+            return SURROGATE.subn(REPLACEMENT, value)
         return value, 0
     if isinstance(value, dict):
         if _encodable(value):

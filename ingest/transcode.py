@@ -2,17 +2,14 @@
 
 import codecs
 import io
-import re
 from collections.abc import Callable
 from typing import IO, Any
 
-from shinglefold.ingest.decode import announced
+from shinglefold.ingest.decode import REPLACEMENT, SURROGATE, announced
 
 _CHUNK = 1 << 16
 #: Enough to tell every byte order mark.
 _HEAD = 4
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_REPLACEMENT = "\ufffd"
 #: Becomes a byte that UTF-8 never has: whoever decodes the line counts it.
 _UNDECODABLE = "\udcff"
 
@@ -78,12 +75,12 @@ class _Utf8(io.RawIOBase):
         except UnicodeError:
             # A decoder that failed has not moved on.
             self._decoder.errors = "replace"
-            text = self._decoder.decode(chunk, self._ended).replace(_REPLACEMENT, _UNDECODABLE)
+            text = self._decoder.decode(chunk, self._ended).replace(REPLACEMENT, _UNDECODABLE)
             self._decoder.errors = "strict"
         try:
             return text.encode()
         except UnicodeEncodeError:
-            return _SURROGATE.sub(_UNDECODABLE, text).encode("utf-8", "surrogateescape")
+            return SURROGATE.sub(_UNDECODABLE, text).encode("utf-8", "surrogateescape")
 
 
 def _exact(encoding: str, head: bytes) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts import JSON, Engine, Search
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
@@ -33,9 +33,7 @@ class AsyncEngine(Protocol):
         """Run a search."""
         ...
 
-    def msearch(
-        self, searches: Sequence[tuple[str | None, Mapping[str, Any]]]
-    ) -> Awaitable[list[JSON | EngineError]]:
+    def msearch(self, searches: Sequence[Search]) -> Awaitable[list[JSON | EngineError]]:
         """Run several searches at once."""
         ...
 

@@ -114,7 +114,7 @@ class Reader:
         self._codes: dict[object, int] = {}
 
     def read(self, hits: Sequence[Hit]) -> Prints:
-        """Return the fingerprints of hits; a damaged one counts as none. Cost: about 0.5 µs a hit."""
+        """Return the fingerprints of hits; a damaged one counts as none. Cost: about 1 µs a hit."""
         self.counts.hits += len(hits)
         rows = [
             fields

@@ -6,7 +6,7 @@ from secrets import token_bytes
 from typing import Any, Generic, TypeVar
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts import JSON, Engine, Search
 from shinglefold.errors import ConfigError, SchemeMismatch, ShinglefoldError, UnsupportedQuery
 from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
 from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async, numbers_changes
@@ -74,7 +74,7 @@ class _Search(Generic[_Driven]):
         return (yield from answer_page(reading, index))
 
     def _all_steps(
-        self, searches: Iterable[tuple[str | None, Mapping[str, Any]]], options: FoldOptions | None
+        self, searches: Iterable[Search], options: FoldOptions | None
     ) -> Steps[list[JSON | ShinglefoldError]]:
         return together([self._steps(index, body, options) for index, body in searches])
 
@@ -183,7 +183,7 @@ class FoldedSearch(_Search[Engine]):
         return drive(self._engine, self._steps(index, body, options))
 
     def msearch(
-        self, searches: Iterable[tuple[str | None, Mapping[str, Any]]], options: FoldOptions | None = None
+        self, searches: Iterable[Search], options: FoldOptions | None = None
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches, their windows read with one request, then their hits.
 
@@ -221,7 +221,7 @@ class AsyncFoldedSearch(_Search[AsyncEngine]):
         return await drive_async(self._engine, self._steps(index, body, options))
 
     async def msearch(
-        self, searches: Iterable[tuple[str | None, Mapping[str, Any]]], options: FoldOptions | None = None
+        self, searches: Iterable[Search], options: FoldOptions | None = None
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await drive_async(self._engine, self._all_steps(searches, options))

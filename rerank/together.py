@@ -25,10 +25,10 @@ def together(searches: Sequence[Steps[Result]]) -> Steps[list[Result | Shinglefo
 
 def _searched(waiting: "Sequence[_Lane[Any]]") -> Steps[Sequence[Any]]:
     """Return the answers that lanes wait for, errors among them; never raises, so that all can clean up."""
-    searches = [lane.search for lane in waiting]
+    searches = [lane.search for lane in waiting if lane.search is not None]
     try:
         if len(searches) == 1:
-            return [(yield Call("search", searches[0] or ()))]
+            return [(yield Call("search", searches[0]))]
         return (yield Call("msearch", (searches,)))  # type: ignore[no-any-return]
     except BaseException as error:
         return [error] * len(searches)

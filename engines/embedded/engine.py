@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from shinglefold.contracts import JSON, BulkFailure, BulkResult
+from shinglefold.contracts import JSON, BulkFailure, BulkResult, Search
 from shinglefold.engines.embedded.actions import Action, Refused, read_action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
@@ -17,7 +17,7 @@ from shinglefold.engines.embedded.pits import Pits
 from shinglefold.engines.embedded.request import read_request
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.writer import Portion
-from shinglefold.engines.several import Answer, Search, one_by_one
+from shinglefold.engines.several import Answer, one_by_one
 from shinglefold.errors import EngineError, EngineUnavailable, IndexExists, IndexMissing, UnsupportedQuery
 
 _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Search
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_searched, one_mapping, plain
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
-from shinglefold.engines.several import Answer, Search
+from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
 
 
@@ -77,8 +77,7 @@ class AsyncHttpEngine(ABC):
 
     async def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        refusals = several.refused(searches)
-        sent = [search for search, no in zip(searches, refusals, strict=True) if no is None]
+        refusals, sent = several.checked(searches)
         return several.in_place(refusals, await self._several(sent) if sent else [])
 
     async def _several(self, searches: Sequence[Search]) -> list[Answer]:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, BulkResult
+from shinglefold.contracts import JSON, BulkResult, Search
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_name, check_searched, one_mapping, plain
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, ClientErrors, NoDocument
-from shinglefold.engines.several import Answer, Search
+from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
 
 
@@ -157,8 +157,7 @@ class HttpEngine(ABC):
 
     def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        refusals = several.refused(searches)
-        sent = [search for search, no in zip(searches, refusals, strict=True) if no is None]
+        refusals, sent = several.checked(searches)
         return several.in_place(refusals, self._several(sent) if sent else [])
 
     def _several(self, searches: Sequence[Search]) -> list[Answer]:

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Search
 from shinglefold.engines.http.answers import check_searched
 from shinglefold.engines.http.failures import refusal
-from shinglefold.engines.several import Answer, Search
+from shinglefold.engines.several import Answer
 from shinglefold.errors import UnsupportedQuery
 
 
-def refused(searches: Sequence[Search]) -> list[UnsupportedQuery | None]:
-    """Return, for each search, why it can't be sent, or None."""
-    return [_refused(search) for search in searches]
+def checked(searches: Sequence[Search]) -> tuple[list[UnsupportedQuery | None], list[Search]]:
+    """Return, for each search, why it can't be sent, or None; and those that can be."""
+    refusals = [_refused(search) for search in searches]
+    return refusals, [search for search, no in zip(searches, refusals, strict=True) if no is None]
 
 
 def lines(searches: Sequence[Search]) -> list[JSON]:

@@ -1,11 +1,15 @@
-"""What the ingest tests share: a way to build pipelines on one warm canonicalizer."""
+"""What the ingest tests share: pipelines on one warm canonicalizer, an engine, and Ctrl-C that arrives."""
 
-from collections.abc import Callable
+import gc
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Fingerprinter, Pipeline
 from shinglefold.scheme import Scheme
 
@@ -32,3 +36,22 @@ def run_one(make_pipeline: Callable[..., Pipeline]) -> Callable[..., Any]:
 @pytest.fixture
 def fingerprinter(scheme: Scheme, canonicalizer: Canonicalizer) -> Fingerprinter:
     return Fingerprinter(scheme, canonicalizer)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEngine]:
+    opened = EmbeddedEngine(tmp_path / "engine", canonicalizer)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """Shells start background jobs with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What is raised in a callback of the garbage collector, such as hypothesis's, is lost.
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    signal.signal(signal.SIGINT, before)
+    gc.callbacks.extend(callbacks)

@@ -30,13 +30,6 @@ TEXT = "Сегодня в городе выпал первый снег, и ст
 
 
 @pytest.fixture
-def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEngine]:
-    opened = EmbeddedEngine(tmp_path / "engine", canonicalizer)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def pages(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
     return Pipeline.from_json(default_definition(), scheme, canonicalizer)
 
@@ -244,14 +237,6 @@ def test_an_engine_that_is_gone_ends_the_run_with_numbers_that_add_up(
     assert adds_up(summary)
     assert (summary.indexed, summary.failed) == (1_000, 1_000)
     assert [record.document["_id"] for record in replay(dead)] == [str(n) for n in range(1_000, 2_000)]
-
-
-@pytest.fixture
-def _interruptible() -> Iterator[None]:
-    """Shells start background jobs with Ctrl-C ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("_interruptible")

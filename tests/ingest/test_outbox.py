@@ -1,6 +1,5 @@
 """Several bulk requests on their way at once: nothing is lost, counted twice or overtaken."""
 
-import gc
 import json
 import os
 import random
@@ -14,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import BulkFailure, BulkResult, Engine
-from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
 
@@ -71,31 +68,18 @@ def parsed(source: Any) -> Any:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEngine]:
-    opened = EmbeddedEngine(tmp_path / "engine", canonicalizer)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def plain(make_pipeline: Make) -> Pipeline:
     """A pipeline that fails what says so."""
     return make_pipeline({"fail": {"if": "ctx.bad == true", "message": "bad"}})
 
 
 @pytest.fixture
-def _interruptible() -> Iterator[None]:
-    """Shells start background jobs with Ctrl-C ignored. An alarm does as a Ctrl-C would."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    # What is raised in a callback of the garbage collector, such as hypothesis's, is lost.
-    callbacks = gc.callbacks[:]
-    gc.callbacks.clear()
+def _alarming(_interruptible: None) -> Iterator[None]:
+    """An alarm does as a Ctrl-C would."""
     alarm = signal.signal(signal.SIGALRM, lambda *_: interrupt())
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, alarm)
-    signal.signal(signal.SIGINT, before)
-    gc.callbacks.extend(callbacks)
 
 
 def numbered(blocks: int, **more: Any) -> list[dict[str, Any]]:
@@ -233,7 +217,7 @@ def test_an_error_in_the_input_waits_for_what_is_on_its_way(engine, plain):
     assert stored(engine) == 2 * BLOCK
 
 
-@pytest.mark.usefixtures("_interruptible")
+@pytest.mark.usefixtures("_alarming")
 @pytest.mark.parametrize("seed", range(8))
 def test_ctrl_c_at_any_moment_leaves_books_that_are_exact(engine, plain, tmp_path: Path, seed: int):
     chance = random.Random(seed)
@@ -262,7 +246,7 @@ def test_ctrl_c_at_any_moment_leaves_books_that_are_exact(engine, plain, tmp_pat
     assert there | set(letters) == set(range(summary.read))
 
 
-@pytest.mark.usefixtures("_interruptible")
+@pytest.mark.usefixtures("_alarming")
 @pytest.mark.parametrize("blocks", [1, 2, 4])
 def test_ctrl_c_while_requests_wait_for_a_busy_engine_does_not_wait_on(engine, plain, blocks: int):
     def interrupted() -> Iterator[dict[str, Any]]:
@@ -282,7 +266,7 @@ def test_ctrl_c_while_requests_wait_for_a_busy_engine_does_not_wait_on(engine, p
     assert summary.indexed == stored(engine) == 0
 
 
-@pytest.mark.usefixtures("_interruptible")
+@pytest.mark.usefixtures("_alarming")
 def test_no_thread_is_left_behind(engine, plain):
     before = threading.active_count()
     index_documents(Busy(engine), "i", numbered(2), plain, workers=2)
