@@ -1,6 +1,9 @@
 """A server as a container, where a Docker engine runs."""
 
+from typing import Any
+
 from docker.errors import DockerException
+from support.servers.admin import ask
 from support.servers.kinds import Kind
 from support.servers.waiting import answers, until
 from testcontainers.core.container import DockerContainer
@@ -43,6 +46,10 @@ class ContainerServer:
     def url(self) -> str:
         """Where it answers."""
         return f"http://{self._container.get_container_host_ip()}:{self._container.get_exposed_port(_PORT)}"
+
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask it past all clients."""
+        return ask(self.url, method, path, body)
 
     def stop(self) -> None:
         """End and remove it."""

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+from support.servers.admin import ask
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
@@ -65,6 +67,12 @@ class LocalServer:
         """Those of a secured server."""
         assert self._security is not None
         return certificates_in(self.folder / "config")
+
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask it as its administrator, past all clients."""
+        if self._security is None:
+            return ask(self.url, method, path, body)
+        return ask(self.url, method, path, body, self._security.users[0], self.certificates)
 
     def start(self) -> None:
         """Start it, or start it again after ``kill``, and wait until it answers."""

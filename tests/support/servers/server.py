@@ -1,8 +1,9 @@
 """What the tests know of a server, wherever it comes from."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from support.servers.admin import ask
 from support.servers.kinds import Kind
 
 
@@ -24,6 +25,10 @@ class Server(Protocol):
         """Where it answers."""
         ...
 
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask it as its administrator, past all clients."""
+        ...
+
     def stop(self) -> None:
         """Give it back; a second call does nothing."""
         ...
@@ -36,6 +41,10 @@ class Given:
     url: str
     kind: Kind | None = None
     how: str = "SHINGLEFOLD_TEST_URL"
+
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask it past all clients."""
+        return ask(self.url, method, path, body)
 
     def stop(self) -> None:
         """Leave it to whoever started it."""

@@ -14,10 +14,7 @@ _PATIENCE = 120.0
 
 def answers(url: str, user: User | None = None, certificates: Certificates | None = None) -> bool:
     """Tell whether a server takes requests and all its shards are there."""
-    request = urllib.request.Request(f"{url}/_cluster/health?wait_for_status=yellow&timeout=5s")
-    if user:
-        proof = base64.b64encode(f"{user.name}:{user.password}".encode()).decode()
-        request.add_header("Authorization", f"Basic {proof}")
+    request = request_of(f"{url}/_cluster/health?wait_for_status=yellow&timeout=5s", user)
     context = certificates.context() if certificates else None
     try:
         with urllib.request.urlopen(request, timeout=10, context=context) as answer:
@@ -25,6 +22,15 @@ def answers(url: str, user: User | None = None, certificates: Certificates | Non
     except OSError:
         # A refused connection, or an answer that says "not yet" (HTTPError is an OSError).
         return False
+
+
+def request_of(url: str, user: User | None = None) -> urllib.request.Request:
+    """Return a request that says who asks."""
+    request = urllib.request.Request(url)
+    if user:
+        proof = base64.b64encode(f"{user.name}:{user.password}".encode()).decode()
+        request.add_header("Authorization", f"Basic {proof}")
+    return request
 
 
 def until(
