@@ -39,7 +39,7 @@ def _schemes() -> dict[str, Scheme]:
 
 
 def _folded(corpus: str, name: str, scheme: Scheme) -> Row:
-    prints = Fingerprinter(scheme).prints(corpora.texts(corpus))
+    prints = Fingerprinter(scheme).fingerprint_arrays(corpora.texts(corpus))
     found = prints.pairs(scheme)
     ids = [page["id"] for page in corpora.pages(corpus)]
     labelled = _labelled(corpus)

@@ -18,7 +18,7 @@ from bench.table import Row
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
-from shinglefold.ingest.outbox import bulks_at_once
+from shinglefold.ingest.writing.outbox import bulks_at_once
 from shinglefold.rerank.groups import groups
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
@@ -77,7 +77,7 @@ class Site:
     @cached_property
     def _found(self) -> tuple[Any, Any]:
         scheme = self.pipeline.scheme
-        prints = Fingerprinter(scheme).prints(
+        prints = Fingerprinter(scheme).fingerprint_arrays(
             [
                 f"{page['title']}\n{text}"
                 for page, text in zip(corpora.pages(self.corpus), corpora.texts(self.corpus), strict=True)

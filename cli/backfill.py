@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, FAILED, INTERRUPTED, PARTLY, Invocation, command
+from shinglefold.cli.maintenance import opened_index, reporter, walk_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
-from shinglefold.cli.upkeep import reporter, tended, walk_options
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.upkeep import BackfillSummary
+    from shinglefold.ingest.maintenance import BackfillSummary
 
 _LISTED = 10
 
@@ -52,11 +52,11 @@ def backfill(
     from pathlib import Path
 
     from shinglefold.cli.progress import progress_bar
-    from shinglefold.ingest.upkeep import BackfillOptions, Part
-    from shinglefold.ingest.upkeep import backfill as run
+    from shinglefold.ingest.maintenance import BackfillOptions, Slice
+    from shinglefold.ingest.maintenance import backfill as run
 
-    share = Part.parse(part)
-    with tended(invocation, engine, pipeline, preset) as (opened, chosen, settings):
+    share = Slice.parse(part)
+    with opened_index(invocation, engine, pipeline, preset) as (opened, chosen, settings):
         options = BackfillOptions(
             field=settings.field,
             part=share,
@@ -85,11 +85,11 @@ def _exit_code(summary: "BackfillSummary") -> int:
         remark(f"stopped: {printable(summary.stopped)}")
         remark("the same command goes on from here")
         return INTERRUPTED if summary.stopped == "interrupted" else FAILED
-    return PARTLY if summary.tally.failed or summary.remaining > summary.tally.dropped else DONE
+    return PARTLY if summary.counts.failed or summary.remaining > summary.counts.dropped else DONE
 
 
 def _lines(summary: "BackfillSummary") -> list[str]:
-    books = summary.tally
+    books = summary.counts
     speed = books.read / summary.seconds if summary.seconds else 0.0
     lines = [
         f"{books.updated:,} updated, {books.unchanged:,} right already, {books.dropped:,} dropped, "

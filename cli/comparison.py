@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.ingest import Fingerprinter, Prints
+from shinglefold.ingest import FingerprintArrays, Fingerprinter
 from shinglefold.model import Uint64s
 from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.scheme import Scheme
@@ -103,7 +103,7 @@ def compare_texts(
     Args:
         languages: declared ones; None chooses word by word.
     """
-    prints = Fingerprinter(scheme, canonicalizer).prints(texts, languages)
+    prints = Fingerprinter(scheme, canonicalizer).fingerprint_arrays(texts, languages)
     batch = canonicalizer.hash_batch(texts, languages)
     sets = [
         _shingles(
@@ -144,7 +144,7 @@ def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashe
     return shingle_set(hashes, scheme.sketch.char_width if by_char else scheme.sketch.word_width)
 
 
-def _estimated(prints: Prints, scheme: Scheme) -> Estimate | None:
+def _estimated(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
     if not prints.valid.all():
         return None
     values, bits = scheme.sketch.values, scheme.sketch.bits
@@ -154,6 +154,6 @@ def _estimated(prints: Prints, scheme: Scheme) -> Estimate | None:
     return Estimate(resemblance, error, shared)
 
 
-def _folds(prints: Prints, scheme: Scheme) -> bool:
+def _folds(prints: FingerprintArrays, scheme: Scheme) -> bool:
     found = prints.pairs(scheme)
     return len(found) > 0

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.maintenance import opened_index, reporter, walk_options
 from shinglefold.cli.output import printable, write_json, write_line
-from shinglefold.cli.upkeep import reporter, tended, walk_options
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.upkeep import Diagnosis
+    from shinglefold.ingest.maintenance import Diagnosis
 
 #: Findings in words, in the order of the report.
 _SAID = {
@@ -49,10 +49,10 @@ def doctor(
     Nothing is changed. Exit code 3 says that something has to be mended; the last lines say how.
     """
     from shinglefold.cli.progress import progress_bar
-    from shinglefold.ingest.upkeep import DoctorOptions, Part, diagnose
+    from shinglefold.ingest.maintenance import DoctorOptions, Slice, diagnose
 
-    share = Part.parse(part)
-    with tended(invocation, engine, pipeline, preset) as (opened, chosen, settings):
+    share = Slice.parse(part)
+    with opened_index(invocation, engine, pipeline, preset) as (opened, chosen, settings):
         count = settings.workers if workers is None else workers
         options = DoctorOptions(settings.field, share, requests_per_second, count)
         with progress_bar("doctor") as bar:

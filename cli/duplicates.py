@@ -10,7 +10,7 @@ import numpy as np
 from shinglefold.contracts import Document
 from shinglefold.ingest import Pipeline, Record
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.workers import process_blocks
+from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.model import Bytes, Fingerprint, Uint64s
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import Pairs, find_pairs

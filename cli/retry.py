@@ -3,9 +3,9 @@
 import click
 
 from shinglefold.cli.command import Invocation, command
+from shinglefold.cli.maintenance import opened_index
 from shinglefold.cli.options import engine_options, preset_option, workers_option
 from shinglefold.cli.output import write_json, write_line
-from shinglefold.cli.upkeep import tended
 
 
 @command(
@@ -37,10 +37,10 @@ def retry(
     """
     from shinglefold.cli.index import PROPERTIES, exit_code, indexing_progress, summary_lines
     from shinglefold.cli.progress import progress_bar
-    from shinglefold.ingest.upkeep import retry as run
+    from shinglefold.ingest.maintenance import retry as run
 
     with (
-        tended(invocation, engine, pipeline, preset) as (opened, chosen, settings),
+        opened_index(invocation, engine, pipeline, preset) as (opened, chosen, settings),
         progress_bar("retry") as bar,
     ):
         summary = run(

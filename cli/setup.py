@@ -9,7 +9,7 @@ from shinglefold.cli.options import chosen_scheme, engine_option, preset_option
 from shinglefold.cli.output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.upkeep import Plan
+    from shinglefold.ingest.maintenance import Plan
 
 
 @command(
@@ -62,13 +62,13 @@ def setup(
 
     from shinglefold.cli.stores import search_canonicalizer
     from shinglefold.engines import open_engine
-    from shinglefold.ingest.upkeep import Wish, carry_out, make_plan
+    from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
 
     settings = invocation.settings()
     scheme = chosen_scheme(invocation, preset)
-    wish = Wish(scheme, settings.field, indices, patterns, name, priority)
+    request = SetupRequest(scheme, settings.field, indices, patterns, name, priority)
     with closing(open_engine(engine or settings.data_dir, search_canonicalizer(scheme))) as opened:
-        plan = make_plan(opened, wish)
+        plan = make_plan(opened, request)
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:

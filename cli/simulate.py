@@ -74,7 +74,7 @@ def _line(line: str, number: int) -> object:
 
 
 def _sample(value: object) -> dict[str, Any]:
-    from shinglefold.ingest.records import to_document
+    from shinglefold.ingest.readers.records import to_document
 
     if isinstance(value, Mapping) and isinstance(value.get("_source"), Mapping):
         return dict(value)

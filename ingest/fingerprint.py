@@ -15,7 +15,7 @@ from shinglefold.sketch import Pairs, Sketcher, Sketches, find_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Prints:
+class FingerprintArrays:
     """The fingerprints of D documents as arrays, for comparing them without an index.
 
     ``supershingles``: uint64 (D, M); ``signatures``: uint8 (D, B); ``shingles``: int64 (D,); ``valid``: bool
@@ -74,7 +74,9 @@ class Fingerprinter:
         """
         return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
 
-    def prints(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Prints:
+    def fingerprint_arrays(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+    ) -> FingerprintArrays:
         """Return the fingerprints as arrays over all texts, in order."""
         parts = [self._arrays(batch, made) for batch, made in self._sketched(texts, languages)]
         return _joined(parts or [self._arrays(*self._sketch([], None))])
@@ -129,8 +131,8 @@ class Fingerprinter:
             for d in range(len(batch))
         ]
 
-    def _arrays(self, batch: TokenBatch, made: Sketches) -> Prints:
-        return Prints(
+    def _arrays(self, batch: TokenBatch, made: Sketches) -> FingerprintArrays:
+        return FingerprintArrays(
             self.sketcher.supershingles(made),
             self.sketcher.signatures(made),
             made.shingles,
@@ -141,8 +143,8 @@ class Fingerprinter:
         )
 
 
-def _joined(parts: Sequence[Prints]) -> Prints:
-    return Prints(
+def _joined(parts: Sequence[FingerprintArrays]) -> FingerprintArrays:
+    return FingerprintArrays(
         np.concatenate([part.supershingles for part in parts]),
         np.concatenate([part.signatures for part in parts]),
         np.concatenate([part.shingles for part in parts]),

@@ -4,16 +4,16 @@
 answers in the engine's own shape.
 """
 
-from shinglefold.rerank.calls import AsyncEngine
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group, collapse
 from shinglefold.rerank.groups import groups
-from shinglefold.rerank.matched import matched_passages
 from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
 from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.rerank.policies import Candidate, Policy
 from shinglefold.rerank.response import duplicates
 from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
+from shinglefold.rerank.steps import AsyncEngine
+from shinglefold.rerank.stored_passages import matched_passages
 
 __all__ = [
     "AsyncEngine",

@@ -7,7 +7,7 @@ import numpy as np
 from shinglefold.contracts import JSON
 from shinglefold.errors import InputError
 from shinglefold.model import Fingerprint
-from shinglefold.rerank.hits import Hit, stored_print
+from shinglefold.rerank.hits import Hit, stored_fingerprint
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement, estimate
 
@@ -36,7 +36,7 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
 
 def _read(hit: Hit, field: str) -> Fingerprint | None:
     try:
-        return Fingerprint.from_field(stored_print(hit, field))
+        return Fingerprint.from_field(stored_fingerprint(hit, field))
     except InputError:
         return None
 

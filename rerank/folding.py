@@ -7,13 +7,13 @@ import numpy as np
 
 from shinglefold.model import Int64s
 from shinglefold.rerank.bits import places, sets
+from shinglefold.rerank.columns import Columns, Counts, Reader
 from shinglefold.rerank.groups import groups
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.match import ROWS, Compared, Matcher
 from shinglefold.rerank.neighbours import Neighbours, nonzero
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
-from shinglefold.rerank.prints import Counts, Prints, Reader
 from shinglefold.scheme import Scheme
 
 #: Hits compared with each other at a time.
@@ -106,7 +106,7 @@ class _Folding:
         self._repeated += free.count(0)
         return free
 
-    def _choose(self, places: Iterable[int], prints: Prints, base: int) -> int:
+    def _choose(self, places: Iterable[int], prints: Columns, base: int) -> int:
         """Return whom to show among hits of a block that begins at ``base``."""
         candidates = [
             Candidate(place, int(prints.shingles[place]), self.hits[base + place]) for place in places
@@ -134,7 +134,7 @@ class LeaderFolding(_Folding):
         self._earlier = len(earlier)
         self._known = {identity(hit) for hit in earlier}
         self._joined = 0
-        self._waiting: tuple[Prints, int] | None = None
+        self._waiting: tuple[Columns, int] | None = None
 
     def __len__(self) -> int:
         return len(self._shown)
@@ -191,7 +191,7 @@ class LeaderFolding(_Folding):
         else:
             self._members[shown - self._earlier].append(place)
 
-    def _shown_prints(self) -> Prints | None:
+    def _shown_prints(self) -> Columns | None:
         """Return the fingerprints of all hits shown; those of the last block are taken out only now."""
         begun = self._shown[self._joined :]
         if self._waiting is not None and begun:
@@ -246,11 +246,11 @@ class ConnectedFolding(_Folding):
         found = (Group(self._shown(group, prints), tuple(group)) for group in members.values())
         return Collapsed(tuple(found), self._reader.counts)
 
-    def _shown(self, group: list[int], prints: Prints) -> int:
+    def _shown(self, group: list[int], prints: Columns) -> int:
         return self._choose(group, prints, 0) if len(group) > 1 and self._policies else group[0]
 
 
-def _pairs(matcher: Matcher, prints: Prints) -> tuple[Int64s, Int64s]:
+def _pairs(matcher: Matcher, prints: Columns) -> tuple[Int64s, Int64s]:
     """Return all matching pairs, a < b; a few rows at a time, so that memory stays flat."""
     all_ = matcher.prepare(prints)
     found = [np.zeros((2, 0), np.int64)]

@@ -48,7 +48,7 @@ def moment(value: object) -> float | None:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
-def stored_print(hit: Hit, dedup: str) -> dict[str, Any]:
+def stored_fingerprint(hit: Hit, dedup: str) -> dict[str, Any]:
     """Return the parts of a hit's stored fingerprint (``digest``, ``signature`` …); {} where it has none."""
     prefix = f"{dedup}."
     stored = stored_values(hit, dedup)

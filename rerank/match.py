@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
+from shinglefold.rerank.columns import Columns
 from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.prints import Prints
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_rows, estimate, length_ratio
 
@@ -33,7 +33,7 @@ class Compared:
         bits: bits of a value.
     """
 
-    prints: Prints
+    prints: Columns
     bits: int
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Matcher:
             spans=tuple(0.0 if scope.within is None else scope.within for scope in options.scope),
         )
 
-    def prepare(self, prints: Prints) -> Compared:
+    def prepare(self, prints: Columns) -> Compared:
         """Return fingerprints ready to be compared."""
         return Compared(prints, self.bits)
 
@@ -166,7 +166,7 @@ class Matcher:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
         return _differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
-    def _alike(self, ones: Prints, rows: Int64s, others: Prints, begin: int) -> Mask:
+    def _alike(self, ones: Columns, rows: Int64s, others: Columns, begin: int) -> Mask:
         """Return which pairs may be compared by their signatures at all."""
         alike = ones.signed[rows, None] & others.signed[None, begin:]
         if not self.across_languages:
@@ -177,7 +177,7 @@ class Matcher:
             alike &= (lengths >= least[:, None]) & (lengths <= most[:, None])
         return alike
 
-    def _decide(self, near: Mask, ones: Prints, rows: Int64s, others: Prints, begin: int) -> None:
+    def _decide(self, near: Mask, ones: Columns, rows: Int64s, others: Columns, begin: int) -> None:
         """Leave of some candidates those that match by their signatures."""
         flat = np.flatnonzero(near)
         if not len(flat):
@@ -222,7 +222,7 @@ def _without_itself(near: Mask, ones: Compared, rows: Int64s, others: Compared, 
     return near
 
 
-def _planes(prints: Prints, bits: int, wanted: int) -> Uint64s:
+def _planes(prints: Columns, bits: int, wanted: int) -> Uint64s:
     """Return the lowest bits of all values as words: uint64 (wanted, words, n); unused bits are 0."""
     count = -(-prints.signatures.shape[1] // (8 * bits))
     padded = np.zeros((len(prints), count * 8 * bits), np.uint8)
@@ -273,7 +273,7 @@ def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
     return least, np.where(length_ratio(own, high) >= ratio, high, own).max(axis=1)
 
 
-def _shared(ones: Prints, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
+def _shared(ones: Columns, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
     """Count the common supershingles of pairs, uint16 (R, m − begin)."""
     counts = np.zeros((len(rows), len(others)), np.uint16)
     for row, place in enumerate(rows.tolist()):

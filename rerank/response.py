@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.bodies import page_body, sort_keys
-from shinglefold.rerank.calls import Call, Steps
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.matched import Texts, matched_passages
-from shinglefold.rerank.numbers import Numbered, Untold, are_numbered
-from shinglefold.rerank.reading import Reading
+from shinglefold.rerank.request_bodies import page_body, sort_keys
+from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
+from shinglefold.rerank.steps import Call, Steps
+from shinglefold.rerank.stored_passages import Texts, matched_passages
 from shinglefold.rerank.totals import carried, groups_total
+from shinglefold.rerank.window import Reading
 
 #: The name of the groups under ``inner_hits``, and the key of the counters.
 INNER = "duplicates"
@@ -110,7 +110,7 @@ def _by_number(
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
     found: list[JSON] = []
-    numbered = Numbered(body, reading.shards, reading.field)
+    numbered = SeqNoFetch(body, reading.shards, reading.field)
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         answer = yield Call("search", (index, numbered.request(hits, source)))

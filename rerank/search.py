@@ -8,14 +8,20 @@ from typing import Any, Generic, TypeVar
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine, Search
 from shinglefold.errors import ConfigError, SchemeMismatch, ShinglefoldError, UnsupportedQuery
-from shinglefold.rerank.bodies import page_bounds, refuse_collapse, resumable, split_request, total_order
-from shinglefold.rerank.calls import AsyncEngine, Call, Steps, drive, drive_async, numbers_changes
-from shinglefold.rerank.matched import Texts
+from shinglefold.rerank.cursor_pages import begin_cursor, read_page
+from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.options import Explain, FoldOptions
-from shinglefold.rerank.reading import Reading
+from shinglefold.rerank.request_bodies import (
+    page_bounds,
+    refuse_collapse,
+    resumable,
+    split_request,
+    total_order,
+)
 from shinglefold.rerank.response import KEY, answer_page
-from shinglefold.rerank.scroll import begin_cursor, read_page
-from shinglefold.rerank.together import together
+from shinglefold.rerank.steps import AsyncEngine, Call, Steps, drive, drive_async, has_seq_no
+from shinglefold.rerank.stored_passages import Texts
+from shinglefold.rerank.window import Reading
 from shinglefold.scheme import Scheme
 
 _REMEDY = (
@@ -49,7 +55,7 @@ class _Search(Generic[_Driven]):
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        self._numbers = numbers_changes(engine)
+        self._numbers = has_seq_no(engine)
         self._canonicalizer = canonicalizer
         #: By index looked at: the fields that it says are compared.
         self._checked: dict[str, tuple[str, ...]] = {}
@@ -76,7 +82,7 @@ class _Search(Generic[_Driven]):
     def _all_steps(
         self, searches: Iterable[Search], options: FoldOptions | None
     ) -> Steps[list[JSON | ShinglefoldError]]:
-        return together([self._steps(index, body, options) for index, body in searches])
+        return run_side_by_side([self._steps(index, body, options) for index, body in searches])
 
     def _read_first(self, index: str | None, reading: Reading) -> Steps[None]:
         try:

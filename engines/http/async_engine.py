@@ -25,7 +25,7 @@ class AsyncHttpEngine(ABC):
     product: ClassVar[str]
     client_errors: ClassVar[ClientErrors]
     #: Every document has ``_seq_no`` as a doc value: searches may read it instead of ids.
-    numbers_changes: ClassVar[bool] = True
+    has_seq_no: ClassVar[bool] = True
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -27,7 +27,7 @@ class HttpEngine(ABC):
     product: ClassVar[str]
     client_errors: ClassVar[ClientErrors]
     #: Every document has ``_seq_no`` as a doc value: searches may read it instead of ids.
-    numbers_changes: ClassVar[bool] = True
+    has_seq_no: ClassVar[bool] = True
     #: So many bulk requests may be on their way, so that the server need not wait for us.
     bulks_at_once: ClassVar[int] = 2
     #: The sources of actions may be JSON text.

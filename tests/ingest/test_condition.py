@@ -1,7 +1,7 @@
 import pytest
 
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.condition import parse_condition
+from shinglefold.ingest.pipeline.condition import parse_condition
 
 DOCUMENT = {
     "format": "html",

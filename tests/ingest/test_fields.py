@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from shinglefold.errors import ProcessorError
-from shinglefold.ingest.fields import MISSING, cut, get, put, render
+from shinglefold.ingest.paths import MISSING, cut, get, put, render
 
 DOCUMENT = {"a": {"b": [{"c": 1}, "x"]}, "t": "text", "f": False, "n": None}
 

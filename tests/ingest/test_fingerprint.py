@@ -45,7 +45,7 @@ def test_the_same_words_in_other_forms_get_the_same_digest(fingerprinter: Finger
 
 def test_the_width_of_a_shingle_follows_the_language(canonicalizer: Canonicalizer, scheme: Scheme):
     wide = Fingerprinter(scheme.with_options(word_width=5, char_width=2), canonicalizer)
-    russian, chinese = wide.prints([PAGE, CHINESE]).shingles.tolist()
+    russian, chinese = wide.fingerprint_arrays([PAGE, CHINESE]).shingles.tolist()
     batch = canonicalizer.hash_batch([PAGE, CHINESE])
     words, characters = np.diff(batch.offsets).tolist()
     assert russian == words - 4
@@ -60,7 +60,7 @@ def test_a_fingerprint_does_not_depend_on_its_block(fingerprinter: Fingerprinter
 
 def test_the_arrays_tell_the_same_as_the_fingerprints(fingerprinter: Fingerprinter):
     texts = [PAGE, "", UKRAINIAN, "слово", CHINESE] * 3
-    prints, made = fingerprinter.prints(texts), fingerprinter.fingerprint(texts)
+    prints, made = fingerprinter.fingerprint_arrays(texts), fingerprinter.fingerprint(texts)
     assert len(prints) == len(made)
     assert prints.digests == tuple(one.digest for one in made)
     assert prints.languages == tuple(one.lang for one in made)
@@ -71,7 +71,7 @@ def test_the_arrays_tell_the_same_as_the_fingerprints(fingerprinter: Fingerprint
 
 
 def test_nothing_in_gives_empty_arrays(fingerprinter: Fingerprinter, scheme: Scheme):
-    prints = fingerprinter.prints([])
+    prints = fingerprinter.fingerprint_arrays([])
     assert fingerprinter.fingerprint([]) == []
     assert prints.supershingles.shape == (0, scheme.sketch.groups)
     assert prints.signatures.dtype == np.uint8

@@ -9,7 +9,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Options, Pipeline, Tools
-from shinglefold.ingest.workers import Answer, process_blocks
+from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.scheme import Scheme
 
 

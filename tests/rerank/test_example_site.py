@@ -100,7 +100,7 @@ def test_an_engine_that_refuses_the_numbers_it_claims_is_read_with_ids(
         return real(index, request)
 
     monkeypatch.setattr(site_engine, "search", strict)
-    monkeypatch.setattr(site_engine, "numbers_changes", True, raising=False)
+    monkeypatch.setattr(site_engine, "has_seq_no", True, raising=False)
     search = FoldedSearch(site_engine, scheme)
     assert search.search("site", body)["hits"] == expected
     assert search.search("site", body)["hits"] == expected

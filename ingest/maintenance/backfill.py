@@ -1,0 +1,254 @@
+"""Fingerprints for a live index: every document read, and updated where its fingerprint is another."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from shinglefold.contracts import Engine
+from shinglefold.errors import ConfigError, EngineError, PitExpired, SchemeMismatch
+from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
+from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
+from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, Place, Scan, patiently
+from shinglefold.ingest.maintenance.slices import WHOLE, Slice
+from shinglefold.ingest.maintenance.stored import missing
+from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.maintenance.updates import Updater
+from shinglefold.ingest.mapping import check_index
+from shinglefold.ingest.pipeline.pipeline import Pipeline
+from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.ingest.writing.summary import Progress
+
+#: Walks over what was written without a fingerprint meanwhile, and walks begun anew without getting anywhere.
+_SWEEPS = 10
+_RESTARTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillOptions:
+    """How a backfill goes.
+
+    ``field``: where fingerprints are. ``part``: the share of the index. ``only_missing``: read only documents
+    without a fingerprint of the scheme. ``requests_per_second``: documents read a second, 0 for no limit.
+    ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one a core.
+    """
+
+    field: str = "dedup"
+    part: Slice = WHOLE
+    only_missing: bool = False
+    requests_per_second: float = 0.0
+    checkpoint: str | Path | None = None
+    workers: int = 0
+    backoff: Backoff = PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillSummary:
+    """The end of a run; ``counts`` are the books, over all runs of one checkpoint.
+
+    ``resumed``: an earlier run was gone on with. ``remaining``: documents of the part without a fingerprint
+    of the scheme now, −1 where the engine does not say. ``stopped``: why the run ended early, empty where it
+    did not.
+    """
+
+    index: str
+    scheme: str
+    counts: BackfillCounts
+    remaining: int
+    seconds: float
+    resumed: bool = False
+    stopped: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as JSON, one flat object."""
+        rest = {name: value for name, value in asdict(self).items() if name != "counts"}
+        return {**rest, "seconds": round(self.seconds, 3), **self.counts.to_json()}
+
+
+def backfill(
+    engine: Engine,
+    index: str,
+    pipeline: Pipeline,
+    options: BackfillOptions = BackfillOptions(),
+    progress: Callable[[Progress], None] | None = None,
+) -> BackfillSummary:
+    """Give every document of an index the fingerprint the pipeline makes, by partial updates.
+
+    Documents may be written meanwhile: an update of a version that is no longer the newest is refused by the
+    engine and made again from the newest. Only the fingerprint is updated, whatever else the pipeline does.
+
+    Args:
+        pipeline: its scheme must be the one in the mappings of the index.
+
+    Raises:
+        SchemeMismatch: the mappings name another scheme.
+        ConfigError: the index is not set up for fingerprints, or the checkpoint is of another backfill.
+        InputError: the checkpoint can't be read or written, or the index does not store its documents.
+        EngineError: the engine can't be reached at all.
+    """
+    _check_scheme(engine, index, pipeline, options.field)
+    with Interrupts() as interrupts:
+        return _Run(engine, index, pipeline, options, interrupts, progress).run()
+
+
+def _check_scheme(engine: Engine, index: str, pipeline: Pipeline, name: str) -> None:
+    try:
+        check_index(engine.mappings(index), index, pipeline.scheme, name)
+    except SchemeMismatch as error:
+        remedy = f"Change its mappings first: shinglefold setup {index}"
+        raise SchemeMismatch(error.found, error.expected, error.where, remedy) from error
+    except ConfigError as error:
+        raise ConfigError(
+            f"index {index!r} is not set up for fingerprints in [{name}]; first: shinglefold setup {index}"
+        ) from error
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of a backfill."""
+
+    engine: Engine
+    index: str
+    pipeline: Pipeline
+    options: BackfillOptions
+    interrupts: Interrupts
+    progress: Callable[[Progress], None] | None
+    counts: BackfillCounts = field(default_factory=BackfillCounts)
+    file: CheckpointFile = field(init=False)
+    job: Job = field(init=False)
+    pace: Throttle = field(init=False)
+    updater: Updater = field(init=False)
+    total: int = 0
+    resumed: bool = False
+
+    def __post_init__(self) -> None:
+        given = self.options
+        self.file = CheckpointFile(None if given.checkpoint is None else Path(given.checkpoint))
+        self.job = Job(self.index, self.pipeline.scheme.id, given.field, str(given.part), given.only_missing)
+        self.pace = Throttle(given.requests_per_second)
+        self.updater = Updater(
+            self.engine, self.pipeline, given.field, given.backoff, lambda: self.interrupts.pending
+        )
+
+    def run(self) -> BackfillSummary:
+        """Scan the index, then whatever was written without a fingerprint meanwhile."""
+        start = perf_counter()
+        place = self._resume()
+        stopped = self._stopped_by(lambda: self._all(place))
+        if not stopped:
+            self.file.remove()
+        remaining = self._remaining()
+        seconds = perf_counter() - start
+        return BackfillSummary(
+            self.index, self.job.scheme, self.counts, remaining, seconds, self.resumed, stopped
+        )
+
+    def _resume(self) -> Place | None:
+        """Return the place an earlier run came to, where it still is one."""
+        found = self.file.load(self.job)
+        if found is None:
+            return None
+        self.counts, self.resumed = found.counts, True
+        try:
+            # Whatever is wrong with the point in time, a new one helps.
+            self._walk(self._query).total(found.place)
+        except EngineError:
+            self.counts.restart()
+            return None
+        return found.place
+
+    def _stopped_by(self, work: Callable[[], None]) -> str:
+        try:
+            work()
+        except KeyboardInterrupt:
+            return "interrupted"
+        except EngineError as error:
+            return str(error)
+        return ""
+
+    def _all(self, place: Place | None) -> None:
+        self._persistently(self._walk(self._query), place)
+        for _ in range(_SWEEPS):
+            before = self.counts.updated
+            self._refresh()
+            walk = self._walk(self._missing)
+            place = walk.start()
+            if walk.total(place) <= len(self.updater.given_up):
+                walk.close(place)
+                return
+            self._persistently(walk, place, sweeping=True)
+            if self.counts.updated == before:
+                return
+
+    def _persistently(self, walk: Scan, place: Place | None, sweeping: bool = False) -> None:
+        """Scan to the end; begin anew where the point in time is lost, as by a server's restart."""
+        for _ in range(_RESTARTS):
+            try:
+                self._pass(walk, place, sweeping)
+            except PitExpired:
+                place = None
+                if not sweeping:
+                    self.counts.restart()
+            else:
+                return
+        raise PitExpired(
+            f"the point in time was lost {_RESTARTS} times; see that the server runs steadily, then go on"
+        )
+
+    def _pass(self, walk: Scan, place: Place | None, sweeping: bool) -> None:
+        if place is None:
+            # What was written last, by others or before the walk began anew, must be seen.
+            self._refresh()
+            place = walk.start()
+        self.total = walk.total(place) + (0 if place.after is None and not sweeping else self.counts.read)
+        given = self.options
+        pages = scan_with_pipeline(
+            walk, place, self.pipeline, given.field, workers=given.workers, without=self.updater.given_up
+        )
+        with closing(pages):
+            for page, outcomes in pages:
+                # What was written must be accounted for, even at a Ctrl-C.
+                with self.interrupts.held():
+                    self.counts.add(self.updater.settle(page.hits, outcomes))
+                    place = page.place
+                    if not sweeping:
+                        self.file.save(Checkpoint(self.job, place, self.counts))
+                self._report()
+                self.pace.wait(len(page.hits))
+        walk.close(place)
+
+    def _walk(self, query: Mapping[str, Any]) -> Scan:
+        return Scan(self.engine, self.index, query, part=self.options.part, patience=self.options.backoff)
+
+    @property
+    def _missing(self) -> Mapping[str, Any]:
+        return missing(self.options.field, self.job.scheme)
+
+    @property
+    def _query(self) -> Mapping[str, Any]:
+        return self._missing if self.options.only_missing else EVERYTHING
+
+    def _refresh(self) -> None:
+        patiently(lambda: self.engine.refresh(self.index), self.options.backoff)
+
+    def _remaining(self) -> int:
+        """Return how many documents lack a fingerprint of the scheme, −1 where the engine does not say."""
+        try:
+            self.engine.refresh(self.index)
+            walk = self._walk(self._missing)
+            place = walk.start()
+            found = walk.total(place)
+            walk.close(place)
+        except EngineError:
+            return -1
+        return found
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            done, told = self.counts, self.counts.updated + self.counts.unchanged
+            fraction = min(1.0, done.read / self.total) if self.total else 0.0
+            self.progress(Progress(done.read, told, done.dropped, done.failed, fraction))

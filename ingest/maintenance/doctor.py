@@ -1,0 +1,179 @@
+"""A check-up of an index: whether each stored fingerprint is the one its text has now."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import InputError
+from shinglefold.ingest.maintenance.administration import Templated
+from shinglefold.ingest.maintenance.mapping_check import layout
+from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
+from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.ingest.maintenance.setup import SetupRequest
+from shinglefold.ingest.maintenance.slices import WHOLE, Slice
+from shinglefold.ingest.maintenance.stored import new_fingerprint, stored_fingerprint
+from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.mapping import META_KEY
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.writing.summary import Progress
+from shinglefold.model import Fingerprint
+from shinglefold.scheme import Scheme
+
+Finding = Literal["sound", "unsigned", "other_scheme", "stale", "damaged", "unreadable", "dropped"]
+#: What is no illness: a document the pipeline would drop was stored by somebody else.
+_HEALTHY = ("sound", "dropped")
+_LISTED = 20
+Hit = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """How an index is examined; see ``BackfillOptions`` for the fields of the same names."""
+
+    field: str = "dedup"
+    part: Slice = WHOLE
+    requests_per_second: float = 0.0
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found.
+
+    ``documents == sound + unsigned + other_scheme + stale + damaged + unreadable + dropped``, the keys of
+    ``findings``. ``stale``: the text changed, the fingerprint did not, as when another client updates a part
+    of a document. ``damaged``: parts of the fingerprint are missing or not those of the text. ``unreadable``:
+    the pipeline fails on the document. ``listed``: some ids of each finding that is an illness.
+    ``schemes``: documents by other scheme. ``mapping``: what is wrong with the mappings; ``remarks``: what
+    may be meant that way.
+    """
+
+    index: str
+    scheme: str
+    documents: int
+    findings: Mapping[str, int]
+    listed: Mapping[str, Sequence[str]]
+    schemes: Mapping[str, int]
+    mapping: tuple[str, ...]
+    remarks: tuple[str, ...]
+    seconds: float = field(compare=False)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing has to be mended."""
+        return not self.mapping and all(name in _HEALTHY or not n for name, n in self.findings.items())
+
+    def to_json(self) -> JSON:
+        """Return the diagnosis as JSON."""
+        return {**asdict(self), "healthy": self.healthy, "seconds": round(self.seconds, 3)}
+
+
+def diagnose(
+    engine: Engine,
+    index: str,
+    pipeline: Pipeline,
+    options: DoctorOptions = DoctorOptions(),
+    progress: Callable[[Progress], None] | None = None,
+) -> Diagnosis:
+    """Read every document of an index and compare its stored fingerprint with that of its text.
+
+    Args:
+        pipeline: the one the documents were indexed with.
+
+    Raises:
+        IndexMissing: there is no such index.
+        InputError: the index does not store its documents.
+        EngineError: the engine can't go on.
+    """
+    start = perf_counter()
+    mapping, remarks = _around(engine, index, pipeline.scheme, options.field)
+    found: Counter[str] = Counter()
+    listed: dict[str, list[str]] = {}
+    schemes: Counter[str] = Counter()
+    for hit, finding in _documents(engine, index, pipeline, options, progress):
+        found[finding] += 1
+        if finding == "other_scheme":
+            schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
+        if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
+            listed[finding].append(hit["_id"])
+    return Diagnosis(
+        index,
+        pipeline.scheme.id,
+        found.total(),
+        dict(found),
+        listed,
+        dict(schemes),
+        mapping,
+        remarks,
+        perf_counter() - start,
+    )
+
+
+def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is wrong with the mappings, and what is worth a remark."""
+    found = engine.mappings(index)
+    own = layout(found, scheme, name)
+    wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.lacking)]
+    if own.stored is None:
+        wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
+    elif own.stored.get("id") != scheme.id:
+        wrong.append(f"the mappings name the scheme {own.stored.get('id')}, the settings make {scheme.id}")
+    return tuple(wrong), tuple(_remarks(engine, SetupRequest(scheme, name, (index,))))
+
+
+def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
+    if isinstance(engine, Templated) and engine.component_template(request.component) is None:
+        yield f"no component template {request.component!r}: new indices do not get the fields by themselves"
+
+
+def _documents(
+    engine: Engine,
+    index: str,
+    pipeline: Pipeline,
+    options: DoctorOptions,
+    progress: Callable[[Progress], None] | None,
+) -> Iterator[tuple[Hit, Finding]]:
+    walk = Scan(engine, index, part=options.part)
+    pace = Throttle(options.requests_per_second)
+    place = walk.start()
+    total = walk.total(place)
+    done = 0
+    pages = scan_with_pipeline(walk, place, pipeline, options.field, workers=options.workers)
+    with closing(pages):
+        for page, outcomes in pages:
+            for hit, outcome in zip(page.hits, outcomes, strict=True):
+                stored = stored_fingerprint(hit["_source"], options.field)
+                yield hit, examine(stored, outcome, pipeline.scheme, options.field)
+            place = page.place
+            done += len(page.hits)
+            if progress is not None:
+                progress(Progress(done, done, 0, 0, done / total if total else 0.0))
+            pace.wait(len(page.hits))
+    walk.close(place)
+
+
+def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str) -> Finding:
+    """Return what is the matter with a stored fingerprint, given what the pipeline makes of its document."""
+    if outcome.status == "dropped":
+        return "dropped"
+    if stored.get("scheme") != scheme.id:
+        return "other_scheme" if "scheme" in stored else "unsigned"
+    new = new_fingerprint(outcome, name)
+    if new is None:
+        return "unreadable"
+    if stored == new:
+        return "sound"
+    damaged = not _readable(stored) or stored.get("digest") == new.get("digest")
+    return "damaged" if damaged else "stale"
+
+
+def _readable(stored: Mapping[str, Any]) -> bool:
+    try:
+        parsed = Fingerprint.from_field(stored)
+    except InputError:
+        return False
+    return bool(parsed.signature) == bool(parsed.supershingles)

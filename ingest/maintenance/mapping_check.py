@@ -1,0 +1,93 @@
+"""What the mappings of an index must offer for fingerprints, and what they lack."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.ingest.mapping import META_KEY, mappings
+from shinglefold.ingest.paths import parts
+from shinglefold.scheme import Scheme
+
+#: For each part of a fingerprint the types it may have and what must not be switched off.
+_NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+    {
+        "scheme": (("keyword",), ("index", "doc_values")),
+        "lang": (("keyword",), ("doc_values",)),
+        "shingles": (("integer", "long"), ("doc_values",)),
+        "digest": (("keyword",), ("doc_values",)),
+        "supershingles": (("keyword",), ("index",)),
+        "signature": (("binary",), ("doc_values",)),
+    }
+)
+_OFF_BY_DEFAULT = (("binary", "doc_values"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The mappings of an index beside those its scheme asks for.
+
+    ``lacking``: fields that can be added in place, with their definitions; ``wrong``: what can't be mended in
+    place, in words; ``stored``: the scheme in ``_meta``, None where there is none.
+    """
+
+    lacking: Mapping[str, JSON]
+    wrong: tuple[str, ...]
+    stored: Mapping[str, Any] | None
+
+
+def layout(found: Mapping[str, Any], scheme: Scheme, field: str) -> Layout:
+    """Compare the mappings of an index with what fingerprints of a scheme need.
+
+    Args:
+        found: the mappings.
+        field: where the fingerprints are, a dotted path.
+    """
+    wanted = properties_at(mappings(scheme, field), field)
+    there = properties_at(found, field)
+    stored = (found.get("_meta") or {}).get(META_KEY)
+    return Layout(
+        {f"{field}.{name}": definition for name, definition in wanted.items() if name not in there},
+        tuple(_wrong(found, there, field)),
+        stored if isinstance(stored, Mapping) else None,
+    )
+
+
+def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """Return the definitions below a dotted path of mappings; {} where there are none."""
+    node: Any = found
+    for name in parts(field):
+        node = (node.get("properties") or {}).get(name)
+        if not isinstance(node, Mapping):
+            return {}
+    return node.get("properties") or {}
+
+
+def _wrong(found: Mapping[str, Any], there: Mapping[str, Any], field: str) -> Iterator[str]:
+    if (found.get("_source") or {}).get("enabled") is False:
+        yield "documents are not stored (_source is off), so that they can't be fingerprinted from here"
+    kind = _type_at(found, field)
+    if kind not in ("object", ""):
+        yield f"{field} is mapped as {kind}, an object is needed"
+    for name, (types, needed) in _NEEDED.items():
+        definition = there.get(name)
+        if definition is None:
+            continue
+        kind = definition.get("type", "object")
+        if kind not in types:
+            yield f"{field}.{name} is mapped as {kind}, {types[0]} is needed"
+            continue
+        for option in needed:
+            if not definition.get(option, (kind, option) not in _OFF_BY_DEFAULT):
+                yield f"{field}.{name} is mapped without {option}"
+
+
+def _type_at(found: Mapping[str, Any], field: str) -> str:
+    """Return the type of the field itself; empty where it is not mapped."""
+    node: Any = found
+    for name in parts(field):
+        node = (node.get("properties") or {}).get(name)
+        if not isinstance(node, Mapping):
+            return ""
+    return str(node.get("type", "object"))

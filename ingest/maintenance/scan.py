@@ -1,0 +1,210 @@
+"""Every document of an index once, under a point in time, from wherever an earlier walk was left."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import sleep
+from typing import Any, TypeVar
+
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.ingest.blocks import weight
+from shinglefold.ingest.maintenance.slices import WHOLE, Slice
+from shinglefold.ingest.writing.bulk import Backoff
+
+T = TypeVar("T")
+#: How often to ask again unless told.
+PATIENCE = Backoff()
+EVERYTHING: Mapping[str, Any] = {"match_all": {}}
+#: Characters a page should hold, and documents it may: big pages are few, and memory stays flat.
+_BUDGET = 2_000_000
+_FIRST, _LEAST, _MOST = 100, 10, 1_000
+_KEEP_ALIVE = "10m"
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a walk is: the point in time, the lane in it, and the sort values of the last hit there."""
+
+    pit: str
+    lane: int = 0
+    after: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some hits, and the place behind them."""
+
+    hits: Sequence[JSON]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How to walk an engine: the order, and the lanes in which it is total."""
+
+    tiebreaker: str
+    lanes: Sequence[JSON]
+
+
+class Scan:
+    """A walk over what a query finds.
+
+    Under a point in time ``_shard_doc`` is a total order. An engine without it (OpenSearch before 3.3) is
+    walked shard by shard, where ``_doc`` is one.
+
+    Args:
+        patience: how often to ask again an engine that does not answer.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        index: str,
+        query: Mapping[str, Any] = EVERYTHING,
+        *,
+        part: Slice = WHOLE,
+        patience: Backoff = PATIENCE,
+        keep_alive: str = _KEEP_ALIVE,
+    ) -> None:
+        self.engine = engine
+        self.index = index
+        self.query = query
+        self.part = part
+        self.patience = patience
+        self.keep_alive = keep_alive
+        #: Whether documents come with their versions: the embedded engine has one writer and no versions.
+        self._distribution = engine.info()["distribution"]
+        self.guarded = self._distribution != "embedded"
+        if part.of > 1 and not self.guarded:
+            raise ConfigError("the embedded engine has no slices: walk the index whole, in one process")
+
+    def start(self) -> Place:
+        """Open a point in time and return the place before its first document."""
+        return Place(self._ask(lambda: self.engine.open_pit(self.index, self.keep_alive)))
+
+    def total(self, place: Place) -> int:
+        """Return how many documents the whole walk meets."""
+        way = self._way(place.pit)
+        return sum(self._count(place.pit, way.tiebreaker, lane) for lane in way.lanes)
+
+    def pages(self, place: Place) -> Iterator[Page]:
+        """Yield the documents behind a place, page by page, with their versions where the engine has them.
+
+        Raises:
+            PitExpired: the point in time was closed or ran out.
+            EngineError: the engine can't go on.
+            InputError: the index does not store its documents.
+        """
+        way = self._way(place.pit)
+        size = _FIRST
+        while place.lane < len(way.lanes):
+            hits, pit = self._page(place, way, size)
+            if len(hits) < size:
+                place = Place(pit, place.lane + 1)
+            else:
+                place = Place(pit, place.lane, tuple(hits[-1]["sort"]))
+            if hits:
+                yield Page(hits, place)
+                size = _next_size(hits)
+
+    def close(self, place: Place) -> None:
+        """Give the point in time back."""
+        self.engine.close_pit(place.pit)
+
+    def _page(self, place: Place, way: _Way, size: int) -> tuple[list[JSON], str]:
+        body = {
+            **self._body(place.pit, way.tiebreaker, way.lanes[place.lane]),
+            "size": size,
+            "track_total_hits": False,
+        }
+        if self.guarded:
+            body["seq_no_primary_term"] = True
+        if place.after is not None:
+            body["search_after"] = list(place.after)
+        answer = self._search(body)
+        hits = answer["hits"]["hits"]
+        if any("_source" not in hit for hit in hits):
+            raise InputError(
+                f"index {self.index!r} does not store its documents (_source is off): index them again from "
+                "where they came from"
+            )
+        return hits, answer.get("pit_id", place.pit)
+
+    def _way(self, pit: str) -> _Way:
+        body = {"size": 1, "_source": False, "track_total_hits": False}
+        try:
+            shards = self._search({**self._body(pit, "_shard_doc", {}), **body})["_shards"]["total"]
+            self._check_part(shards)
+            return _Way("_shard_doc", self.part.slices(1))
+        except UnsupportedQuery:
+            shards = self._search({**self._body(pit, "_doc", {}), **body})["_shards"]["total"]
+            return _Way("_doc", self.part.slices(shards))
+
+    def _check_part(self, shards: int) -> None:
+        """Check that all machines agree on what is in a part.
+
+        Raises:
+            ConfigError: below its shards Elasticsearch cuts a point in time by place, not by id, so every
+                machine would cut another way.
+        """
+        if self._distribution == "elasticsearch" and self.part.of > shards:
+            raise ConfigError(
+                f"{self.index!r} has {shards} shards, and Elasticsearch cuts it into no more parts: "
+                f"{self.part.of} are too many"
+            )
+
+    def _count(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> int:
+        body = {**self._body(pit, tiebreaker, lane), "size": 1, "_source": False, "track_total_hits": True}
+        return int(self._search(body)["hits"]["total"]["value"])
+
+    def _body(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> JSON:
+        return {
+            "pit": {"id": pit, "keep_alive": self.keep_alive},
+            "query": dict(self.query),
+            "sort": [{tiebreaker: "asc"}],
+            **lane,
+        }
+
+    def _search(self, body: JSON) -> JSON:
+        return self._ask(lambda: complete(self.engine.search(None, body)))
+
+    def _ask(self, ask: Callable[[], T]) -> T:
+        return patiently(ask, self.patience)
+
+
+def patiently(ask: Callable[[], T], patience: Backoff) -> T:
+    """Return the answer, asking again while the engine does not answer."""
+    for delay in patience.delays():
+        try:
+            return ask()
+        except EngineUnavailable:
+            sleep(delay)
+    return ask()
+
+
+def complete(answer: JSON) -> JSON:
+    """Return an answer all shards took part in; servers give what they have where some do not.
+
+    Raises:
+        PitExpired: a shard has lost the point in time.
+        UnsupportedQuery: a shard can't do what was asked.
+        EngineUnavailable: a shard did not answer.
+    """
+    shards = answer.get("_shards") or {}
+    reasons = [failure.get("reason") or {} for failure in shards.get("failures") or ()]
+    told = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
+    kinds = {str(reason.get("type")) for reason in reasons}
+    if "search_context_missing_exception" in kinds:
+        raise PitExpired("a shard lost the point in time; open another")
+    if "illegal_argument_exception" in kinds:
+        raise UnsupportedQuery(f"a shard can't read the request: {told}")
+    if shards.get("failed") or answer.get("timed_out"):
+        raise EngineUnavailable(f"not all shards answered: {told or 'timed out'}; try again later")
+    return answer
+
+
+def _next_size(hits: Sequence[JSON]) -> int:
+    """Return how many documents like these make a page; the next ones may be longer, so grow by steps."""
+    mean = max(1, sum(weight(hit["_source"]) for hit in hits) // len(hits))
+    return max(_LEAST, min(_MOST, 2 * len(hits), _BUDGET // mean))

@@ -1,0 +1,250 @@
+"""Setting up: what must change so that indices take fingerprints, shown first and then done."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.ingest.maintenance.administration import Mappable, Templated
+from shinglefold.ingest.maintenance.mapping_check import layout
+from shinglefold.ingest.maintenance.stored import missing
+from shinglefold.ingest.mapping import META_KEY, mappings
+from shinglefold.scheme import Scheme
+
+_VERSION = 1
+Kind = Literal["component template", "index template", "new index", "mappings"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRequest:
+    """What is to be set up.
+
+    ``indices``: names, aliases or patterns of indices to set up themselves; a plain name that is missing is
+    made. ``patterns``: of indices to come, and of those there are; they need an index template. ``name``: of
+    the templates. ``priority``: of the index template among others.
+    """
+
+    scheme: Scheme
+    field: str = "dedup"
+    indices: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    name: str = "shinglefold"
+    priority: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.indices and not self.patterns:
+            raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
+
+    @property
+    def component(self) -> str:
+        """The name of the component template."""
+        return f"{self.name}-{self.field.replace('.', '-')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to install or change: the ``body`` to send, and in words what is different."""
+
+    kind: Kind
+    name: str
+    body: JSON
+    lines: tuple[str, ...]
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What setting up will do.
+
+    ``problems``: by index or template what can't be done in place, in words; ``backfills``: documents
+    without a fingerprint of the scheme, by index.
+    """
+
+    changes: tuple[Change, ...] = ()
+    problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    backfills: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> JSON:
+        """Return the plan as JSON."""
+        return asdict(self)
+
+
+def make_plan(engine: Engine, request: SetupRequest) -> Plan:
+    """Return what must change; nothing is changed yet. A plan that was carried out leaves nothing to do.
+
+    Raises:
+        ConfigError: the engine has no templates, or mappings that can't grow.
+        EngineError: the engine can't be asked.
+    """
+    if request.patterns and not isinstance(engine, Templated):
+        raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
+    if not isinstance(engine, Mappable):
+        raise ConfigError("the mappings of this engine's indices can't grow: make a new index")
+    changes: list[Change] = []
+    problems: dict[str, tuple[str, ...]] = {}
+    if isinstance(engine, Templated):
+        changes += _component(engine, request)
+        changes += _template(engine, request)
+        problems |= _rivals(engine, request)
+    found, absent = _indices(engine, request)
+    changes += [_new_index(name, request) for name in absent]
+    for name, there in found.items():
+        own = layout(there, request.scheme, request.field)
+        if own.wrong:
+            problems[name] = own.wrong
+        else:
+            changes += _mappings(name, there, request)
+    backfills = {name: count for name in found if (count := _without(engine, name, request))}
+    return Plan(tuple(changes), problems, backfills)
+
+
+def carry_out(engine: Engine, plan: Plan) -> None:
+    """Make the changes of a plan, in its order.
+
+    Raises:
+        EngineError: the engine refuses one; those before it are made, and setting up again goes on.
+    """
+    for change in plan.changes:
+        if change.kind == "new index":
+            engine.create_index(change.name, change.body, {})
+        elif change.kind == "mappings":
+            assert isinstance(engine, Mappable)
+            engine.put_mappings(change.name, change.body)
+        else:
+            assert isinstance(engine, Templated)
+            put = engine.put_component_template
+            if change.kind == "index template":
+                put = engine.put_index_template
+            put(change.name, change.body)
+
+
+def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
+    """Yield what of ``wanted`` is not in ``found``, a line each; what is found beside it does not matter."""
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        for name, value in wanted.items():
+            below = f"{path}.{name}" if path else str(name)
+            yield from differences(found.get(name), value, below)
+    elif found is None:
+        yield f"+ {path}: {_short(wanted)}"
+    elif found != wanted:
+        yield f"~ {path}: {_short(found)} → {_short(wanted)}"
+
+
+def component_body(request: SetupRequest) -> JSON:
+    """Return the component template: the fields and the scheme, to be composed into any index template."""
+    return {
+        "template": {"mappings": _plain(mappings(request.scheme, request.field))},
+        "version": _VERSION,
+        "_meta": {"made_by": "shinglefold", "scheme": request.scheme.id},
+    }
+
+
+def template_body(request: SetupRequest) -> JSON:
+    """Return the index template for the patterns."""
+    return {
+        "index_patterns": list(request.patterns),
+        "composed_of": [request.component],
+        "priority": request.priority,
+        "version": _VERSION,
+        "_meta": {"made_by": "shinglefold"},
+    }
+
+
+def _component(engine: Templated, request: SetupRequest) -> Iterator[Change]:
+    wanted = component_body(request)
+    yield from _change(
+        "component template", request.component, engine.component_template(request.component), wanted
+    )
+
+
+def _template(engine: Templated, request: SetupRequest) -> Iterator[Change]:
+    if request.patterns:
+        found = engine.index_templates().get(request.name)
+        yield from _change("index template", request.name, found, template_body(request))
+
+
+def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[Change]:
+    lines = tuple(differences(found or {}, wanted))
+    if lines:
+        yield Change(kind, name, wanted, lines, new=found is None)
+
+
+def _rivals(engine: Templated, request: SetupRequest) -> dict[str, tuple[str, ...]]:
+    """Return the other templates for the same indices: servers apply one alone, that of highest priority."""
+    others = {name: body for name, body in engine.index_templates().items() if name != request.name}
+    return {
+        f"index template {name}": (
+            f"also matches {ours} (priority {body.get('priority', 0)}), and only one template applies: add "
+            f"{request.component!r} to its composed_of, and set up without this pattern",
+        )
+        for name, body in others.items()
+        for ours in request.patterns
+        if _overlap(ours, body.get("index_patterns", ()))
+        and request.component not in body.get("composed_of", ())
+    }
+
+
+def _overlap(pattern: str, others: Iterable[str]) -> bool:
+    """Tell whether indices of one pattern may be of another; two that both go on freely are not compared."""
+    return any(fnmatchcase(pattern, other) or fnmatchcase(other, pattern) for other in others)
+
+
+def _indices(engine: Mappable, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
+    """Return the mappings of the indices there are, and the names of those to make."""
+    found: dict[str, JSON] = {}
+    absent = []
+    for name in request.indices:
+        try:
+            found |= engine.all_mappings(name)
+        except IndexMissing:
+            absent.append(name)
+    for pattern in request.patterns:
+        found |= engine.all_mappings(pattern)
+    return dict(sorted(found.items())), absent
+
+
+def _new_index(name: str, request: SetupRequest) -> Change:
+    body = _plain(mappings(request.scheme, request.field))
+    return Change("new index", name, body, tuple(differences({}, body)), new=True)
+
+
+def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[Change]:
+    wanted = _plain(mappings(request.scheme, request.field))
+    own = layout(found, request.scheme, request.field)
+    meta = {**(found.get("_meta") or {}), META_KEY: wanted["_meta"][META_KEY]}
+    lines = [f"+ {field}: {definition['type']}" for field, definition in own.lacking.items()]
+    lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
+    if lines:
+        yield Change("mappings", name, {"_meta": meta, **_additions(own.lacking)}, tuple(lines))
+
+
+def _additions(lacking: Mapping[str, JSON]) -> JSON:
+    """Return fields by dotted path as nested ``properties``; those that are there must not be sent again."""
+    body: JSON = {}
+    for path, definition in lacking.items():
+        node = body
+        *way, last = path.split(".")
+        for name in way:
+            node = node.setdefault("properties", {}).setdefault(name, {})
+        node.setdefault("properties", {})[last] = definition
+    return body
+
+
+def _without(engine: Engine, index: str, request: SetupRequest) -> int:
+    """Return how many documents of an index have no fingerprint of the scheme."""
+    body = {"query": missing(request.field, request.scheme.id), "size": 0, "track_total_hits": True}
+    return int(engine.search(index, body)["hits"]["total"]["value"])
+
+
+def _plain(value: Mapping[str, Any]) -> JSON:
+    """Return a value as JSON has it: lists, no tuples."""
+    plain: JSON = json.loads(json.dumps(value))
+    return plain
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:99]}…"

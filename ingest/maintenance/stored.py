@@ -1,0 +1,60 @@
+"""Stored fingerprints beside those a pipeline makes now, and the update that stores a new one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shinglefold.contracts import JSON, Document
+from shinglefold.ingest.paths import MISSING, cut, get, parts
+from shinglefold.ingest.pipeline.pipeline import Outcome
+
+Action = dict[str, Any]
+#: What names a document: index and id.
+Key = tuple[str, str]
+
+
+def key_of(hit: Mapping[str, Any]) -> Key:
+    """Return what names the document of a hit."""
+    return hit["_index"], hit["_id"]
+
+
+def document_of(hit: Mapping[str, Any], field: str) -> Document:
+    """Return a hit as the document a pipeline takes, without its fingerprint."""
+    return {"_id": hit["_id"], **cut(hit["_source"], field)}
+
+
+def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Return the stored fingerprint without its empty parts; {} where there is none."""
+    found = get(source, field)
+    if not isinstance(found, Mapping):
+        return {}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:
+    """Return the fingerprint a pipeline wrote, or None where it wrote none."""
+    found = MISSING if outcome.document is None else get(outcome.document, field)
+    return dict(found) if isinstance(found, Mapping) and "scheme" in found else None
+
+
+def missing(field: str, scheme: str) -> JSON:
+    """Return the query for documents without a fingerprint of a scheme."""
+    return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}]}}
+
+
+def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
+    """Return the partial update that stores a fingerprint, guarded by the version read where there is one.
+
+    An update merges objects, so parts the new fingerprint lacks are set to null: a text that became too
+    short for a signature must not keep that of the text it was.
+    """
+    old = get(hit["_source"], field)
+    names = old.keys() if isinstance(old, Mapping) else ()
+    value: Any = {**dict.fromkeys(names), **new}
+    for name in reversed(parts(field)):
+        value = {name: value}
+    action: Action = {"_op_type": "update", "_index": hit["_index"], "_id": hit["_id"], "doc": value}
+    if "_seq_no" in hit:
+        action |= {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    if "_routing" in hit:
+        action["routing"] = hit["_routing"]
+    return action

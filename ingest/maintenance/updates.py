@@ -1,0 +1,156 @@
+"""From documents read and what a pipeline made of them to updates written and counted."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from shinglefold.contracts import JSON, BulkFailure, Engine
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
+from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.scan import complete, patiently
+from shinglefold.ingest.maintenance.stored import (
+    Key,
+    document_of,
+    key_of,
+    new_fingerprint,
+    stored_fingerprint,
+    update,
+)
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.writing.bulk import Backoff, send
+from shinglefold.ingest.writing.workers import process
+
+Hit = Mapping[str, Any]
+#: How often a document is tried again whose other writers are always faster.
+_ROUNDS = 10
+#: Documents read again in one request.
+_BATCH = 200
+_REFUSED, _MISSING, _CONFLICT = 400, 404, 409
+
+
+class _Change(NamedTuple):
+    """A fingerprint to store, and the version of the document it is of."""
+
+    hit: Hit
+    new: JSON
+
+
+@dataclass(slots=True)
+class Updater:
+    """Stores the fingerprints of documents read and accounts for each of them.
+
+    ``target`` is the field they are in, ``given_up`` the documents that can have none.
+    """
+
+    engine: Engine
+    pipeline: Pipeline
+    target: str
+    backoff: Backoff
+    stop: Callable[[], bool]
+    given_up: set[Key] = field(default_factory=set)
+
+    def settle(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
+        """Account for documents, given what the pipeline made of each.
+
+        Raises:
+            EngineError: the engine can't go on; the documents must be settled again.
+        """
+        counts = BackfillCounts(read=len(hits))
+        conflicts = self._write(list(self._changes(hits, outcomes, counts)), counts)
+        counts.conflicts = len(conflicts)
+        self._redo({key_of(change.hit): change.new for change in conflicts}, counts)
+        return counts
+
+    def _changes(
+        self, hits: Sequence[Hit], outcomes: Sequence[Outcome], counts: BackfillCounts
+    ) -> Iterator[_Change]:
+        """Yield the fingerprints to store; account for the documents that need none."""
+        for hit, outcome in zip(hits, outcomes, strict=True):
+            new = new_fingerprint(outcome, self.target)
+            if outcome.status == "dropped":
+                counts.dropped += 1
+                self.given_up.add(key_of(hit))
+            elif new is None:
+                self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
+            elif stored_fingerprint(hit["_source"], self.target) == new:
+                counts.unchanged += 1
+            else:
+                yield _Change(hit, new)
+
+    def _write(self, changes: Sequence[_Change], counts: BackfillCounts) -> list[_Change]:
+        """Update documents and return the changes that another writer was faster than."""
+        if not changes:
+            return []
+        actions = [update(change.hit, self.target, change.new) for change in changes]
+        refused, _ = send(self.engine, actions, self.backoff, self.stop)
+        by_key = {key_of(change.hit): change for change in changes}
+        counts.updated += len(changes) - len(refused)
+        conflicts = []
+        for failure in refused:
+            change = by_key[failure.action["_index"], failure.action["_id"]]
+            if failure.status == _CONFLICT:
+                conflicts.append(change)
+            else:
+                self._refuse(change, failure, counts)
+        return conflicts
+
+    def _refuse(self, change: _Change, failure: BulkFailure, counts: BackfillCounts) -> None:
+        if failure.status == _MISSING and "index_not_found" in failure.reason:
+            raise IndexMissing(f"the index was deleted meanwhile: {failure.reason}; begin anew")
+        if failure.status == _MISSING:
+            counts.gone += 1
+        elif failure.status == _REFUSED:
+            self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
+        elif failure.status in (429, 503):
+            raise EngineUnavailable(f"the engine is too busy: {failure.reason}; go on later")
+        else:
+            raise EngineError(f"the engine takes no updates ({failure.status}): {failure.reason}")
+
+    def _redo(self, conflicts: Mapping[Key, JSON], counts: BackfillCounts) -> None:
+        """Make updates again from the newer versions: the other writer's edit stays and is fingerprinted.
+
+        Args:
+            conflicts: the fingerprints of the older versions.
+        """
+        for _ in range(_ROUNDS):
+            if not conflicts:
+                return
+            hits = self._read_again(conflicts)
+            counts.gone += len(conflicts) - len(hits)
+            outcomes = process(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
+            for hit, outcome in zip(hits, outcomes, strict=True):
+                # After a crash the faster writer may have been this backfill: then nothing has changed.
+                new = conflicts[key_of(hit)]
+                if (
+                    not new_fingerprint(outcome, self.target)
+                    == new
+                    == stored_fingerprint(hit["_source"], self.target)
+                ):
+                    counts.change(hit["_id"])
+            again = self._write(list(self._changes(hits, outcomes, counts)), counts)
+            conflicts = {key_of(change.hit): conflicts[key_of(change.hit)] for change in again}
+        for _, id in conflicts:  # noqa: A001
+            counts.fail(id, "other writers change it faster than it can be updated; run the backfill again")
+
+    def _read_again(self, keys: Mapping[Key, JSON]) -> list[Hit]:
+        ids = defaultdict(list)
+        for index, id in keys:  # noqa: A001
+            ids[index].append(id)
+        hits: list[Hit] = []
+        for index, several in ids.items():
+            patiently(partial(self.engine.refresh, index), self.backoff)
+            for start in range(0, len(several), _BATCH):
+                hits += self._fetch(index, several[start : start + _BATCH])
+        return hits
+
+    def _fetch(self, index: str, ids: Sequence[str]) -> list[Hit]:
+        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), "seq_no_primary_term": True}
+        answer = patiently(lambda: complete(self.engine.search(index, body)), self.backoff)
+        found: list[Hit] = answer["hits"]["hits"]
+        return found
+
+    def _fail(self, hit: Hit, reason: str, counts: BackfillCounts) -> None:
+        counts.fail(hit["_id"], reason)
+        self.given_up.add(key_of(hit))

@@ -1,0 +1,279 @@
+"""The ``if`` of a processor: a small safe subset of the servers' script language, parsed, not run as code.
+
+::
+
+    condition  := all ( '||' all )*
+    all        := negation ( '&&' negation )*
+    negation   := '!' negation | comparison
+    comparison := value ( ( '==' | '!=' | '<=' | '>=' | '<' | '>' ) value | 'instanceof' TYPE )?
+    value      := STRING | NUMBER | 'true' | 'false' | 'null' | '(' condition ')' | field
+    field      := 'ctx' ( '.' NAME | '?.' NAME | '[' STRING ']' | '.' METHOD '(' value ')' )*
+
+A step into null fails the document as it does on the servers; ``?.`` gives null instead.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ConfigError, ProcessorError
+from shinglefold.ingest.paths import said
+
+_Node = Callable[[Document], Any]
+_TOKEN = re.compile(
+    r"\s*(?:(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<number>-?\d+(?:\.\d+)?)"
+    r"|(?P<name>[^\W\d]\w*)|(?P<sign>\|\||&&|[=!<>]=|\?\.|[!<>().\[\]@,]))"
+)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "String": (str,),
+    "Number": (int, float),
+    "Boolean": (bool,),
+    "List": (list,),
+    "Map": (dict,),
+}
+
+
+def _contains(owner: Any, item: Any) -> bool:  # noqa: ANN401 - JSON
+    return item in owner
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": lambda one, other: one < other,
+    "<=": lambda one, other: one <= other,
+    ">": lambda one, other: one > other,
+    ">=": lambda one, other: one >= other,
+}
+#: Methods by name: the types they belong to, how many arguments they take, what they do.
+_METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
+    "contains": ((str, list), 1, _contains),
+    "containsKey": ((dict,), 1, _contains),
+    "startsWith": ((str,), 1, str.startswith),
+    "endsWith": ((str,), 1, str.endswith),
+    "isEmpty": ((str, list, dict), 0, lambda owner: not owner),
+    "length": ((str,), 0, len),
+    "size": ((list, dict), 0, len),
+    "toLowerCase": ((str,), 0, str.lower),
+    "toUpperCase": ((str,), 0, str.upper),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A parsed condition."""
+
+    source: str
+    node: _Node
+
+    def holds(self, document: Document) -> bool:
+        """Tell whether the condition is true of a document.
+
+        Raises:
+            ProcessorError: it steps into null, compares what can't be compared, or is no truth value.
+        """
+        return _truth(self.node(document), self.source)
+
+
+def parse_condition(source: str, place: str) -> Condition:
+    """Parse a condition.
+
+    Raises:
+        ConfigError: it is outside the subset, with the place in the pipeline and in the text.
+    """
+    return Condition(source, _Parser(source, place).parse())
+
+
+def _truth(value: object, source: str) -> bool:
+    if not isinstance(value, bool):
+        raise ProcessorError(f"condition [{source}]: {said(value)} is neither true nor false")
+    return value
+
+
+def _equal(one: object, other: object) -> bool:
+    # Python holds 1 == True; the servers do not.
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+class _Parser:
+    """Recursive descent over the tokens of one condition."""
+
+    def __init__(self, source: str, place: str) -> None:
+        self.source = source
+        self.place = place
+        self.tokens: list[tuple[str, str, int]] = []
+        self.next = 0
+        self._split()
+
+    def _split(self) -> None:
+        at, end = 0, len(self.source.rstrip())
+        while at < end:
+            match = _TOKEN.match(self.source, at)
+            if match is None:
+                self._refuse(at)
+            self.tokens.append((match.lastgroup or "", match[match.lastgroup or 0], at))
+            at = match.end()
+
+    def _refuse(self, at: int) -> NoReturn:
+        raise ConfigError(
+            f"{self.place}: the condition [{self.source}] can't be used from character {at + 1} on. Allowed: "
+            f"ctx fields, text, numbers, true, false, null, == != < <= > >= && || ! ( ), instanceof with "
+            f"{', '.join(_TYPES)}, and the methods {', '.join(_METHODS)}."
+        )
+
+    def _peek(self) -> tuple[str, str, int]:
+        return self.tokens[self.next] if self.next < len(self.tokens) else ("end", "", len(self.source))
+
+    def _take(self, *texts: str) -> str:
+        """Step over a sign or name if it is the next one."""
+        kind, text, _ = self._peek()
+        if kind not in ("sign", "name") or text not in texts:
+            return ""
+        self.next += 1
+        return text
+
+    def _need(self, kind: str, text: str = "") -> str:
+        found, value, at = self._peek()
+        if found != kind or (text and value != text):
+            self._refuse(at)
+        self.next += 1
+        return value
+
+    def parse(self) -> _Node:
+        try:
+            node = self._any()
+        except RecursionError:
+            self._refuse(0)
+        if self._peek()[0] != "end":
+            self._refuse(self._peek()[2])
+        return node
+
+    def _any(self) -> _Node:
+        nodes = [self._all()]
+        while self._take("||"):
+            nodes.append(self._all())
+        source = self.source
+        return nodes[0] if len(nodes) == 1 else lambda doc: any(_truth(node(doc), source) for node in nodes)
+
+    def _all(self) -> _Node:
+        nodes = [self._negation()]
+        while self._take("&&"):
+            nodes.append(self._negation())
+        source = self.source
+        return nodes[0] if len(nodes) == 1 else lambda doc: all(_truth(node(doc), source) for node in nodes)
+
+    def _negation(self) -> _Node:
+        if self._take("!"):
+            node, source = self._negation(), self.source
+            return lambda doc: not _truth(node(doc), source)
+        return self._comparison()
+
+    def _comparison(self) -> _Node:
+        one = self._value()
+        if self._take("instanceof"):
+            return self._instance(one)
+        sign = self._take("==", "!=", *_COMPARE)
+        if not sign:
+            return one
+        other = self._value()
+        if sign in _COMPARE:
+            return self._order(one, other, sign)
+        return lambda doc: _equal(one(doc), other(doc)) == (sign == "==")
+
+    def _instance(self, node: _Node) -> _Node:
+        at = self._peek()[2]
+        name = self._need("name")
+        if name not in _TYPES:
+            self._refuse(at)
+        kinds = _TYPES[name]
+        # A boolean is an int to Python, not to JSON.
+        return lambda doc: (
+            isinstance(value := node(doc), kinds) and (name == "Boolean" or not isinstance(value, bool))
+        )
+
+    def _order(self, one: _Node, other: _Node, sign: str) -> _Node:
+        source = self.source
+
+        def compare(doc: Document) -> bool:
+            a, b = one(doc), other(doc)
+            if isinstance(a, bool) or isinstance(b, bool) or a is None or b is None:
+                raise ProcessorError(f"condition [{source}]: {said(a)} {sign} {said(b)} has no meaning")
+            try:
+                return _COMPARE[sign](a, b)
+            except TypeError as error:
+                raise ProcessorError(f"condition [{source}]: {error}") from error
+
+        return compare
+
+    def _value(self) -> _Node:
+        kind, text, at = self._peek()
+        if self._take("("):
+            node = self._any()
+            self._need("sign", ")")
+            return node
+        if kind == "name" and text == "ctx":
+            self.next += 1
+            return self._field()
+        literal = self._literal(kind, text, at)
+        self.next += 1
+        return lambda _: literal
+
+    def _literal(self, kind: str, text: str, at: int) -> str | float | bool | None:
+        if kind == "string":
+            return re.sub(r"\\(.)", r"\1", text[1:-1])
+        if kind == "number":
+            return float(text) if "." in text else int(text)
+        if text not in ("true", "false", "null"):
+            self._refuse(at)
+        return {"true": True, "false": False, "null": None}[text]
+
+    def _field(self) -> _Node:
+        node: _Node = lambda doc: doc  # noqa: E731 - the ctx itself
+        while step := self._take(".", "?.", "["):
+            at = self._peek()[2]
+            if step == "[":
+                name = re.sub(r"\\(.)", r"\1", self._need("string")[1:-1])
+                self._need("sign", "]")
+            else:
+                name = self._need("name")
+            if step != "[" and self._take("("):
+                node = self._method(node, name, step == "?.", at)
+            else:
+                node = self._step(node, name, step == "?.")
+        return node
+
+    def _step(self, owner: _Node, name: str, null_ok: bool) -> _Node:
+        source = self.source
+
+        def step(doc: Document) -> Any:  # noqa: ANN401 - JSON
+            value = owner(doc)
+            if isinstance(value, dict):
+                return value.get(name)
+            if value is None and null_ok:
+                return None
+            raise ProcessorError(f"condition [{source}]: no [{name}] in {said(value)}; write ?.{name}")
+
+        return step
+
+    def _method(self, owner: _Node, name: str, null_ok: bool, at: int) -> _Node:
+        if name not in _METHODS:
+            self._refuse(at)
+        kinds, count, function = _METHODS[name]
+        arguments = [self._value() for _ in range(count)]
+        self._need("sign", ")")
+        source = self.source
+
+        def call(doc: Document) -> Any:  # noqa: ANN401 - JSON
+            value = owner(doc)
+            if value is None and null_ok:
+                return None
+            given = [argument(doc) for argument in arguments]
+            if not isinstance(value, kinds) or (isinstance(value, str) and not all(map(_is_text, given))):
+                raise ProcessorError(f"condition [{source}]: {said(value)} has no such {name}")
+            return function(value, *given)
+
+        return call
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

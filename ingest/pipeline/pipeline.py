@@ -1,0 +1,174 @@
+"""A pipeline: processors in order, configured by the engines' own JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts import JSON, Document
+from shinglefold.errors import ConfigError
+from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.paths import said
+from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
+from shinglefold.ingest.pipeline.simulate import simulate
+from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
+from shinglefold.ingest.processors.tools import Tools
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import Scheme
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_KEYS = ("processors", "on_failure", "description", "version", "_meta")
+
+
+class Outcome(NamedTuple):
+    """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why.
+
+    ``text`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
+    """
+
+    status: Literal["done", "dropped", "failed"]
+    document: Document | None = None
+    failure: Failure | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Processors in order, handlers for what fails, and the tools they share."""
+
+    steps: tuple[Step, ...]
+    tools: Tools
+    on_failure: tuple[Step, ...] = ()
+    description: str = ""
+    version: int | None = None
+    meta: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_json(
+        cls,
+        definition: Mapping[str, Any],
+        scheme: Scheme | None = None,
+        canonicalizer: Canonicalizer | None = None,
+        processors: Mapping[str, Factory] | None = None,
+    ) -> "Pipeline":
+        """Build a pipeline.
+
+        Args:
+            definition: ``description``, ``version``, ``_meta``, ``processors``, ``on_failure``, as for
+                ``PUT _ingest/pipeline``.
+            scheme: by default the default preset with all installed languages.
+            canonicalizer: of that scheme, to share its lexicon.
+            processors: makers of further processors by name.
+
+        Raises:
+            ConfigError: a key, a processor or an option can't be meant; says where.
+        """
+        _check(definition)
+        scheme = make_scheme() if scheme is None else scheme
+        tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme))
+        known = {**BUILT_IN, **(processors or {})}
+        failing = handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
+        return cls(
+            build_steps(definition["processors"], tools, known, "processors"),
+            tools,
+            build_steps(failing, tools, known, "on_failure"),
+            definition.get("description") or "",
+            definition.get("version"),
+            definition.get("_meta"),
+        )
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme its fingerprints are made with."""
+        return self.tools.scheme
+
+    @property
+    def meter(self) -> Meter:
+        """What its processors counted and timed."""
+        return self.tools.meter
+
+    def run(self, documents: Iterable[Document]) -> Iterator[Outcome]:
+        """Yield what becomes of each document, in order, working block by block."""
+        for block in blocks(documents, weight, RAW_BUDGET):
+            yield from self.run_block(block)
+
+    def run_block(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Return what becomes of each document of a block, in order; the documents given stay as they are."""
+        stamp = {"timestamp": timestamp(datetime.now(UTC))}
+        runs = [Run({**document, META: stamp}) for document in documents]
+        self.pass_through(runs)
+        return [_outcome(run) for run in runs]
+
+    def pass_through(self, runs: Sequence[Run], trace: Tracer = no_trace) -> None:
+        """Take all steps; documents that fail and that the pipeline's handlers save take no more of them."""
+        for step in self.steps:
+            step.apply(runs, trace)
+            failed = [run for run in runs if run.failure is not None and not run.finished]
+            for run in failed:
+                run.finished = not self.on_failure
+            handle([run for run in failed if not run.finished], self.on_failure, trace)
+            for run in failed:
+                run.finished = True
+
+    def simulate(
+        self, documents: Sequence[Mapping[str, Any]], verbose: bool = False, now: datetime | None = None
+    ) -> JSON:
+        """Return what the pipeline makes of ``{"_index", "_id", "_source"}`` objects.
+
+        The answer has the shape of ``_ingest/pipeline/_simulate``; ``verbose`` shows every step.
+
+        Raises:
+            ConfigError: one of the documents has another shape.
+        """
+        stamp = timestamp(datetime.now(UTC) if now is None else now)
+        return simulate(self.pass_through, documents, verbose, stamp)
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a moment as the engines write it: UTC, milliseconds, ``Z``."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def default_definition() -> JSON:
+    """Return the JSON of the pipeline for pages: markup out, language, fingerprint."""
+    text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
+    definition: JSON = json.loads(text)
+    return definition
+
+
+def _check(definition: object) -> None:
+    if not isinstance(definition, Mapping):
+        raise ConfigError(f"a pipeline is an object with a list 'processors', not {said(definition)}")
+    for key in definition:
+        if key not in _KEYS:
+            raise ConfigError.unknown("key of a pipeline", str(key), _KEYS)
+    kinds = {"processors": list, "version": int, "_meta": Mapping, "description": str}
+    for key, kind in kinds.items():
+        value = definition.get(key)
+        if not isinstance(value, kind) and (value is not None or key == "processors"):
+            raise ConfigError(f"pipeline: {key!r} must not be {said(value)}")
+
+
+def _outcome(run: Run) -> Outcome:
+    if run.failure is not None:
+        return Outcome("failed", None, run.failure)
+    if run.document is None:
+        return Outcome("dropped")
+    return Outcome("done", {key: value for key, value in run.document.items() if key != META})
+
+
+def encoded(outcome: Outcome) -> Outcome:
+    """Return an outcome with its document as JSON; as it is where the document holds what JSON has not."""
+    if outcome.document is None:
+        return outcome
+    source = dict(outcome.document)
+    beside = {key: source.pop(key) for key in METADATA if key in source}
+    try:
+        return Outcome(outcome.status, beside, None, _ENCODER.encode(source))
+    except (TypeError, ValueError):
+        # The engine's client may know more types than these.
+        return outcome

@@ -1,0 +1,114 @@
+"""Processors on fields and on the flow: set, remove, drop, fail."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, ClassVar
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ConfigError, ProcessorError
+from shinglefold.ingest.paths import MISSING, cut, get, put, render
+from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.texts import Outcome, attempt
+from shinglefold.ingest.processors.tools import Tools
+
+
+class Set:
+    """Write a value, in which ``{{{path}}}`` stands for other fields, or copy a field.
+
+    Options: ``field`` (a template too), ``value`` or ``copy_from``, ``override`` (true; false keeps what is
+    there), ``ignore_empty_value`` (false).
+    """
+
+    type: ClassVar[str] = "set"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        if options.has("value") == options.has("copy_from"):
+            raise ConfigError(f"{options.place}: give exactly one of 'value' and 'copy_from'")
+        self.value = options.value("value")
+        self.copy_from = options.optional("copy_from")
+        self.override = options.flag("override", True)
+        self.ignore_empty = options.flag("ignore_empty_value", False)
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Set one field of each document."""
+        return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        field = render(self.field, document)
+        if not self.override and get(document, field) not in (MISSING, None):
+            return document
+        value = self._copied(document) if self.copy_from else _rendered(self.value, document)
+        return document if self.ignore_empty and value in (None, "") else put(document, field, value)
+
+    def _copied(self, document: Document) -> Any:  # noqa: ANN401 - JSON
+        value = get(document, self.copy_from or "")
+        if value is not MISSING:
+            return deepcopy(value)
+        if self.ignore_empty:
+            return None
+        raise ProcessorError(f"field [{self.copy_from}] is missing")
+
+
+def _rendered(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, str):
+        return render(value, document)
+    if isinstance(value, list):
+        return [_rendered(item, document) for item in value]
+    if isinstance(value, dict):
+        return {key: _rendered(item, document) for key, item in value.items()}
+    return value
+
+
+class Remove:
+    """Take fields out.
+
+    Options: ``field`` (one or a list), ``ignore_missing`` (false).
+    """
+
+    type: ClassVar[str] = "remove"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.fields = options.names("field")
+        self.ignore_missing = options.flag("ignore_missing", False)
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Remove the fields from each document."""
+        return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        for template in self.fields:
+            field = render(template, document)
+            if not self.ignore_missing and get(document, field) is MISSING:
+                raise ProcessorError(f"field [{field}] is missing")
+            document = cut(document, field)
+        return document
+
+
+class Drop:
+    """Drop documents, usually those an ``if`` picks. No options."""
+
+    type: ClassVar[str] = "drop"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        pass
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Drop all."""
+        return [None] * len(documents)
+
+
+class Fail:
+    """Fail documents on purpose, usually those an ``if`` picks.
+
+    Options: ``message``, in which ``{{{path}}}`` stands for fields.
+    """
+
+    type: ClassVar[str] = "fail"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.message = options.text("message")
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Fail all."""
+        return [ProcessorError(render(self.message, document)) for document in documents]

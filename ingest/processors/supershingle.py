@@ -1,0 +1,57 @@
+"""The processor that stores a document's fingerprint."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ProcessorError
+from shinglefold.ingest.paths import put
+from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.texts import Outcome, declared, gather
+from shinglefold.ingest.processors.tools import Tools
+
+
+class Supershingle:
+    """Write supershingles, signature, digest, language and scheme of a text into one object field.
+
+    Options: ``field`` or ``fields`` (their texts are joined by newlines), ``target_field`` (default
+    ``dedup``), ``language_field`` or ``language`` (neither: chosen word by word), ``ignore_missing`` (true: a
+    document without text gets a fingerprint without a signature, which never folds).
+    """
+
+    type: ClassVar[str] = "supershingle"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.fields = options.names("field", "fields")
+        self.target = options.text("target_field", "dedup")
+        self.language_field = options.optional("language_field")
+        self.language = tools.check(options.optional("language"), options.place)
+        self.ignore_missing = options.flag("ignore_missing", True)
+        self.tools = tools
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Fingerprint the documents together; those whose fields are no text fail."""
+        outcomes: list[Outcome] = list(documents)
+        texts = self._texts(outcomes)
+        languages = [self._declared(documents[place]) for place in texts]
+        prints = self.tools.fingerprinter.fingerprint(list(texts.values()), languages)
+        for place, made in zip(texts, prints, strict=True):
+            try:
+                outcomes[place] = put(documents[place], self.target, made.to_field())
+            except ProcessorError as error:
+                outcomes[place] = error
+        return outcomes
+
+    def _declared(self, document: Document) -> str | None:
+        return declared(document, self.language_field, self.language, self.tools)
+
+    def _texts(self, outcomes: list[Outcome]) -> dict[int, str]:
+        """Return the texts by place; put the reason in the place of a document that has none."""
+        texts: dict[int, str] = {}
+        for place, document in enumerate(outcomes):
+            assert isinstance(document, dict)
+            try:
+                texts[place] = gather(document, self.fields, self.ignore_missing) or ""
+            except ProcessorError as error:
+                outcomes[place] = error
+        return texts

@@ -1,0 +1,130 @@
+"""Processors on texts: markup out, language, canonical form."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from shinglefold.canon import strip_html
+from shinglefold.contracts import Document
+from shinglefold.errors import ProcessorError
+from shinglefold.ingest.paths import MISSING, get, put, text
+from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.tools import Tools
+
+Outcome = Document | Exception | None
+
+
+def attempt(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
+    """Return what the work makes of each document, or why it could not."""
+    outcomes: list[Outcome] = []
+    for document in documents:
+        try:
+            outcomes.append(work(document))
+        except ProcessorError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
+    """Return the texts of several fields joined by newlines, or None where there is none at all.
+
+    Raises:
+        ProcessorError: a field is no text, or all are missing and must not be.
+    """
+    found = [text(document, field, True) for field in fields]
+    present = [one for one in found if one is not None]
+    if present:
+        return "\n".join(present)
+    return text(document, fields[0], missing_ok)
+
+
+def declared(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
+    """Return the language to use for a document: the option's, else the one it declares, else None."""
+    if fixed is not None or field is None:
+        return fixed
+    value = get(document, field)
+    return None if value is MISSING else tools.language(value)
+
+
+class HtmlStrip:
+    """Replace markup by the text a reader sees.
+
+    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
+    """
+
+    type: ClassVar[str] = "html_strip"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        self.target = options.text("target_field", self.field)
+        self.ignore_missing = options.flag("ignore_missing", False)
+        self.meter = tools.meter
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Strip one field of each document."""
+        with self.meter.stage("strip"):
+            return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        html = text(document, self.field, self.ignore_missing)
+        return document if html is None else put(document, self.target, strip_html(html))
+
+
+class DetectLanguage:
+    """Write the code of the language most of a text is in (``und`` where there is no word).
+
+    Options: ``field`` or ``fields``, ``target_field`` (default ``language``), ``override`` (true; false keeps
+    a language the document declares), ``ignore_missing`` (false).
+    """
+
+    type: ClassVar[str] = "detect_language"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.fields = options.names("field", "fields")
+        self.target = options.text("target_field", "language")
+        self.override = options.flag("override", True)
+        self.ignore_missing = options.flag("ignore_missing", False)
+        self.tools = tools
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Detect the language of each document."""
+        with self.tools.meter.stage("detect"):
+            return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        if not self.override and get(document, self.target) not in (MISSING, None, ""):
+            return document
+        found = gather(document, self.fields, self.ignore_missing)
+        if found is None:
+            return document
+        return put(document, self.target, self.tools.canonicalizer.detect(found))
+
+
+class Canonicalize:
+    """Write the canonical tokens of a text, joined by spaces: a field to search by lemma.
+
+    Options: ``field`` or ``fields``, ``target_field`` (default ``canonical``), ``language_field`` or
+    ``language`` (neither: by word), ``ignore_missing`` (false).
+    """
+
+    type: ClassVar[str] = "canonicalize"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.fields = options.names("field", "fields")
+        self.target = options.text("target_field", "canonical")
+        self.language_field = options.optional("language_field")
+        self.language = tools.check(options.optional("language"), options.place)
+        self.ignore_missing = options.flag("ignore_missing", False)
+        self.tools = tools
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Canonicalize each document."""
+        with self.tools.meter.stage("canon"):
+            return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        found = gather(document, self.fields, self.ignore_missing)
+        if found is None:
+            return document
+        language = declared(document, self.language_field, self.language, self.tools)
+        tokens = self.tools.canonicalizer.tokens(found, language)
+        return put(document, self.target, " ".join(token.text for token in tokens))

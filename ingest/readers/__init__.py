@@ -1,0 +1,1 @@
+"""Readers: documents from JSON lines, CSV, folders and streams, whatever their encoding."""

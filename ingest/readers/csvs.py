@@ -1,0 +1,102 @@
+"""CSV: the first row names the fields, every other row is a document."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.readers.decode import decoded
+from shinglefold.ingest.readers.lines import Source, lines
+from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.transcode import splittable
+
+_SEPARATORS = ",;\t"
+
+
+class _Text:
+    """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        stream, self._encoding = splittable(source.stream, options.encoding)
+        self._lines = lines(stream, options.max_bytes)
+        self.number = 0
+        self.broken = ""
+        self.replaced = 0
+        self.row: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.number = line.number
+            self.broken = self.broken or line.reason
+            text, replaced = decoded(line.raw, self._encoding)
+            self.replaced += replaced
+            self.row.append(text)
+            yield text + "\n"
+
+    def take(self) -> tuple[str, int, str]:
+        """Return the raw row, the places replaced in it and what is wrong with it, and start the next."""
+        taken = "\n".join(self.row), self.replaced, self.broken
+        self.row, self.replaced, self.broken = [], 0, ""
+        return taken
+
+
+def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
+    """Yield a record for each row after the header; of , ; and tab, its commonest separates."""
+    # The module's limit is the process's; a page is often longer than its 128 kB.
+    csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
+    text = _Text(source, options)
+    stream = iter(text)
+    first = next(stream, "")
+    # Strict: a quote that never closes would swallow all rows after it without a word.
+    rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first), strict=True)
+    header, error = _next(rows)
+    raw, replaced, broken = text.take()
+    if wrong := broken or error or (header and _misnamed(header, options.id_field)):
+        yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
+        return
+    while True:
+        start = text.number + 1
+        row, error = _next(rows)
+        if row is None and not error:
+            return
+        raw, replaced, broken = text.take()
+        if reason := broken or error:
+            yield Record(None, source.name, start, reason, raw, replaced, source.fraction(), options.id_field)
+        elif row:
+            place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
+            yield _filled(place, header or [], row)
+
+
+def _separator(header: str) -> str:
+    return max(_SEPARATORS, key=header.count)
+
+
+def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
+    try:
+        return next(rows, None), ""
+    except csv.Error as error:
+        unclosed = "unexpected end of data" in str(error)
+        return None, "invalid CSV: " + ("a quote opened in this row never closes" if unclosed else str(error))
+
+
+def _misnamed(header: Sequence[str], id_field: str) -> str:
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        return f"the column {twice[0]!r} is there twice; give each a name of its own"
+    if id_field and id_field not in header:
+        return f"no column {id_field!r}, which ids are to come from; the columns are {', '.join(header)}"
+    return ""
+
+
+def _filled(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
+    if len(row) != len(header):
+        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}")
+    fields = dict(zip(header, row, strict=True))
+    try:
+        return replace(place, document=to_document(fields, place.id_field), raw="", id_field="")
+    except InputError as error:
+        # As an object it can be mended and read again without its header.
+        return replace(place, reason=str(error), raw=json.dumps(fields, ensure_ascii=False))

@@ -1,0 +1,76 @@
+"""Pages and texts as files: a folder of them, or one."""
+
+import html
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from shinglefold.contracts import Document
+from shinglefold.ingest.readers.decode import decode
+from shinglefold.ingest.readers.lines import Source
+from shinglefold.ingest.readers.records import ReadOptions, Record
+
+HTML = (".html", ".htm", ".xhtml")
+TEXT = (".txt", ".md", ".text")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_TITLE_WITHIN = 65_536
+
+
+def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
+    """Yield a record for each HTML or text file below a folder, by name; its id is its path from there."""
+    files = sorted(_files(path))
+    for number, file in enumerate(files, 1):
+        name = Path(file).relative_to(path).as_posix()
+        yield _read_file(file, name, options, number / len(files))
+
+
+def read_page(source: Source, options: ReadOptions, html_page: bool) -> Iterator[Record]:
+    """Yield the one record of a stream that is one document."""
+    try:
+        raw = source.stream.read(options.max_bytes + 1)
+    except (OSError, EOFError) as error:
+        yield Record(None, source.name, 1, f"cannot be read: {error}")
+        return
+    yield _record(
+        raw, Path(source.name).name, source.name, html_page=html_page, options=options, fraction=1.0
+    )
+
+
+def _files(path: str) -> Iterator[str]:
+    for folder, _, names in os.walk(path):
+        yield from (os.path.join(folder, name) for name in names if is_page(name))
+
+
+def is_page(name: str) -> bool:
+    """Tell whether a file's name says HTML or text."""
+    return name.lower().endswith((*HTML, *TEXT))
+
+
+def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> Record:
+    try:
+        with Path(file).open("rb") as stream:
+            raw = stream.read(options.max_bytes + 1)
+    except OSError as error:
+        return Record(None, file, 1, f"cannot be read: {error.strerror}", fraction=fraction)
+    return _record(raw, name, file, html_page=name.lower().endswith(HTML), options=options, fraction=fraction)
+
+
+def _record(
+    raw: bytes, name: str, source: str, *, html_page: bool, options: ReadOptions, fraction: float
+) -> Record:
+    if len(raw) > options.max_bytes:
+        return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
+    text, replaced = decode(raw, options.encoding, html_page)
+    # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
+    document: Document = {"_id": name.encode("utf-8", "replace").decode("utf-8")}
+    if html_page:
+        document |= {"title": _title(text), "format": "html", "body": text}
+    else:
+        document |= {"title": Path(name).stem, "format": "text", "body": text}
+    return Record(document, source, 1, "", "", replaced, fraction)
+
+
+def _title(page: str) -> str:
+    match = _TITLE.search(page[:_TITLE_WITHIN])
+    return " ".join(html.unescape(match[1]).split()) if match else ""

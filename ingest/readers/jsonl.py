@@ -1,0 +1,76 @@
+"""JSON lines: one document a line."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NoReturn
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.readers.decode import decoded, without_surrogates
+from shinglefold.ingest.readers.lines import Line, Source, lines
+from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.transcode import splittable
+
+#: Files joined to one have their byte order marks in the middle.
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
+    """Yield a record for each line that is not blank."""
+    stream, encoding = splittable(source.stream, options.encoding)
+    options = replace(options, encoding=encoding)
+    for line in lines(stream, options.max_bytes):
+        raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
+        if raw.strip() or line.reason:
+            yield parse_line(line._replace(raw=raw), source.name, options, source.fraction())
+
+
+def parse_line(line: Line, name: str, options: ReadOptions, fraction: float = 0.0) -> Record:
+    """Return the record of one line, which says why where it holds no document.
+
+    Args:
+        options: with an encoding in which a newline is one byte.
+    """
+    if line.reason:
+        return Record(None, name, line.number, line.reason, fraction=fraction)
+    text, replaced = decoded(line.raw, options.encoding)
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        # Only an escape can bring a lone surrogate into decoded text.
+        if "\\ud" in text or "\\uD" in text:
+            value, lone = without_surrogates(value)
+            replaced += lone
+        document = to_document(value, options.id_field)
+    except (ValueError, RecursionError, InputError) as error:
+        kept = _kept(line.raw, options.encoding)
+        reason = _reason(text, error)
+        return Record(None, name, line.number, reason, kept, replaced, fraction, options.id_field)
+    return Record(document, name, line.number, "", "", replaced, fraction)
+
+
+def _kept(raw: bytes, encoding: str) -> str:
+    """Return a line as it can be read again from UTF-8, undecodable bytes as lone surrogates."""
+    try:
+        return raw.decode(encoding, "surrogateescape")
+    except UnicodeError:
+        return raw.decode(encoding, "replace")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON; write null or leave it out")
+
+
+def _reason(text: str, error: Exception) -> str:
+    if isinstance(error, InputError):
+        return f"{error}{_hint(text)}"
+    if isinstance(error, RecursionError):
+        return "invalid JSON: nested too deeply"
+    if "integer string conversion" in str(error):
+        return "invalid JSON: a number of more digits than can be read"
+    return f"invalid JSON: {error}{_hint(text)}"
+
+
+def _hint(text: str) -> str:
+    if text.lstrip().startswith("["):
+        return " (an array: write one object a line)"
+    return " (an object over several lines: write each on one)" if text.strip() == "{" else ""

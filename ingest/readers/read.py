@@ -1,0 +1,62 @@
+"""Read documents from wherever they are."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest.readers.csvs import read_csv
+from shinglefold.ingest.readers.folder import HTML, TEXT, read_folder, read_page
+from shinglefold.ingest.readers.jsonl import read_jsonl
+from shinglefold.ingest.readers.lines import STANDARD_INPUT, Source, opened
+from shinglefold.ingest.readers.records import Format, ReadOptions, Record
+
+_SUFFIXES: dict[Format, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "csv": (".csv", ".tsv"),
+    "html": HTML,
+    "text": TEXT,
+}
+
+
+def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
+    """Yield a record for each document of a file, a folder or standard input (``-``).
+
+    JSONL and CSV (both also ``.gz``), HTML and text files, and folders of HTML and text files. What is wrong
+    with a single document is said in its record; blank lines are nothing.
+
+    Raises:
+        InputError: there is no such file or it can't be opened.
+        ConfigError: its name does not say what it is and ``format`` doesn't either.
+    """
+    name, options = str(path), options or ReadOptions()
+    if name != STANDARD_INPUT and Path(name).is_dir():
+        return read_folder(name, options)
+    if name != STANDARD_INPUT and not Path(name).exists():
+        raise InputError(f"cannot read {name}: no such file or folder; check the path")
+    return _read_stream(name, options, _format(name, options))
+
+
+def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Record]:
+    with opened(path) as source:
+        yield from _records(source, options, kind)
+
+
+def _records(source: Source, options: ReadOptions, kind: Format) -> Iterator[Record]:
+    if kind == "jsonl":
+        return read_jsonl(source, options)
+    if kind == "csv":
+        return read_csv(source, options)
+    return read_page(source, options, kind == "html")
+
+
+def _format(path: str, options: ReadOptions) -> Format:
+    if options.format != "auto":
+        return options.format
+    if path == STANDARD_INPUT:
+        return "jsonl"
+    name = path.lower().removesuffix(".gz")
+    for kind, suffixes in _SUFFIXES.items():
+        if name.endswith(suffixes):
+            return kind
+    known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+    raise ConfigError(f"{path}: its name does not end in one of {known}; say its format")

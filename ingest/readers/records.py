@@ -1,0 +1,113 @@
+"""What readers yield: a document and where it came from, or why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Any, Literal, get_args
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest.paths import said
+
+Format = Literal["auto", "jsonl", "csv", "html", "text"]
+#: Levels of objects and lists in a document; servers map 20 unless told.
+_DEEPEST = 100
+_CONTAINERS = (dict, list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How input is read.
+
+    ``format``: ``auto`` goes by the file's name; standard input is JSONL unless told.
+    ``id_field``: holds a document's id; one without it is refused. Empty means ``_id``, else ``id``, else
+    the engine gives one. Pages and texts are named by their files.
+    ``encoding``: empty means by BOM, by what an HTML page declares, else UTF-8.
+    ``max_bytes``: longer lines and files are refused, not loaded.
+    """
+
+    format: Format = "auto"
+    id_field: str = ""
+    encoding: str = ""
+    max_bytes: int = 512 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        if self.format not in get_args(Format):
+            raise ConfigError.unknown("format", self.format, get_args(Format))
+        if self.max_bytes < 1:
+            raise ConfigError(f"max_bytes {self.max_bytes} must be at least 1")
+        if self.encoding:
+            try:
+                # One that can't replace what it does not understand would end the run there.
+                b"\xff".decode(self.encoding, "replace")
+            except (LookupError, ValueError) as error:
+                raise ConfigError(f"unknown encoding {self.encoding!r}; try utf-8 or windows-1251") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One document read, or one place where none could be.
+
+    ``document`` is None where ``reason`` says why; ``raw`` is then what stood there, to be kept.
+    ``line`` counts from 1 (1 for a file that is one document). ``replaced`` counts undecodable places.
+    ``fraction`` is the share of the source read so far, 0 where its length is unknown.
+    ``id_field`` is where ``raw``, once mended, has its id.
+    """
+
+    document: Document | None
+    source: str
+    line: int
+    reason: str = ""
+    raw: str = ""
+    replaced: int = 0
+    fraction: float = 0.0
+    id_field: str = ""
+
+
+def to_document(value: object, id_field: str = "") -> Document:
+    """Return a JSON value as a document with its ``_id`` beside its fields; a search hit is unwrapped.
+
+    Raises:
+        InputError: it is no object, nested too deeply or with a number JSON can't hold; or its id is missing
+            where ``id_field`` says it should be, or is no text and no whole number.
+    """
+    if not isinstance(value, Mapping):
+        raise InputError(f"expected a JSON object, found {said(value)}")
+    fields: dict[str, Any] = dict(value)
+    if isinstance(fields.get("_source"), Mapping):
+        fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
+    _check(fields)
+    name = id_field or ("_id" if "_id" in fields else "id")
+    found = fields.get(name)
+    if found is None and id_field:
+        raise InputError(f"no [{id_field}], which the id is to come from; add it or name another id field")
+    fields.pop("_id", None)
+    if found is None:
+        return fields
+    if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
+        raise InputError(f"the id in [{name}] must be text or a whole number, not {found!r:.80}")
+    return {"_id": str(found), **fields}
+
+
+def _check(fields: dict[str, Any]) -> None:
+    """Refuse what no engine takes, and what is so deep that walking it could exhaust the stack."""
+    level: list[Any] = [fields]
+    for _ in range(_DEEPEST):
+        deeper: list[Any] = []
+        for node in level:
+            for item in node.values() if isinstance(node, dict) else node:
+                if isinstance(item, float):
+                    if not isfinite(item):
+                        raise InputError(_beyond(item))
+                elif isinstance(item, _CONTAINERS):
+                    deeper.append(item)
+        if not deeper:
+            return
+        level = deeper
+    raise InputError(f"nested deeper than {_DEEPEST} levels")
+
+
+def _beyond(number: float) -> str:
+    if isnan(number):
+        return "NaN is no JSON; write null or leave it out"
+    return "a number too large for JSON, beyond 1.8e308; write it as text, or leave it out"

@@ -1,0 +1,1 @@
+"""Writing: blocks through worker processes into an engine, every record accounted for."""

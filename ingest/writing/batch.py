@@ -1,0 +1,73 @@
+"""A block on its way to the engine: what of it is sent, and what has failed before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.ingest.pipeline.step import METADATA
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.writing.bulk import Action
+from shinglefold.ingest.writing.workers import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that ends in the dead letters: at which stage, and why."""
+
+    stage: str
+    reason: str
+    record: Record
+
+
+@dataclass(slots=True)
+class Batch:
+    """Every record of a block: the actions to send, each with its record, and the records that end before."""
+
+    actions: list[Action] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    dropped: int = 0
+    #: The ids given; two batches with one in common must not be sent at once.
+    ids: set[str] = field(default_factory=set)
+    #: What the pipeline counted and timed on the way here.
+    meter: Meter = field(default_factory=Meter)
+    fraction: float = 0.0
+
+
+def make_batch(index: str, block: Sequence[Record], answer: Answer) -> Batch:
+    """Return what is to be done for a block, given the outcomes of those records that are documents."""
+    batch = Batch(meter=answer.meter, fraction=block[-1].fraction)
+    outcomes = iter(answer.outcomes)
+    for record in block:
+        batch.meter.counts["replaced"] += record.replaced
+        if record.document is None:
+            batch.refused.append(Refused("read", record.reason, record))
+        else:
+            _sort(batch, index, record, next(outcomes))
+    return batch
+
+
+def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
+    if outcome.status == "dropped":
+        batch.dropped += 1
+    elif outcome.document is None:
+        batch.refused.append(Refused("pipeline", str(outcome.failure), record))
+    elif outcome.document.get("_index", index) != index:
+        reason = "the pipeline changed _index; run it for each index apart"
+        batch.refused.append(Refused("pipeline", reason, record))
+    else:
+        action = _action(index, outcome.document, outcome.text)
+        if "_id" in action:
+            batch.ids.add(action["_id"])
+        batch.actions.append(action)
+        batch.records.append(record)
+
+
+def _action(index: str, document: Mapping[str, Any], text: str | None) -> dict[str, Any]:
+    source: Any = text
+    if text is None:
+        source = {key: value for key, value in document.items() if key not in METADATA}
+    action: dict[str, Any] = {"_op_type": "index", "_index": index, "_source": source}
+    return action if document.get("_id") is None else {**action, "_id": str(document["_id"])}

@@ -1,0 +1,141 @@
+"""The dead-letter file: every document that was not indexed, and why, to be read again once mended."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shinglefold.contracts import Document
+from shinglefold.errors import InputError
+from shinglefold.ingest.readers.decode import announced
+from shinglefold.ingest.readers.jsonl import parse_line
+from shinglefold.ingest.readers.lines import Line, lines
+from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
+
+#: Different reasons a summary tells; a file of garbage must not fill the memory with them.
+_REASONS = 1_000
+_LONGEST_REASON = 500
+
+
+class DeadLetters:
+    """Append failed documents to a file, one JSON object a line, and count the reasons.
+
+    Without a path the reasons are only counted. The file is made at the first failure.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.reasons: Counter[str] = Counter()
+        self.count = 0
+        self._file: int | None = None
+
+    def write(self, stage: str, reason: str, record: Record) -> None:
+        """Keep one document (or what stood in its place).
+
+        Raises:
+            InputError: the file can't be written.
+        """
+        self.count += 1
+        known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
+        self.reasons[known[:_LONGEST_REASON]] += 1
+        if self.path is not None:
+            self._append(_line(stage, reason, record))
+
+    def _append(self, line: bytes) -> None:
+        # One write a line: two writers of one file do not mix their lines.
+        data = memoryview(line)
+        try:
+            file = self._opened()
+            while data:
+                data = data[os.write(file, data) :]
+        except OSError as error:
+            raise InputError(f"cannot write the dead-letter file {self.path}: {error.strerror}") from error
+
+    def _opened(self) -> int:
+        if self._file is None:
+            assert self.path is not None
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            size = os.lseek(self._file, 0, os.SEEK_END)
+            os.lseek(self._file, max(0, size - 1), os.SEEK_SET)
+            # After a crash the last line may be half written: start a new one.
+            if os.read(self._file, 1) not in (b"", b"\n"):
+                os.write(self._file, b"\n")
+        return self._file
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _line(stage: str, reason: str, record: Record) -> bytes:
+    letter = {"reason": reason, "stage": stage, "line": record.line, "source": record.source}
+    if record.id_field:
+        letter["id_field"] = record.id_field
+    if record.document is None:
+        return _ascii({**letter, "raw": record.raw})
+    try:
+        return _ascii({**letter, "document": record.document})
+    except (TypeError, ValueError, RecursionError):
+        # No JSON, such as infinity: as text it can be kept, and is told when it is read again.
+        return _ascii({**letter, "raw": _as_text(record.document)})
+
+
+def _ascii(letter: Mapping[str, Any]) -> bytes:
+    # Lone surrogates and undecodable bytes survive as escapes.
+    return json.dumps(letter, default=str, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _as_text(document: Document) -> str:
+    try:
+        return json.dumps(document, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return repr(document)
+
+
+def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
+    """Yield the documents of a dead-letter file again, with the source and line they first came from.
+
+    Raises:
+        InputError: the file can't be opened, or was saved in UTF-16.
+    """
+    options = replace(options or ReadOptions(), encoding="utf-8")
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+    with file:
+        if (encoding := announced(file.peek(4))) != "utf-8":
+            raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
+        for line in lines(file, options.max_bytes):
+            yield _replayed(line, str(path), options)
+
+
+def _replayed(line: Line, path: str, options: ReadOptions) -> Record:
+    try:
+        letter = json.loads(line.raw)
+        source, number = str(letter["source"]), int(letter["line"])
+        document, raw = letter.get("document"), letter.get("raw", "")
+        written = raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
+        options = replace(options, id_field=options.id_field or str(letter.get("id_field", "")))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        text = line.raw.decode("utf-8", "surrogateescape")
+        return Record(None, path, line.number, line.reason or "not a line of a dead-letter file", text)
+    if isinstance(document, dict):
+        return _document(document, source, number, options)
+    if not written:
+        return Record(None, source, number, f"nothing to read again: {letter.get('reason', '')}")
+    return parse_line(Line(number, written, ""), source, options)
+
+
+def _document(document: Document, source: str, number: int, options: ReadOptions) -> Record:
+    id_field = "" if "_id" in document else options.id_field
+    try:
+        return Record(to_document(document, id_field), source, number)
+    except InputError as error:
+        raw = _as_text(document)
+        return Record(None, source, number, str(error), raw, id_field=id_field)

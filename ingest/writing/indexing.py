@@ -1,0 +1,165 @@
+"""Index a stream of documents: read, fingerprint in worker processes, bulk, count everything."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from shinglefold.contracts import Document, Engine
+from shinglefold.errors import EngineError, InputError
+from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.mapping import ensure_index
+from shinglefold.ingest.pipeline.pipeline import Pipeline
+from shinglefold.ingest.readers.records import Record, to_document
+from shinglefold.ingest.writing.batch import Batch, make_batch
+from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.dead_letters import DeadLetters
+from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.ingest.writing.ledger import Ledger
+from shinglefold.ingest.writing.outbox import Outbox, takes_json
+from shinglefold.ingest.writing.summary import Progress, Summary
+from shinglefold.ingest.writing.workers import Answer, process_blocks
+
+_Records = Iterable[Record | Mapping[str, Any]]
+_Report = Callable[[Progress], None]
+
+
+def index_documents(
+    engine: Engine,
+    index: str,
+    records: _Records,
+    pipeline: Pipeline,
+    *,
+    field: str = "dedup",
+    properties: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    dead_letters: str | Path | None = None,
+    workers: int = 0,
+    backoff: Backoff | None = None,
+    progress: _Report | None = None,
+) -> Summary:
+    """Take documents through a pipeline into an index, which is created where it is missing.
+
+    Ctrl-C, or an engine that can't go on, ends the run with a summary that says so and a consistent index.
+
+    Args:
+        records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id).
+        pipeline: writes the fingerprints; its scheme must be the index's.
+        field: where it writes them.
+        properties: mappings of further fields of the index where it is created.
+        settings: of the index where it is created.
+        dead_letters: file for documents that fail; they are only counted where there is none.
+        workers: processes for the pipeline; 0 means one a core, 1 means none but this one.
+        progress: called after each block.
+
+    Raises:
+        SchemeMismatch: the index was made with another scheme.
+        ConfigError: the index was not made for fingerprints, or ``workers`` is negative.
+        InputError: the input can't be opened, or the dead-letter file can't be written.
+    """
+    ensure_index(engine, index, pipeline.scheme, field=field, properties=properties, settings=settings)
+    start = perf_counter()
+    with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
+        ledger = Ledger(engine, index, letters, interrupts)
+        with closing(Outbox(ledger, backoff or Backoff())) as outbox:
+            run = _Run(ledger, outbox, pipeline, progress)
+            try:
+                stopped = _stopped_by(lambda: run.all_blocks(records, workers))
+            finally:
+                # Whatever happened, what was written until then is to be counted and found.
+                unfinished = _stopped_by(run.commit)
+        return ledger.summary(pipeline.scheme.id, stopped or unfinished, perf_counter() - start)
+
+
+def _stopped_by(work: Callable[[], None]) -> str:
+    """Do the work and return what ended it early, or nothing."""
+    try:
+        work()
+    except KeyboardInterrupt:
+        return "interrupted"
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    ledger: Ledger
+    outbox: Outbox
+    pipeline: Pipeline
+    progress: _Report | None
+
+    def all_blocks(self, records: _Records, workers: int) -> None:
+        """Take every block through the workers and the outbox."""
+        flight: list[list[Record]] = []
+        with (
+            closing(_documents(self.ledger, records, flight)) as documents,
+            closing(
+                process_blocks(self.pipeline, documents, workers, takes_json(self.ledger.engine))
+            ) as answers,
+        ):
+            while (answer := _next(self.ledger, answers)) is not None:
+                self._put(make_batch(self.ledger.index, flight.pop(0), answer))
+        while not self.outbox.empty:
+            self._book()
+
+    def _put(self, batch: Batch) -> None:
+        while not self.outbox.takes(batch):
+            self._book()
+        self.outbox.put(batch)
+        while self.outbox.answered:
+            self._book()
+
+    def _book(self) -> None:
+        batch = self.outbox.book()
+        if self.progress is not None:
+            self.progress(self.ledger.progress(batch.fraction))
+
+    def commit(self) -> None:
+        """Account for what is still on its way, and make everything written visible."""
+        with self.ledger.interrupts.held():
+            self.outbox.finish()
+            with self.ledger.meter.stage("commit"):
+                self.ledger.engine.refresh(self.ledger.index)
+
+
+def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:
+    """Return the next answer; the time is one of waiting, but for the reading done inside."""
+    seconds = ledger.meter.seconds
+    before, start = seconds["read"], perf_counter()
+    answer = next(answers, None)
+    seconds["wait"] += perf_counter() - start - (seconds["read"] - before)  # type: ignore[assignment]
+    return answer
+
+
+def _documents(
+    ledger: Ledger, records: _Records, flight: list[list[Record]]
+) -> Generator[list[Document], None, None]:
+    """Yield blocks of documents for the workers and keep their records until the answers come."""
+    with closing(_records(records)) as source:
+        made = blocks(source, _weight, RAW_BUDGET)
+        while True:
+            with ledger.meter.stage("read"):
+                block = next(made, None)
+            if block is None:
+                return
+            flight.append(block)
+            yield [record.document for record in block if record.document is not None]
+
+
+def _records(records: _Records) -> Generator[Record, None, None]:
+    for number, record in enumerate(records, 1):
+        yield record if isinstance(record, Record) else _record(record, number)
+
+
+def _record(value: object, number: int) -> Record:
+    try:
+        return Record(to_document(value), "documents", number)
+    except InputError as error:
+        return Record(None, "documents", number, str(error), raw=repr(value))
+
+
+def _weight(record: Record) -> int:
+    return len(record.raw) if record.document is None else weight(record.document)

@@ -1,0 +1,87 @@
+"""The books of one run: every record ends as indexed, dropped or failed, and is counted once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from shinglefold.contracts import BulkFailure, Engine
+from shinglefold.errors import EngineError
+from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.writing.batch import Batch
+from shinglefold.ingest.writing.bulk import Sent
+from shinglefold.ingest.writing.dead_letters import DeadLetters
+from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.ingest.writing.summary import Progress, Summary
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Accounts for every record of the batches."""
+
+    engine: Engine
+    index: str
+    letters: DeadLetters
+    interrupts: Interrupts
+    meter: Meter = field(default_factory=Meter)
+    indexed: int = 0
+    dropped: int = 0
+    failed: int = 0
+
+    def book(self, batch: Batch, sent: Sent | EngineError) -> None:
+        """Account for every record of a batch, given what became of its actions.
+
+        Raises:
+            EngineError: the one given; the batch is accounted for all the same.
+        """
+        self.meter.add(batch.meter)
+        self.dropped += batch.dropped
+        for refused in batch.refused:
+            self._fail(refused.stage, refused.reason, refused.record)
+        if isinstance(sent, EngineError):
+            # How much the engine took is unknown; indexing again does no harm where ids are given.
+            for record in batch.records:
+                self._fail("index", str(sent), record)
+            raise sent
+        self.meter.counts["sent_again"] += sent.again
+        self.indexed += len(batch.records) - len(sent.refused)
+        for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
+            self._fail("index", f"{failure.status}: {failure.reason}", record)
+
+    def _fail(self, stage: str, reason: str, record: Record) -> None:
+        self.failed += 1
+        self.letters.write(stage, reason, record)
+
+    def progress(self, fraction: float) -> Progress:
+        """Return how far the run is."""
+        read = self.indexed + self.dropped + self.failed
+        return Progress(read, self.indexed, self.dropped, self.failed, fraction)
+
+    def summary(self, scheme: str, stopped: str, total: float) -> Summary:
+        """Return the end of the books."""
+        return Summary(
+            index=self.index,
+            scheme=scheme,
+            read=self.indexed + self.dropped + self.failed,
+            indexed=self.indexed,
+            dropped=self.dropped,
+            failed=self.failed,
+            seconds={**self.meter.seconds, "total": total},
+            languages=dict(self.meter.languages.most_common()),
+            counts={name: count for name, count in sorted(self.meter.counts.items()) if count},
+            reasons=dict(self.letters.reasons.most_common()),
+            dead_letters=str(self.letters.path) if self.letters.count and self.letters.path else "",
+            stopped=stopped,
+        )
+
+
+def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:
+    """Yield the record of each refused action: the engine gives the action back, or one with the same id."""
+    if not refused:
+        return
+    by_identity = {id(action): record for action, record in zip(batch.actions, batch.records, strict=True)}
+    by_id = {action.get("_id"): record for action, record in zip(batch.actions, batch.records, strict=True)}
+    for failure in refused:
+        found = by_identity.get(id(failure.action))
+        yield (
+            found or by_id.get(failure.action.get("_id")) or Record(None, "bulk", 0, raw=repr(failure.action))
+        )

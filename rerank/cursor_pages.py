@@ -1,0 +1,122 @@
+"""Endless paging: each page hands out the cursor of the next, and no group is shown twice."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitExpired, UnsupportedQuery
+from shinglefold.rerank.cursor import Cursor, request_digest, seal, unseal
+from shinglefold.rerank.hits import Hit, stored_fingerprint
+from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.request_bodies import page_bounds, resumable
+from shinglefold.rerank.response import KEY, answer_page
+from shinglefold.rerank.steps import Call, Steps
+from shinglefold.rerank.window import Reading
+from shinglefold.scheme import Scheme
+
+_ENDED = (
+    "the cursor can't be read on from, its point in time has probably ended ({}). Send the same cursor with "
+    '"renew": true to go on without what was shown, or begin again with a cursor of true'
+)
+
+
+def begin_cursor(
+    index: str | None,
+    body: Mapping[str, Any],
+    options: FoldOptions,
+    scheme: Scheme,
+    *,
+    keep_alive: str,
+    key: bytes,
+) -> Steps[Cursor]:
+    """Return the cursor to read from: a new one, the one the request brings, or that one renewed.
+
+    Raises:
+        ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
+    """
+    _refuse(index, body, options)
+    digest = request_digest(index, body, options, scheme.id)
+    if not isinstance(options.cursor, str):
+        pit = yield Call("open_pit", (index, keep_alive))
+        return Cursor(pit, digest)
+    cursor = unseal(options.cursor, key)
+    if cursor.request != digest:
+        raise ConfigError(
+            "the cursor belongs to another search: query, order, index and folding must stay as they were; "
+            "begin again with a cursor of true"
+        )
+    if not options.renew:
+        return cursor
+    pit = yield Call("open_pit", (index, keep_alive))
+    return cursor.renewed(pit)
+
+
+def read_page(reading: Reading, cursor: Cursor, tiebreaker: str, keep_alive: str, key: bytes) -> Steps[JSON]:
+    """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
+
+    Raises:
+        EngineError: the engine's own, or the cursor's point in time has ended; the message says how to go on.
+    """
+    begun = not isinstance(reading.options.cursor, str) or reading.options.renew
+    pit = cursor.pit
+    try:
+        pit = yield from reading.read_on(pit, tiebreaker, keep_alive)
+        answer = yield from answer_page(reading, None, pit)
+    except BaseException as error:
+        if begun:
+            yield Call("close_pit", (pit,))
+        elif isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable):
+            kind = PitExpired if isinstance(error, PitExpired) else EngineError
+            raise kind(_ENDED.format(error)) from error
+        raise
+    following = next_cursor(replace(cursor, pit=pit), reading)
+    if following is None:
+        yield Call("close_pit", (pit,))
+    else:
+        following = replace(following, total=answer[KEY]["groups_total"])
+    answer[KEY]["cursor"] = following and seal(following, key)
+    return answer
+
+
+def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
+    """Return the cursor of the page after the one just read; None where there is none.
+
+    It points to the beginning of the block the next group begins in, so that reading on finds the same
+    blocks, and therefore the same groups, as reading in one go.
+    """
+    groups = reading.collapsed().groups
+    done = groups[: reading.needed]
+    if len(done) == len(groups) and reading.ended:
+        return None
+    border = len(reading.hits)
+    if len(done) < len(groups):
+        border = groups[len(done)].members[0] // reading.options.window * reading.options.window
+    before = sum(group.members[0] < border for group in done)
+    shown = [_kept(reading, reading.hits[group.representative]) for group in done]
+    return replace(
+        cursor,
+        after=reading.hits[border - 1]["sort"] if border else cursor.after,
+        before=cursor.before + before,
+        shown=(*cursor.shown[: cursor.before], *shown),
+    )
+
+
+def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) -> None:
+    if options.linkage != "leader":
+        raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")
+    if index is None or {"pit", "search_after"} & body.keys() or page_bounds(body)[0]:
+        raise ConfigError("a cursor says by itself where to read: leave from, search_after and pit out")
+    if not page_bounds(body)[1]:
+        raise ConfigError("a cursor needs a page to fill: give a size from 1")
+    if not resumable(body):
+        raise ConfigError(
+            "hybrid, rank fusion and rescore searches can't be read on from a hit: page with from and size"
+        )
+
+
+def _kept(reading: Reading, hit: Hit) -> Hit:
+    own = stored_fingerprint(hit, reading.field)
+    stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
+    fields = {name: stored[name] for name in reading.kept if name in stored}
+    return {"_index": hit.get("_index"), "_id": hit.get("_id"), "fields": fields}

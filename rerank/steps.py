@@ -1,0 +1,83 @@
+"""Searching without input and output: a generator of calls, driven by any engine, sync or async."""
+
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from shinglefold.contracts import JSON, Engine, Search
+from shinglefold.errors import EngineError
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a method of ``Engine``, to be answered with what it returns."""
+
+    method: Literal["mappings", "search", "msearch", "open_pit", "close_pit"]
+    arguments: tuple[Any, ...]
+
+
+#: Yields calls, is sent their answers, returns the result.
+Steps = Generator[Call, Any, Result]
+
+
+class AsyncEngine(Protocol):
+    """The methods of ``Engine`` that a search needs, to be awaited."""
+
+    def mappings(self, index: str) -> Awaitable[JSON]:
+        """Return the mappings of an index."""
+        ...
+
+    def search(self, index: str | None, body: Mapping[str, Any]) -> Awaitable[JSON]:
+        """Run a search."""
+        ...
+
+    def msearch(self, searches: Sequence[Search]) -> Awaitable[list[JSON | EngineError]]:
+        """Run several searches at once."""
+        ...
+
+    def open_pit(self, index: str, keep_alive: str = "1m") -> Awaitable[str]:
+        """Open a point in time and return its id."""
+        ...
+
+    def close_pit(self, pit: str) -> Awaitable[None]:
+        """Close a point in time."""
+        ...
+
+
+def has_seq_no(engine: object) -> bool:
+    """Tell whether an engine says of itself that its documents have ``_seq_no`` as a doc value."""
+    return getattr(engine, "has_seq_no", False) is True
+
+
+def drive(engine: Engine, steps: Steps[Result]) -> Result:
+    """Run a search on an engine. What the engine raises is raised at the call, so that it can clean up."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                answer = getattr(engine, call.method)(*call.arguments)
+            except BaseException as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+async def drive_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
+    """Run a search on an engine whose methods are awaited."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                answer = await getattr(engine, call.method)(*call.arguments)
+            except BaseException as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result

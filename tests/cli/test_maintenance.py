@@ -1,0 +1,99 @@
+"""setup, backfill, retry and doctor, as they are typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.maintenance import pages
+
+
+@pytest.fixture
+def site(run) -> str:
+    """An index of 20 pages, five of which are stale and one unsigned."""
+    lines = "".join(json.dumps(page) + "\n" for page in pages(20))
+    assert run("index", "-", "--workers", 1, stdin=lines).code == 0
+    return "pages"
+
+
+def spoil(index: str) -> None:
+    from contextlib import closing
+
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.stores import search_canonicalizer
+    from shinglefold.engines.embedded import EmbeddedEngine
+    from shinglefold.registry import make_scheme
+
+    canonicalizer: Canonicalizer = search_canonicalizer(make_scheme())
+    with closing(EmbeddedEngine(".shinglefold", canonicalizer)) as engine:
+        other = [
+            {"_id": f"page-{n}", "doc": {"body": page["body"]}} for n, page in enumerate(pages(5, seed=2))
+        ]
+        other.append({"_id": "page-7", "doc": {"dedup": None}})
+        assert not engine.bulk({"_op_type": "update", "_index": index, **one} for one in other).failures
+
+
+def test_doctor_finds_what_backfill_mends(run, site):
+    well = run("doctor", site, "--workers", 1)
+    assert (well.code, well.out.splitlines()[-1]) == (0, "all is well")
+    spoil(site)
+    ill = run("doctor", site, "--workers", 1)
+    assert ill.code == 3
+    assert "5 have one of an earlier text: somebody updated the text alone: page-0" in ill.out
+    assert "1 have no fingerprint: page-7" in ill.out
+    assert ill.out.splitlines()[-1] == "to mend it: shinglefold backfill pages"
+    mended = run("backfill", site, "--workers", 1)
+    assert mended.code == 0
+    assert "6 updated, 14 right already, 0 dropped, 0 failed, 0 gone, of 20 read in pages" in mended.out
+    assert run("doctor", site, "--json", "--workers", 1).json()["healthy"] is True
+
+
+def test_setup_shows_changes_makes_them_and_then_has_none(run, site):
+    planned = run("setup", site, "--preset", "classic", "--dry-run")
+    assert planned.code == 0
+    assert "~ _meta.shinglefold.sketch.values: 168 → 84" in planned.out
+    assert planned.out.splitlines()[-1] == "nothing was changed: this was a dry run"
+    done = run("setup", site, "--preset", "classic", "--json").json()
+    assert (done["done"], done["backfills"]) == (True, {"pages": 20})
+    again = run("setup", site, "--preset", "classic")
+    assert again.out.splitlines() == [
+        "pages: 20 documents have no fingerprint of this scheme; then: shinglefold backfill pages",
+        "nothing to change",
+    ]
+    assert run("backfill", site, "--preset", "classic", "--workers", 1).code == 0
+    assert run("doctor", site, "--preset", "classic", "--workers", 1).code == 0
+
+
+def test_a_backfill_of_another_scheme_says_what_to_do_first(run, site):
+    refused = run("backfill", site, "--preset", "classic")
+    assert refused.code == 1
+    assert "shinglefold setup pages" in refused.err
+
+
+def test_retry_leaves_only_what_failed_again(run):
+    lines = [json.dumps(page) for page in pages(4)] + [json.dumps({"id": "bad", "body": 5}), "{broken"]
+    run("index", "-", "--dead-letters", "failed.jsonl", "--workers", 1, stdin="\n".join(lines) + "\n")
+    letters = Path("failed.jsonl").read_text().replace('"body": 5', '"body": "теперь это текст"')
+    Path("failed.jsonl").write_text(letters)
+    again = run("retry", "failed.jsonl", "--workers", 1)
+    assert again.code == 3
+    assert "1 indexed into pages, 0 dropped, 1 failed, of 2 read" in again.out
+    (left,) = map(json.loads, Path("failed.jsonl").read_text().splitlines())
+    assert left["raw"] == "{broken"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("setup",), 2, "name an index"),
+        (("setup", "--pattern", "news-*"), 2, "no templates"),
+        (("backfill", "pages", "--slice", "3/2"), 2, "such as 2/4"),
+        (("backfill", "nowhere"), 1, "no index 'nowhere'"),
+        (("doctor", "nowhere"), 1, "no index 'nowhere'"),
+        (("retry", "nowhere.jsonl"), 1, "check the path"),
+    ],
+)
+def test_what_can_not_be_done_is_one_line(run, arguments, code, said):
+    ran = run(*arguments)
+    assert ran.code == code
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1

@@ -1,0 +1,57 @@
+"""docs/maintenance.md: its Python runs, its commands exist, and its figures are those kept as evidence."""
+
+import json
+import re
+from contextlib import closing
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from shinglefold.cli.main import cli
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.ingest import mappings
+from shinglefold.ingest.maintenance.doctor import Finding
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "maintenance.md").read_text("utf-8")
+#: Rows of the page → rows of the evidence.
+_FIGURES = {
+    "as above": "as chosen",
+    "supershingles with doc values": "supershingles with doc values",
+    "signature as a keyword without an index": "signature as a keyword without an index",
+    "signature as a stored field, no doc values": "signature stored, no doc values",
+    "shingles with an index": "shingles with an index",
+    "digest without an index": "digest without an index",
+}
+
+
+def test_its_session_runs(tmp_path, scheme, canonicalizer, capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    with closing(EmbeddedEngine(tmp_path / "engine", canonicalizer)) as engine:
+        exec(code, {"engine": engine, "scheme": scheme})
+        assert engine.mappings("pages")["_meta"]["shinglefold"]["id"] == scheme.id
+    assert capsys.readouterr().out.startswith("new index\n  pages")
+
+
+def test_its_commands_can_be_read():
+    lines = re.findall(r"^shinglefold (.*)$", PAGE, re.MULTILINE)
+    assert len(lines) >= 8
+    for line in lines:
+        name, *arguments = re.findall(r"'[^']*'|\S+", line)
+        cli.commands[name].make_context(name, [argument.strip("'") for argument in arguments])
+
+
+def test_every_finding_and_every_field_is_told(scheme):
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == set(get_args(Finding))
+    fields = mappings(scheme)["properties"]["dedup"]["properties"]
+    told = dict(re.findall(r"^\| `dedup\.(\w+)` \| `(\w+)`", PAGE, re.MULTILINE))
+    assert told == {name: definition["type"] for name, definition in fields.items()}
+
+
+@pytest.mark.parametrize(("told", "kept"), _FIGURES.items())
+def test_its_figures_are_those_measured_last(told, kept):
+    newest = max((ROOT / "bench" / "runs").glob("*-storage.json"))
+    rows = {row["name"]: row["value"] for row in json.loads(newest.read_text("utf-8"))["rows"]}
+    (figure,) = re.findall(rf"^\| {re.escape(told)} \| (\d+) \|", PAGE, re.MULTILINE)
+    assert int(figure) == round(rows[f"+ fingerprint, {kept}"])

@@ -1,0 +1,174 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_signed
+from support.taps import Tapped
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError, EngineUnavailable, SchemeMismatch
+from shinglefold.ingest import Backoff, Pipeline, ensure_index, index_documents
+from shinglefold.ingest.maintenance import (
+    BackfillOptions,
+    SetupRequest,
+    Slice,
+    backfill,
+    carry_out,
+    make_plan,
+)
+from shinglefold.scheme import Scheme
+
+ALONE = BackfillOptions(workers=1)
+
+
+def test_every_document_gets_the_fingerprint_it_would_have_been_indexed_with(engine, unsigned, pipeline):
+    summary = backfill(engine, unsigned, pipeline, ALONE)
+    index_documents(engine, "fresh", pages(250), pipeline, workers=1)
+    fresh = stored(engine, "fresh")
+    assert {id_: source["dedup"] for id_, source in stored(engine, unsigned).items()} == {
+        id_: source["dedup"] for id_, source in fresh.items()
+    }
+    assert (summary.counts.read, summary.counts.updated, summary.remaining) == (250, 250, 0)
+    assert adds_up(summary.counts)
+
+
+def test_worker_processes_make_the_same_fingerprints(engine, unsigned, pipeline):
+    summary = backfill(engine, unsigned, pipeline, BackfillOptions(workers=2))
+    assert summary.counts.updated == 250
+    assert not list(wrongly_signed(stored(engine, unsigned), pipeline.tools.fingerprinter))
+
+
+def test_nothing_but_the_fingerprint_is_written(engine, unsigned, pipeline):
+    before = stored(engine, unsigned)
+    backfill(engine, unsigned, pipeline, ALONE)
+    after = stored(engine, unsigned)
+    assert {id_: {**source, "dedup": after[id_]["dedup"]} for id_, source in before.items()} == after
+
+
+def test_markup_is_stripped_for_the_fingerprint_and_kept_in_the_document(engine, scheme, pipeline):
+    ensure_index(engine, "html", scheme, properties=FIELDS)
+    text = pages(1)[0]
+    store(engine, "html", [{**text, "body": f"<p>{text['body']}</p><script>x()</script>", "format": "html"}])
+    backfill(engine, "html", pipeline, ALONE)
+    (source,) = stored(engine, "html").values()
+    assert source["body"].startswith("<p>")
+    assert not list(wrongly_signed({"1": {**source, "body": text["body"]}}, pipeline.tools.fingerprinter))
+
+
+def test_a_second_backfill_writes_nothing(engine, unsigned, pipeline):
+    backfill(engine, unsigned, pipeline, ALONE)
+    tapped = Tapped(engine)
+    summary = backfill(tapped, unsigned, pipeline, ALONE)
+    assert (summary.counts.unchanged, summary.counts.updated) == (250, 0)
+    assert "bulk" not in tapped.names
+
+
+def test_only_missing_reads_only_what_has_no_fingerprint(engine, unsigned, pipeline):
+    backfill(engine, unsigned, pipeline, ALONE)
+    store(engine, unsigned, [{**page, "id": f"new-{page['id']}"} for page in pages(7, seed=2)])
+    summary = backfill(engine, unsigned, pipeline, BackfillOptions(workers=1, only_missing=True))
+    assert (summary.counts.read, summary.counts.updated, summary.remaining) == (7, 7, 0)
+
+
+def test_a_new_scheme_replaces_the_old_one_in_every_document(engine, unsigned, scheme: Scheme, pipeline):
+    backfill(engine, unsigned, pipeline, ALONE)
+    newer = scheme.with_options(values=84, bits=8, groups=14, group_size=6)
+    other = Pipeline((*pipeline.steps,), pipeline.tools)
+    with pytest.raises(SchemeMismatch, match="shinglefold setup pages"):
+        backfill(engine, unsigned, make(newer, pipeline), ALONE)
+    carry_out(engine, make_plan(engine, SetupRequest(newer, indices=(unsigned,))))
+    summary = backfill(engine, unsigned, make(newer, pipeline), ALONE)
+    assert summary.counts.updated == 250
+    assert {source["dedup"]["scheme"] for source in stored(engine, unsigned).values()} == {newer.id}
+    assert not list(wrongly_signed(stored(engine, unsigned), make(newer, pipeline).tools.fingerprinter))
+    with pytest.raises(SchemeMismatch):
+        backfill(engine, unsigned, other, ALONE)
+
+
+def test_an_index_not_set_up_is_refused_with_the_command_that_does_it(engine, pipeline):
+    engine.create_index("bare", {"properties": FIELDS}, {})
+    with pytest.raises(ConfigError, match="shinglefold setup bare"):
+        backfill(engine, "bare", pipeline, ALONE)
+
+
+def test_documents_the_pipeline_fails_on_are_counted_once_and_named(engine, unsigned, pipeline):
+    store(engine, unsigned, [{**page, "body": 5, "id": f"bad-{page['id']}"} for page in pages(3)])
+    summary = backfill(engine, unsigned, pipeline, ALONE)
+    assert (summary.counts.updated, summary.counts.failed, summary.remaining) == (250, 3, 3)
+    assert sorted(summary.counts.failures) == ["bad-page-0", "bad-page-1", "bad-page-2"]
+    assert list(summary.counts.reasons) == ["supershingle: field [body] is a number, expected text"]
+    assert adds_up(summary.counts)
+
+
+def test_documents_the_pipeline_drops_stay_as_they_are(engine, unsigned, scheme, pipeline):
+    definition = {
+        "processors": [
+            {"drop": {"if": "ctx.title == 'Страница 7'"}},
+            {"supershingle": {"fields": ["title", "body"], "language_field": "lang"}},
+        ]
+    }
+    dropping = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    summary = backfill(engine, unsigned, dropping, ALONE)
+    assert (summary.counts.updated, summary.counts.dropped) == (249, 1)
+    assert "dedup" not in stored(engine, unsigned)["page-7"]
+
+
+def test_the_field_may_be_inside_another(engine, scheme, pipeline):
+    ensure_index(engine, "deep", scheme, field="meta.print", properties=FIELDS)
+    store(engine, "deep", [{**page, "meta": {"kept": True}} for page in pages(5)])
+    definition = {
+        "processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "meta.print"}}]
+    }
+    deep = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    assert backfill(engine, "deep", deep, BackfillOptions(field="meta.print", workers=1)).counts.updated == 5
+    assert all(source["meta"].keys() == {"kept", "print"} for source in stored(engine, "deep").values())
+
+
+def test_the_embedded_engine_can_not_be_walked_in_parts(engine, unsigned, pipeline):
+    with pytest.raises(ConfigError, match="whole"):
+        backfill(engine, unsigned, pipeline, BackfillOptions(part=Slice(1, 2)))
+
+
+class Failing:
+    """A real engine that does not answer some requests, by their number."""
+
+    def __init__(self, engine: EmbeddedEngine, method: str, *failing: int, error: Exception) -> None:
+        self._engine, self._method, self._failing, self._error = engine, method, failing, error
+        self._asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return (
+            self._failing_call(getattr(self._engine, name))
+            if name == self._method
+            else getattr(self._engine, name)
+        )
+
+    def _failing_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(*arguments: Any) -> Any:
+            self._asked += 1
+            if self._asked in self._failing:
+                raise self._error
+            return call(*arguments)
+
+        return ask
+
+
+@pytest.mark.parametrize("method", ["search", "bulk", "refresh", "open_pit"])
+def test_an_engine_that_is_away_for_a_while_is_waited_for(engine, unsigned, pipeline, method):
+    away = Failing(engine, method, 1, 3, error=EngineUnavailable("restarting; wait"))
+    summary = backfill(away, unsigned, pipeline, BackfillOptions(workers=1, backoff=Backoff(3, 0.01)))
+    assert (summary.stopped, summary.counts.updated) == ("", 250)
+
+
+def test_an_engine_that_stays_away_stops_it_with_books_that_add_up(engine, unsigned, pipeline):
+    away = Failing(engine, "bulk", *range(2, 50), error=EngineUnavailable("gone; start it"))
+    summary = backfill(away, unsigned, pipeline, BackfillOptions(workers=1, backoff=Backoff(2, 0.01)))
+    assert summary.stopped == "gone; start it"
+    assert summary.counts.updated == summary.counts.read == 100
+    assert summary.remaining == 150
+
+
+def make(scheme: Scheme, pipeline: Pipeline) -> Pipeline:
+    from shinglefold.ingest import default_definition
+
+    return Pipeline.from_json(default_definition(), scheme, pipeline.tools.canonicalizer)

@@ -1,0 +1,98 @@
+import pytest
+from support.maintenance import FIELDS, pages, store
+
+from shinglefold.errors import IndexMissing
+from shinglefold.ingest import index_documents
+from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+
+ALONE = DoctorOptions(workers=1)
+
+
+@pytest.fixture
+def signed(engine, pipeline) -> str:
+    index_documents(engine, "pages", pages(120), pipeline, workers=1, properties=FIELDS)
+    return "pages"
+
+
+def change(engine, index, id_, **doc):
+    result = engine.bulk([{"_op_type": "update", "_index": index, "_id": id_, "doc": doc}])
+    assert not result.failures
+    engine.refresh(index)
+
+
+def test_an_index_that_is_well(engine, signed, pipeline):
+    found = diagnose(engine, signed, pipeline, ALONE)
+    assert found.healthy
+    assert (found.documents, found.findings, found.listed) == (120, {"sound": 120}, {})
+    assert (found.mapping, found.remarks) == ((), ())
+
+
+def test_a_text_updated_without_its_fingerprint_is_stale(engine, signed, pipeline):
+    change(engine, signed, "page-3", body=pages(1, seed=9)[0]["body"])
+    found = diagnose(engine, signed, pipeline, ALONE)
+    assert not found.healthy
+    assert found.findings == {"sound": 119, "stale": 1}
+    assert found.listed == {"stale": ["page-3"]}
+
+
+def test_other_fields_may_change(engine, signed, pipeline):
+    change(engine, signed, "page-3", views=17)
+    assert diagnose(engine, signed, pipeline, ALONE).healthy
+
+
+@pytest.mark.parametrize(
+    ("stored", "finding"),
+    [
+        (None, "unsigned"),
+        ({"scheme": "sf1-other"}, "other_scheme"),
+        ({"signature": None}, "damaged"),
+        ({"signature": "AAAA"}, "damaged"),
+        ({"supershingles": None}, "damaged"),
+        ({"supershingles": ["AAAAAA"]}, "damaged"),
+        ({"shingles": 5_000}, "damaged"),
+    ],
+)
+def test_each_illness_is_told_by_name(engine, signed, pipeline, stored, finding):
+    change(engine, signed, "page-3", dedup=stored)
+    found = diagnose(engine, signed, pipeline, ALONE)
+    assert found.listed == {finding: ["page-3"]}
+    assert sum(found.findings.values()) == found.documents == 120
+
+
+def test_a_backfill_mends_every_illness_it_can(engine, signed, pipeline):
+    change(engine, signed, "page-1", dedup=None)
+    change(engine, signed, "page-2", dedup={"scheme": "sf1-other"})
+    change(engine, signed, "page-3", dedup={"signature": None})
+    change(engine, signed, "page-4", body="короче")
+    change(engine, signed, "page-5", body=["не", "текст"])
+    assert diagnose(engine, signed, pipeline, ALONE).findings["sound"] == 115
+    backfill(engine, signed, pipeline, BackfillOptions(workers=1))
+    found = diagnose(engine, signed, pipeline, ALONE)
+    assert found.findings == {"sound": 119, "unreadable": 1}
+    assert found.listed == {"unreadable": ["page-5"]}
+
+
+def test_a_language_noted_after_it_was_found_is_no_change(engine, pipeline):
+    # Nothing is declared when it is indexed; read again, it declares what was found.
+    quoted = {"id": "1", "body": f"{pages(1)[0]['body']} «Її їжак знайшов ґанок і м'яту під вікном»"}
+    index_documents(engine, "mixed", [quoted], pipeline, workers=1, properties=FIELDS)
+    assert engine.get("mixed", "1")["_source"]["lang"] == "ru"
+    assert diagnose(engine, "mixed", pipeline, ALONE).healthy
+
+
+def test_mappings_of_another_scheme_or_of_none_are_told(engine, signed, scheme, pipeline):
+    meta = {"shinglefold": scheme.with_options(values=84, groups=20).to_json()}
+    engine.put_mappings(signed, {"_meta": meta})
+    (told,) = diagnose(engine, signed, pipeline, ALONE).mapping
+    assert told == f"the mappings name the scheme {meta['shinglefold']['id']}, the settings make {scheme.id}"
+    engine.create_index("bare", {"properties": FIELDS}, {})
+    store(engine, "bare", pages(2))
+    found = diagnose(engine, "bare", pipeline, ALONE)
+    assert "the mappings name no scheme (_meta.shinglefold)" in found.mapping
+    assert "dedup.signature is not mapped" in found.mapping
+    assert found.findings == {"unsigned": 2}
+
+
+def test_a_missing_index_is_an_error(engine, pipeline):
+    with pytest.raises(IndexMissing):
+        diagnose(engine, "nowhere", pipeline, ALONE)

@@ -1,0 +1,57 @@
+import copy
+
+import pytest
+
+from shinglefold.ingest import mappings
+from shinglefold.ingest.maintenance.mapping_check import layout
+
+
+@pytest.mark.parametrize("field", ["dedup", "meta.print"])
+def test_the_mappings_of_a_new_index_lack_nothing(scheme, field):
+    found = layout(mappings(scheme, field), scheme, field)
+    assert (dict(found.lacking), found.wrong) == ({}, ())
+    assert found.stored["id"] == scheme.id
+
+
+def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_mended(scheme):
+    found = layout({"properties": {"body": {"type": "text"}}}, scheme, "dedup")
+    assert len(found.lacking) == 6
+    assert (found.wrong, found.stored) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "said"),
+    [
+        ("signature", {"type": "binary"}, "dedup.signature is mapped without doc_values"),
+        ("signature", {"type": "text"}, "dedup.signature is mapped as text, binary is needed"),
+        ("digest", {"type": "keyword", "doc_values": False}, "dedup.digest is mapped without doc_values"),
+        ("supershingles", {"type": "keyword", "index": False}, "dedup.supershingles is mapped without index"),
+        ("scheme", {"type": "text", "fields": {}}, "dedup.scheme is mapped as text, keyword is needed"),
+        ("shingles", {"properties": {}}, "dedup.shingles is mapped as object, integer is needed"),
+    ],
+)
+def test_what_can_not_be_mended_in_place_is_told(scheme, name, definition, said):
+    made = copy.deepcopy(mappings(scheme))
+    made["properties"]["dedup"]["properties"][name] = definition
+    assert layout(made, scheme, "dedup").wrong == (said,)
+
+
+@pytest.mark.parametrize(
+    ("name", "definition"),
+    [
+        ("shingles", {"type": "long"}),
+        ("supershingles", {"type": "keyword"}),
+        ("digest", {"type": "keyword", "index": False}),
+    ],
+)
+def test_what_takes_more_or_less_room_but_works_is_left_alone(scheme, name, definition):
+    made = copy.deepcopy(mappings(scheme))
+    made["properties"]["dedup"]["properties"][name] = definition
+    assert layout(made, scheme, "dedup").wrong == ()
+
+
+def test_a_field_of_another_kind_and_a_switched_off_source_are_told(scheme):
+    found = {"_source": {"enabled": False}, "properties": {"dedup": {"type": "keyword"}}}
+    first, second = layout(found, scheme, "dedup").wrong
+    assert "_source is off" in first
+    assert second == "dedup is mapped as keyword, an object is needed"

@@ -1,0 +1,74 @@
+import pytest
+from support.maintenance import pages, store
+
+from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.ingest.maintenance.scan import Scan, complete
+
+
+def failing(kind: str) -> dict:
+    return {"_shards": {"failed": 1, "failures": [{"shard": 0, "reason": {"type": kind, "reason": "why"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (failing("search_context_missing_exception"), PitExpired),
+        (failing("illegal_argument_exception"), UnsupportedQuery),
+        (failing("circuit_breaking_exception"), EngineUnavailable),
+        ({"_shards": {"failed": 0}, "timed_out": True}, EngineUnavailable),
+    ],
+)
+def test_half_an_answer_is_none(answer, error):
+    with pytest.raises(error):
+        complete(answer)
+
+
+def test_a_whole_answer_is_given_back():
+    answer = {"_shards": {"failed": 0, "total": 2}, "timed_out": False, "hits": {}}
+    assert complete(answer) is answer
+
+
+def test_every_document_is_met_once_and_a_place_leads_to_the_rest(engine, unsigned):
+    walk = Scan(engine, unsigned)
+    start = walk.start()
+    met = list(walk.pages(start))
+    ids = [hit["_id"] for page in met for hit in page.hits]
+    assert sorted(ids) == sorted(page["id"] for page in pages(250))
+    assert walk.total(start) == 250
+    for number, page in enumerate(met):
+        rest = [hit["_id"] for later in walk.pages(page.place) for hit in later.hits]
+        assert rest == [hit["_id"] for later in met[number + 1 :] for hit in later.hits]
+    walk.close(start)
+    with pytest.raises(PitExpired):
+        list(walk.pages(start))
+
+
+def test_pages_of_long_documents_are_short(engine, unsigned):
+    store(engine, unsigned, [{"id": f"long-{n}", "title": "", "body": "слово " * 20_000} for n in range(150)])
+    walk = Scan(engine, unsigned)
+    sizes = [len(page.hits) for page in walk.pages(walk.start())]
+    assert sum(sizes) == 400
+    assert sizes[-2] < 100
+
+
+def test_what_is_written_later_is_not_met(engine, unsigned):
+    walk = Scan(engine, unsigned)
+    start = walk.start()
+    store(engine, unsigned, [{"id": "late", "title": "x", "body": "y"}])
+    assert "late" not in {hit["_id"] for page in walk.pages(start) for hit in page.hits}
+
+
+def test_an_index_that_keeps_no_sources_can_not_be_walked(engine, unsigned):
+    class Sourceless:
+        def __getattr__(self, name):
+            return getattr(engine, name)
+
+        def search(self, index, body):
+            answer = engine.search(index, body)
+            for hit in answer["hits"]["hits"]:
+                hit.pop("_source", None)
+            return answer
+
+    walk = Scan(Sourceless(), unsigned)
+    with pytest.raises(InputError, match="_source is off"):
+        list(walk.pages(walk.start()))

@@ -1,0 +1,56 @@
+import pytest
+
+from shinglefold.ingest.maintenance.stored import document_of, new_fingerprint, stored_fingerprint, update
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.model import Fingerprint
+
+FULL = Fingerprint("sf1-a", "ru", 40, "digest", ("Aaaaaa",), b"\x01").to_field()
+SHORT = Fingerprint("sf1-a", "ru", 1, "other").to_field()
+
+
+def hit(source, **rest):
+    return {"_index": "pages", "_id": "7", "_source": source, **rest}
+
+
+def test_a_pipeline_sees_a_document_as_it_was_before_it_had_a_fingerprint():
+    assert document_of(hit({"body": "x", "dedup": FULL}), "dedup") == {"_id": "7", "body": "x"}
+    assert document_of(hit({"meta": {"a": 1, "d": FULL}}), "meta.d") == {"_id": "7", "meta": {"a": 1}}
+
+
+def test_an_update_is_guarded_by_the_version_read_and_goes_where_the_document_is():
+    action = update(hit({}, _seq_no=5, _primary_term=2, _routing="r"), "dedup", FULL)
+    assert action == {
+        "_op_type": "update",
+        "_index": "pages",
+        "_id": "7",
+        "doc": {"dedup": FULL},
+        "if_seq_no": 5,
+        "if_primary_term": 2,
+        "routing": "r",
+    }
+
+
+def test_an_engine_without_versions_gets_no_guard():
+    assert update(hit({}), "a.b", SHORT)["doc"] == {"a": {"b": SHORT}}
+    assert not {"if_seq_no", "if_primary_term", "routing"} & update(hit({}), "a.b", SHORT).keys()
+
+
+def test_a_text_that_became_too_short_keeps_nothing_of_the_text_it_was():
+    doc = update(hit({"dedup": FULL}), "dedup", SHORT)["doc"]["dedup"]
+    assert doc["signature"] is None
+    assert doc["supershingles"] is None
+    assert Fingerprint.from_field({**FULL, **doc}) == Fingerprint.from_field(SHORT)
+
+
+@pytest.mark.parametrize("source", [{}, {"dedup": None}, {"dedup": "text"}, {"dedup": [1]}])
+def test_what_is_no_fingerprint_counts_as_none(source):
+    assert stored_fingerprint(source, "dedup") == {}
+
+
+def test_empty_parts_are_no_difference():
+    assert stored_fingerprint({"dedup": {**SHORT, "signature": None}}, "dedup") == SHORT
+
+
+@pytest.mark.parametrize("document", [None, {}, {"dedup": 5}, {"dedup": {"lang": "ru"}}])
+def test_a_pipeline_that_wrote_no_fingerprint_is_noticed(document):
+    assert new_fingerprint(Outcome("done", document), "dedup") is None

@@ -1,0 +1,113 @@
+"""The requests a search is cut into."""
+
+import pytest
+
+from shinglefold.rerank import FoldOptions
+from shinglefold.rerank.request_bodies import (
+    page_body,
+    resumable,
+    split_request,
+    total_order,
+    window_body,
+    window_fields,
+)
+
+HITS = [{"_index": "a", "_id": "1"}, {"_index": "b", "_id": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("sort", "total"),
+    [
+        (None, [{"_score": "desc"}, {"_shard_doc": "asc"}]),
+        ([], [{"_score": "desc"}, {"_shard_doc": "asc"}]),
+        ("date", ["date", {"_shard_doc": "asc"}]),
+        (
+            {"date": "desc", "rank": {"order": "asc"}},
+            [{"date": "desc"}, {"rank": {"order": "asc"}}, {"_shard_doc": "asc"}],
+        ),
+        (["date", {"_shard_doc": "desc"}], ["date", {"_shard_doc": "desc"}]),
+    ],
+)
+def test_an_order_is_made_total_once(sort, total):
+    assert total_order({"sort": sort}, "_shard_doc") == total
+
+
+def test_our_options_leave_the_body_and_others_stay():
+    assert split_request({"size": 1, "ext": {"dedup": {"fold": True}}}) == ({"size": 1}, {"fold": True})
+    assert split_request({"ext": {"dedup": {}, "else": 1}}) == ({"ext": {"else": 1}}, {})
+    assert split_request({}) == ({}, {})
+
+
+def test_a_window_reads_only_what_folding_needs():
+    options = FoldOptions.parse({"scope": "host", "representative": ["newest:date", "prefer:host=a"]})
+    fields = window_fields(options, "dedup", shared=False)
+    assert fields == [
+        "dedup.digest",
+        "dedup.signature",
+        "date",
+        "host",
+    ]
+    body = {
+        "query": {"match_all": {}},
+        "from": 20,
+        "size": 5,
+        "_source": ["a"],
+        "highlight": {},
+        "aggs": {"x": {}},
+    }
+    window = window_body(body, 200, fields)
+    assert window == {
+        "query": {"match_all": {}},
+        "aggs": {"x": {}},
+        "size": 200,
+        "_source": False,
+        "docvalue_fields": fields,
+    }
+    again = window_body(body, 200, fields, first=False)
+    assert "aggs" not in again
+    assert again["track_total_hits"] is False
+
+
+def test_supershingles_are_read_only_where_they_are_needed():
+    assert "dedup.supershingles" in window_fields(FoldOptions(), "dedup", shared=True)
+    assert "dedup.supershingles" in window_fields(FoldOptions(explain=True), "dedup", shared=False)
+    assert "dedup.supershingles" not in window_fields(FoldOptions(), "dedup", shared=False)
+
+
+def test_a_page_keeps_the_query_and_narrows_it_to_its_hits():
+    query = {"match": {"title": "page"}}
+    body = {
+        "query": query,
+        "from": 10,
+        "sort": "date",
+        "highlight": {"fields": {"title": {}}},
+        "rescore": {"x": 1},
+    }
+    assert page_body(body, HITS) == {
+        "query": {"bool": {"must": [query], "filter": [{"ids": {"values": ["1", "2"]}}]}},
+        "highlight": {"fields": {"title": {}}},
+        "size": 4,
+        "track_total_hits": False,
+    }
+
+
+def test_beside_other_ways_of_finding_the_query_stays_for_the_highlighter():
+    body = {"query": {"match": {"a": "b"}}, "knn": {"field": "v"}, "highlight": {"fields": {"a": {}}}}
+    page = page_body(body, HITS)
+    assert page["query"] == {"ids": {"values": ["1", "2"]}}
+    assert page["highlight"]["highlight_query"] == {"match": {"a": "b"}}
+    assert "knn" not in page
+
+
+def test_a_hybrid_query_can_not_be_narrowed_nor_highlight():
+    page = page_body({"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}}, HITS)
+    assert page["query"] == {"ids": {"values": ["1", "2"]}}
+    assert page["highlight"] == {"fields": {"a": {}}}
+
+
+@pytest.mark.parametrize(
+    "body", [{"knn": {}}, {"retriever": {}}, {"rank": {}}, {"query": {"hybrid": {}}}, {"rescore": {}}]
+)
+def test_what_is_ranked_by_more_than_a_sort_is_not_read_on(body):
+    assert not resumable(body)
+    assert resumable({"query": {"match_all": {}}, "sort": "date"})

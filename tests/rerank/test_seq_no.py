@@ -1,0 +1,91 @@
+import pytest
+
+from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered, without_ids
+
+_QUERY = {"match": {"title": "страница"}}
+
+
+def _read(number, digest="a", index="pages"):
+    return {"_index": index, "_score": 1.0, "fields": {"_seq_no": [number], "dedup.digest": [digest]}}
+
+
+def _fetched(number, digest="a", index="pages"):
+    return _read(number, digest, index) | {"_id": f"{number}{digest}", "_seq_no": number, "_primary_term": 1}
+
+
+def test_a_window_of_doc_values_needs_no_ids():
+    window = {"size": 200, "_source": False, "docvalue_fields": ["dedup.signature"]}
+    lean = without_ids(window)
+    assert lean["stored_fields"] == "_none_"
+    assert lean["docvalue_fields"] == ["dedup.signature", "_seq_no"]
+
+
+def test_a_window_that_needs_sources_keeps_its_ids():
+    window = {"size": 200, "_source": ["dedup.supershingles"], "docvalue_fields": []}
+    assert without_ids(window) == window
+
+
+def test_hits_without_ids_are_known():
+    assert are_numbered([_read(1)])
+    assert not are_numbered([_fetched(1)])
+    assert not are_numbered([])
+
+
+def test_one_shard_is_asked_for_numbers_alone():
+    request = SeqNoFetch({"query": _QUERY}, 1, "dedup").request([_read(7), _read(3)], None)
+    assert request["query"] == {"bool": {"filter": [{"terms": {"_seq_no": [3, 7]}}]}}
+    assert request["size"] == 2
+
+
+def test_several_shards_are_asked_for_the_texts_too():
+    request = SeqNoFetch({"query": _QUERY}, 3, "dedup").request([_read(7, "b"), _read(3, "c")], None)
+    digests = {"terms": {"dedup.digest": ["b", "c"]}}
+    assert digests in request["query"]["bool"]["filter"]
+    assert request["docvalue_fields"] == ["dedup.digest"]
+
+
+@pytest.mark.parametrize("more", [{"highlight": {"fields": {"title": {}}}}, {"explain": True}])
+def test_the_query_stays_where_the_page_depends_on_it(more):
+    request = SeqNoFetch({"query": _QUERY, **more}, 1, "dedup").request([_read(1)], None)
+    assert request["query"]["bool"]["must"] == [_QUERY]
+
+
+def test_a_named_query_stays():
+    query = {"match": {"title": {"query": "страница", "_name": "by title"}}}
+    request = SeqNoFetch({"query": query}, 1, "dedup").request([_read(1)], None)
+    assert request["query"]["bool"]["must"] == [query]
+
+
+def test_hits_come_in_the_order_asked_for_without_what_finding_them_needed():
+    numbered = SeqNoFetch({"query": _QUERY}, 3, "dedup")
+    found = numbered.found([_read(2, "b"), _read(1)], [_fetched(1), _fetched(2, "b"), _fetched(1, "b")])
+    assert found == [
+        {"_index": "pages", "_score": 1.0, "fields": {"_seq_no": [2]}, "_id": "2b"},
+        {"_index": "pages", "_score": 1.0, "fields": {"_seq_no": [1]}, "_id": "1a"},
+    ]
+
+
+def test_what_was_asked_for_is_kept():
+    body = {"query": _QUERY, "seq_no_primary_term": True, "docvalue_fields": ["dedup.*"]}
+    (hit,) = SeqNoFetch(body, 3, "dedup").found([_read(1)], [_fetched(1)])
+    assert hit == _fetched(1)
+
+
+def test_a_hit_that_changed_meanwhile_is_untold():
+    with pytest.raises(Untold):
+        SeqNoFetch({}, 1, "dedup").found([_read(1)], [])
+
+
+def test_copies_of_one_number_in_two_shards_are_untold():
+    numbered = SeqNoFetch({}, 2, "dedup")
+    with pytest.raises(Untold):
+        numbered.request([_read(1), _read(1)], None)
+    with pytest.raises(Untold):
+        numbered.found([_read(1)], [_fetched(1), _fetched(1)])
+
+
+def test_equal_numbers_in_two_indices_are_told_apart():
+    numbered = SeqNoFetch({}, 2, "dedup")
+    hits = [_read(1), _read(1, index="others")]
+    found = numbered.found(hits, [_fetched(1, index="others"), _fetched(1)])
+    assert [hit["_index"] for hit in found] == ["pages", "others"]

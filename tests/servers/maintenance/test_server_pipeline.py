@@ -1,0 +1,66 @@
+"""The server's own ingest pipeline beside ours: ours first, in this process, then the server's."""
+
+from collections.abc import Iterator
+
+import pytest
+from support.maintenance import FIELDS, pages, store, stored
+from support.servers.admin import ask
+
+from shinglefold.ingest import index_documents, mappings
+from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+
+NAME = "shinglefold-test-pipeline"
+ALONE = DoctorOptions(workers=1)
+
+
+@pytest.fixture
+def piped(server, new_index, scheme) -> Iterator[str]:
+    """An index whose documents the server takes through a pipeline of its own."""
+    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
+    there = {processor["type"] for node in nodes for processor in node["ingest"]["processors"]}
+    if not {"copy", "gsub"} <= there:
+        pytest.skip("this server was built without ingest processors")
+    made = mappings(scheme)
+    made["properties"] |= {**FIELDS, "seen": {"type": "keyword"}, "print": {"type": "keyword"}}
+    processors = [
+        # Ours has run: the server sees its fingerprint.
+        {"copy": {"source_field": "dedup.digest", "target_field": "print", "ignore_missing": True}},
+        {"copy": {"source_field": "title", "target_field": "seen"}},
+        {
+            "gsub": {
+                "field": "body",
+                "pattern": "замок[а-я]*",
+                "replacement": "крепость",
+                "ignore_missing": True,
+            }
+        },
+    ]
+    ask(server.url, "PUT", f"/_ingest/pipeline/{NAME}", {"processors": processors})
+    yield new_index(made, {"default_pipeline": NAME, "number_of_replicas": 0})
+    ask(server.url, "DELETE", f"/_ingest/pipeline/{NAME}")
+
+
+def test_the_servers_pipeline_runs_after_ours(engine, piped, pipeline):
+    summary = index_documents(engine, piped, pages(20), pipeline, workers=1)
+    assert summary.indexed == 20
+    for source in stored(engine, piped).values():
+        assert source["seen"] == source["title"]
+        assert source["print"] == source["dedup"]["digest"]
+    assert diagnose(engine, piped, pipeline, ALONE).healthy
+
+
+def test_a_text_the_server_changes_after_us_is_told_as_stale(engine, piped, pipeline):
+    given = pages(3)
+    given[1]["body"] += " старый замок над рекой"
+    index_documents(engine, piped, given, pipeline, workers=1)
+    assert stored(engine, piped)["page-1"]["body"].endswith("крепость над рекой")
+    assert diagnose(engine, piped, pipeline, ALONE).listed == {"stale": ["page-1"]}
+
+
+def test_a_backfill_does_not_send_documents_through_the_servers_pipeline_again(engine, piped, pipeline):
+    store(engine, piped, pages(5))
+    by_hand = {"_op_type": "update", "_index": piped, "_id": "page-2", "doc": {"seen": "by hand"}}
+    assert not engine.bulk([by_hand]).failures
+    assert backfill(engine, piped, pipeline, BackfillOptions(workers=1)).counts.updated == 5
+    assert stored(engine, piped)["page-2"]["seen"] == "by hand"
+    assert diagnose(engine, piped, pipeline, ALONE).healthy

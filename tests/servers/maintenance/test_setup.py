@@ -1,0 +1,124 @@
+"""Mappings and templates on real servers: installed once, upgraded in place."""
+
+import base64
+import contextlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.error import HTTPError
+
+import pytest
+from support.maintenance import FIELDS, pages, store
+from support.servers.admin import ask
+
+from shinglefold.errors import UnsupportedQuery
+from shinglefold.ingest import index_documents, mappings
+from shinglefold.ingest.maintenance import (
+    BackfillOptions,
+    Plan,
+    SetupRequest,
+    backfill,
+    carry_out,
+    diagnose,
+    make_plan,
+)
+from shinglefold.scheme import Scheme
+
+
+@pytest.fixture
+def request(server, scheme: Scheme) -> Iterator[SetupRequest]:
+    name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    made = SetupRequest(scheme, patterns=(f"{name}-*",), name=name)
+    yield made
+    for path in (f"/{name}-1", f"/_index_template/{name}", f"/_component_template/{made.component}"):
+        # A test makes some of them.
+        with contextlib.suppress(HTTPError):
+            ask(server.url, "DELETE", path)
+
+
+def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(engine, request, pipeline):
+    plan = make_plan(engine, request)
+    assert [(change.kind, change.new) for change in plan.changes] == [
+        ("component template", True),
+        ("index template", True),
+    ]
+    carry_out(engine, plan)
+    assert make_plan(engine, request) == Plan()
+    index = f"{request.name}-1"
+    store(engine, index_made_by_template(engine, index), pages(3))
+    made = engine.mappings(index)
+    assert made["_meta"]["shinglefold"]["id"] == request.scheme.id
+    assert made["properties"]["dedup"] == mappings(request.scheme)["properties"]["dedup"]
+    assert make_plan(engine, request).backfills == {index: 3}
+    assert backfill(engine, index, pipeline, BackfillOptions(workers=1)).remaining == 0
+    assert make_plan(engine, request) == Plan()
+    assert diagnose(engine, index, pipeline).mapping == ()
+
+
+def index_made_by_template(engine, index):
+    engine.create_index(index, {}, {"number_of_replicas": 0})
+    return index
+
+
+def test_a_dry_run_changes_nothing(engine, request):
+    make_plan(engine, request)
+    assert engine.component_template(request.component) is None
+    assert request.name not in engine.index_templates()
+
+
+def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
+    index = new_index({"_meta": {"owner": "us"}, "properties": FIELDS})
+    store(engine, index, pages(5))
+    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    carry_out(engine, plan)
+    assert plan.backfills == {index: 5}
+    assert engine.mappings(index)["_meta"]["owner"] == "us"
+    newer = scheme.with_options(values=336)
+    (_, change) = make_plan(engine, SetupRequest(newer, indices=(index,))).changes
+    assert change.lines[-1] == "~ _meta.shinglefold.sketch.values: 168 → 336"
+    carry_out(engine, make_plan(engine, SetupRequest(newer, indices=(index,))))
+    assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == newer.id
+    carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=(index,))))
+
+
+def test_what_can_not_be_changed_is_told_before_anything_is_tried(engine, new_index, scheme):
+    index = new_index({"properties": {"dedup": {"properties": {"signature": {"type": "binary"}}}}})
+    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    assert plan.problems == {index: ("dedup.signature is mapped without doc_values",)}
+    with pytest.raises(UnsupportedQuery):
+        engine.put_mappings(index, mappings(scheme))
+
+
+def test_an_alias_means_the_indices_behind_it(engine, server, new_index, scheme):
+    index = new_index({})
+    ask(server.url, "POST", f"/{index}/_alias/shinglefold-test-alias")
+    plan = make_plan(engine, SetupRequest(scheme, indices=("shinglefold-test-alias",)))
+    assert {change.name for change in plan.changes if change.kind == "mappings"} == {index}
+
+
+def test_another_template_for_the_same_indices_is_told(engine, request):
+    carry_out(engine, make_plan(engine, request))
+    rival = replace(request, name=f"{request.name}-rival", priority=200)
+    (told,) = make_plan(engine, rival).problems.items()
+    assert told[0] == f"index template {request.name}"
+    assert "composed_of" in told[1][0]
+
+
+def test_signatures_come_from_doc_values_without_the_source(engine, new_index, scheme, pipeline):
+    made = mappings(scheme)
+    made["properties"] |= FIELDS
+    index = new_index(made)
+    index_documents(engine, index, pages(5), pipeline, workers=1)
+    fields = [f"dedup.{name}" for name in ("scheme", "lang", "shingles", "digest", "signature")]
+    body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": fields}
+    for hit in engine.search(index, body)["hits"]["hits"]:
+        whole = engine.get(index, hit["_id"])["_source"]["dedup"]
+        assert "_source" not in hit
+        (signature,) = hit["fields"]["dedup.signature"]
+        assert base64.b64decode(signature + "==") == base64.b64decode(whole["signature"])
+        assert {name: hit["fields"][f"dedup.{name}"] for name in ("shingles", "digest")} == {
+            name: [whole[name]] for name in ("shingles", "digest")
+        }
+    # Keywords are found by, though they have no doc values.
+    query = {"terms": {"dedup.supershingles": whole["supershingles"][:1]}}
+    assert engine.search(index, {"query": query})["hits"]["total"]["value"] == 1
