@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from support.servers.choose import running, wanted_here
+from support.servers.apart import Apart
+from support.servers.choose import CLUSTER, running, wanted_here
+from support.servers.cluster import Cluster
+from support.servers.kinds import kind
+from support.servers.local import LocalServer
 from support.servers.server import Server
 
 from shinglefold.contracts import Engine
@@ -67,6 +71,28 @@ def server(request: pytest.FixtureRequest, report: list[str]) -> Iterator[Server
         if server.kind is not None:
             assert (info["distribution"], info["version"]) == (server.kind.product, server.kind.version)
         yield server
+
+
+@pytest.fixture(scope="session")
+def apart(report: list[str]) -> Iterator[Apart]:
+    """Starts the servers that only some tests are about."""
+    servers = Apart(report)
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture(scope="module")
+def knn(apart: Apart) -> LocalServer:
+    """An OpenSearch with the k-NN plugin."""
+    server: LocalServer = apart.running("opensearch-knn", lambda: LocalServer(kind("opensearch-knn")))
+    return server
+
+
+@pytest.fixture(scope="module")
+def cluster(apart: Apart) -> Cluster:
+    """Three nodes, all there and whole; a test that kills one starts it again (``wait_until_whole``)."""
+    made: Cluster = apart.running(CLUSTER, lambda: Cluster(kind("opensearch-3")))
+    return made
 
 
 @pytest.fixture(scope="session")

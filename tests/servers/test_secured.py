@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 from support.servers.choose import excused
+from support.servers.elasticsearch_security import ElasticsearchSecurity
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
-from support.servers.security import Security, User
+from support.servers.security import User
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
@@ -34,7 +35,7 @@ writes_public:
 @pytest.fixture(scope="module")
 def server(report: list[str]) -> Iterator[LocalServer]:
     with excused():
-        server = LocalServer(kind("elasticsearch-9"), Security([ADMIN, READER, WRITER], ROLES))
+        server = LocalServer(kind("elasticsearch-9"), ElasticsearchSecurity([ADMIN, READER, WRITER], ROLES))
     report.append(f"secured: {server.kind.product} {server.kind.version} ({server.how})")
     yield server
     server.stop()

@@ -16,13 +16,25 @@ from support.servers.server import Given, Server
 URL = "SHINGLEFOLD_TEST_URL"
 NAMES = "SHINGLEFOLD_TEST_SERVERS"
 _GIVEN = "given"
+#: Three servers of the matrix as one cluster.
+CLUSTER = "cluster"
 
 
 def wanted() -> list[str]:
     """Return the names of the servers asked for: the matrix, unless the environment says otherwise."""
     if os.environ.get(URL):
         return [_GIVEN]
-    return [kind(name.strip()).name for name in os.environ.get(NAMES, ",".join(all_kinds())).split(",")]
+    return [name for name in _named() if name != CLUSTER and not kind(name).apart]
+
+
+def _named() -> list[str]:
+    return [name.strip() for name in os.environ.get(NAMES, ",".join(all_kinds())).split(",")]
+
+
+def need(name: str) -> None:
+    """Skip the tests about a server that stands apart where others were asked for."""
+    if os.environ.get(URL) or (os.environ.get(NAMES) and name not in _named()):
+        pytest.skip(f"{name} is not among the servers asked for ({URL}, {NAMES})")
 
 
 def wanted_here() -> list[str]:

@@ -14,29 +14,34 @@ _TIMEOUT = 900
 
 def distribution(kind: Kind) -> Path:
     """Return the folder of a server's distribution; the first call downloads it (60 to 160 MB)."""
-    home = cache() / kind.folder
+    home = cache() / kind.home
     if not home.exists():
         with tempfile.TemporaryDirectory(dir=cache()) as part:
-            _unpack(_download(kind, Path(part)), Path(part))
-            _move(Path(part, kind.folder), home)
+            _unpack(_download(kind.artifact, Path(part)), Path(part))
+            made = Path(part, kind.folder)
+            for plugin in kind.plugins:
+                # As the server's own tool lays it out, which would want the network for it.
+                _unpack(_download(plugin, Path(part)), made / "plugins" / plugin.split(":")[1])
+            _move(made, home)
     return home
 
 
-def _download(kind: Kind, folder: Path) -> Path:
+def _download(artifact: str, folder: Path) -> Path:
     maven = shutil.which("mvn")
     if not maven:
         raise Unavailable("no Docker engine runs, and Maven (mvn) is not installed to fetch a server with")
-    copy = ["dependency:copy", f"-Dartifact={kind.artifact}", f"-DoutputDirectory={folder}"]
+    copy = ["dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
     try:
         run = subprocess.run(
             [maven, "-q", "-B", *copy], check=False, capture_output=True, text=True, timeout=_TIMEOUT
         )
     except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"Maven did not get {kind.artifact} in {_TIMEOUT} s") from error
+        raise Unavailable(f"Maven did not get {artifact} in {_TIMEOUT} s") from error
     if run.returncode:
         said = next((line for line in run.stdout.splitlines() if "ERROR" in line), run.stderr)
-        raise Unavailable(f"Maven can't get {kind.artifact}: {said}")
-    return next(folder.glob("*.zip"))
+        raise Unavailable(f"Maven can't get {artifact}: {said}")
+    _, name, version, _ = artifact.split(":")
+    return folder / f"{name}-{version}.zip"
 
 
 def _unpack(file: Path, folder: Path) -> None:

@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _FILE = Path(__file__).with_name("matrix.toml")
 
@@ -16,7 +17,8 @@ class Kind:
     """One server of the matrix.
 
     ``java`` holds the oldest and newest major version it starts with; ``client`` is the requirement of the
-    Python client of its generation, empty where the installed one will do.
+    Python client of its generation, empty where the installed one will do. ``plugins`` are unpacked into it.
+    One that stands ``apart`` has tests of its own and is not what every server test runs on.
     """
 
     name: str
@@ -26,6 +28,8 @@ class Kind:
     image: str
     java: tuple[int, int]
     client: str = ""
+    plugins: tuple[str, ...] = ()
+    apart: bool = False
 
     @property
     def major(self) -> int:
@@ -37,11 +41,21 @@ class Kind:
         """The folder in the distribution's zip."""
         return f"{self.product}-{self.version}"
 
+    @property
+    def home(self) -> str:
+        """The folder it is kept in: another with plugins than without."""
+        return "-with-".join([self.folder, *(plugin.split(":")[1] for plugin in self.plugins)])
+
 
 def all_kinds() -> dict[str, Kind]:
     """Return the matrix by name."""
     table = tomllib.loads(_FILE.read_text("utf-8"))
-    return {name: Kind(name, **{**row, "java": tuple(row["java"])}) for name, row in table.items()}
+    return {name: Kind(name, **_tuples(row)) for name, row in table.items()}
+
+
+def usual_kinds() -> dict[str, Kind]:
+    """Return those of the matrix that every server test runs on."""
+    return {name: kind for name, kind in all_kinds().items() if not kind.apart}
 
 
 def kind(name: str) -> Kind:
@@ -50,3 +64,7 @@ def kind(name: str) -> Kind:
     if name not in known:
         raise Unavailable(f"no server {name!r} in the matrix; there are: {', '.join(known)}")
     return known[name]
+
+
+def _tuples(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}

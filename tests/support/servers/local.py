@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
 from support.servers.places import cache
-from support.servers.security import Certificates, Security, add_users, certificates_in
+from support.servers.security import Certificates, Door, Security, certificates_in
 from support.servers.waiting import answers, until
 
 #: Servers refuse to run as root; every Unix has this user.
@@ -30,8 +31,10 @@ class LocalServer:
     """A server that ends with this process, or, when detached, with the file ``alive`` in its folder.
 
     Args:
-        security: for an Elasticsearch that asks who is there.
+        security: for a server that asks who is there.
         port: 0 takes a free one.
+        settings: over those of a server that stands alone; a value of None takes one of them out.
+        wait: whether it must answer before this returns; ``wait_until_up`` waits later.
     """
 
     def __init__(
@@ -40,19 +43,23 @@ class LocalServer:
         security: Security | None = None,
         port: int = 0,
         detached: bool = False,
+        settings: Mapping[str, object] | None = None,
+        wait: bool = True,
     ) -> None:
         self.kind = kind
         self.how = "local process"
         self._home = distribution(kind)
         self._java = java_home(*kind.java)
-        self._port = port or _free_port()
+        self._port = port or free_port()
         self._security = security
         self._detached = detached
         self._keeper: subprocess.Popen[bytes] | None = None
         self.folder = _folder(kind)
         try:
-            self._configure()
-            self.start()
+            self._configure(settings or {})
+            self.start(wait)
+            if security:
+                security.after_start(self.ask)
         except BaseException:
             self.stop()
             raise
@@ -68,14 +75,17 @@ class LocalServer:
         assert self._security is not None
         return certificates_in(self.folder / "config")
 
+    @property
+    def runs(self) -> bool:
+        """Whether its process is there."""
+        return self._keeper is not None and self._keeper.poll() is None
+
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Ask it as its administrator, past all clients."""
-        if self._security is None:
-            return ask(self.url, method, path, body)
-        return ask(self.url, method, path, body, self._security.users[0], self.certificates)
+        return ask(self.url, method, path, body, self._door())
 
-    def start(self) -> None:
-        """Start it, or start it again after ``kill``, and wait until it answers."""
+    def start(self, wait: bool = True) -> None:
+        """Start it, or start it again after ``kill``."""
         (self.folder / "alive").touch()
         with (self.folder / "output").open("ab") as output:
             self._keeper = subprocess.Popen(
@@ -86,7 +96,12 @@ class LocalServer:
                 stderr=output,
                 start_new_session=True,
             )
-        until(self._answers, self._keeper, self.folder / "output")
+        if wait:
+            self.wait_until_up()
+
+    def wait_until_up(self) -> None:
+        """Wait until it answers; fail with its last words where it does not."""
+        until(lambda: answers(self.url, self._door()), self._keeper, self.folder / "output")
 
     def kill(self) -> None:
         """End it as ``kill -9`` does; its data stay."""
@@ -123,25 +138,23 @@ class LocalServer:
             f"{prefix}_TMPDIR": str(self.folder / "tmp"),
         }
 
-    def _answers(self) -> bool:
-        if self._security is None:
-            return answers(self.url)
-        return answers(self.url, self._security.users[0], self.certificates)
+    def _door(self) -> Door:
+        return self._security.door(self.folder / "config") if self._security else Door()
 
-    def _configure(self) -> None:
+    def _configure(self, more: Mapping[str, object]) -> None:
         config = self.folder / "config"
         shutil.copytree(self._home / "config", config)
-        settings = _settings(self.kind, self.folder, self._port)
+        settings = {**_settings(self.kind, self.folder, self._port), **more}
         if self._security:
             settings |= self._security.set_up(config)
-        lines = [f"{name}: {json.dumps(value)}\n" for name, value in settings.items()]
+        lines = [f"{name}: {json.dumps(value)}\n" for name, value in settings.items() if value is not None]
         (config / f"{self.kind.product}.yml").write_text("".join(lines))
         options = config / "jvm.options"
         # The garbage collector's log would go into the distribution's folder, which the server can't write.
         kept = [line for line in options.read_text().splitlines(keepends=True) if "-Xlog:gc" not in line]
         options.write_text("".join(kept))
         if self._security:
-            add_users(self._security.users, self._home, self._environment())
+            self._security.before_start(self._home, self._environment())
         _hand_over(self.folder)
 
 
@@ -159,7 +172,7 @@ def _settings(kind: Kind, folder: Path, port: int) -> dict[str, object]:
         "discovery.type": "single-node",
         "network.host": "127.0.0.1",
         "http.port": port,
-        "transport.port": _free_port(),
+        "transport.port": free_port(),
         "path.data": str(folder / "data"),
         "path.logs": str(folder / "logs"),
         "cluster.routing.allocation.disk.threshold_enabled": False,
@@ -183,11 +196,12 @@ def _hand_over(folder: Path) -> None:
             shutil.chown(path, user)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port nobody listens on."""
     with contextlib.closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
         return port
 
 
-__all__ = ["LocalServer"]
+__all__ = ["LocalServer", "free_port"]

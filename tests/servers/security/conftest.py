@@ -1,0 +1,80 @@
+"""An OpenSearch with its security plugin, and engines for the users it knows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+from support.servers.apart import Apart
+from support.servers.kinds import kind
+from support.servers.local import LocalServer
+from support.servers.opensearch_security import OpenSearchSecurity
+from support.servers.security import User
+
+from shinglefold.contracts import Engine
+from shinglefold.engines import Connection, open_engine
+
+_PUBLIC = ["public-*"]
+ADMIN = User("chief", "Vrai-mot-de-passe-1", "all")
+READER = User("reader", "Vrai-mot-de-passe-2", "reads_public")
+WRITER = User("writer", "Vrai-mot-de-passe-3", "writes_public")
+#: Sees documents with ``open: true`` only.
+PARTLY = User("partly", "Vrai-mot-de-passe-4", "sees_some_documents")
+#: Sees no ``body``.
+BLINKERED = User("blinkered", "Vrai-mot-de-passe-5", "sees_some_fields")
+#: Shows the certificate of this name instead of a password.
+CERTIFIED = User("tests", "", "reads_public")
+USERS = (ADMIN, READER, WRITER, PARTLY, BLINKERED, CERTIFIED)
+
+
+def _role(*actions: str, cluster: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    allowed = {"index_patterns": _PUBLIC, "allowed_actions": list(actions), **more}
+    return {"cluster_permissions": list(cluster), "index_permissions": [allowed]}
+
+
+ROLES = {
+    "all": {
+        "cluster_permissions": ["*"],
+        "index_permissions": [{"index_patterns": ["*"], "allowed_actions": ["*"]}],
+    },
+    "reads_public": _role("read"),
+    "writes_public": _role("write"),
+    "sees_some_documents": _role(
+        "read", "write", "indices:admin/*", dls='{"term": {"open": true}}', cluster=("cluster_composite_ops",)
+    ),
+    "sees_some_fields": _role(
+        "read", "write", "indices:admin/*", fls=["~body"], cluster=("cluster_composite_ops",)
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def secured(apart: Apart) -> LocalServer:
+    def make() -> LocalServer:
+        return LocalServer(kind("opensearch-security"), OpenSearchSecurity(USERS, ROLES))
+
+    server: LocalServer = apart.running("opensearch-security", make)
+    return server
+
+
+@pytest.fixture
+def connection(secured: LocalServer) -> Callable[..., Connection]:
+    """Make the connection of a user."""
+
+    def make(user: User, **more: Any) -> Connection:
+        made = secured.certificates
+        proof = (
+            {"user": user.name, "password": user.password}
+            if user.password
+            else {"client_cert": str(made.client)}
+        )
+        return Connection(**{"urls": (secured.url,), "ca_file": str(made.authority), **proof, **more})
+
+    return make
+
+
+@pytest.fixture
+def engine_of(connection) -> Iterator[Callable[..., Engine]]:
+    """Open the engine of a user; closed at the end."""
+    with ExitStack() as opened:
+        yield lambda user, **more: opened.enter_context(closing(open_engine(connection(user, **more))))

@@ -1,0 +1,92 @@
+"""Three local servers as one cluster: any node may be killed and started again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from support.servers.kinds import Kind
+from support.servers.local import LocalServer, free_port
+from support.servers.waiting import until
+
+_NODES = 3
+
+
+class Cluster:
+    """A cluster on loopback, whose nodes may all be elected and all hold shards."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.how = f"{_NODES} local processes"
+        ports = [free_port() for _ in range(_NODES)]
+        self.nodes: list[LocalServer] = []
+        try:
+            for number in range(_NODES):
+                settings = _settings(number, ports)
+                self.nodes.append(LocalServer(kind, settings=settings, wait=False))
+            self.wait_until_whole()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The addresses of all nodes."""
+        return tuple(node.url for node in self.nodes)
+
+    @property
+    def url(self) -> str:
+        """The address of one node."""
+        return self.nodes[0].url
+
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask the first node that answers, past all clients."""
+        for node in self.nodes:
+            if node.runs:
+                return node.ask(method, path, body)
+        raise ConnectionError("no node runs")
+
+    def elected(self) -> LocalServer:
+        """Return the node that was elected to manage the cluster."""
+        state = self.ask("GET", "/_cluster/state/cluster_manager_node,nodes")
+        return self._named(state["nodes"][state["cluster_manager_node"]]["name"])
+
+    def primary(self, index: str, shard: int = 0) -> LocalServer:
+        """Return the node that has the primary of a shard."""
+        state = self.ask("GET", f"/_cluster/state/routing_table,nodes/{index}")
+        copies = state["routing_table"]["indices"][index]["shards"][str(shard)]
+        (node,) = (copy["node"] for copy in copies if copy["primary"])
+        return self._named(state["nodes"][node]["name"])
+
+    def wait_until_whole(self) -> None:
+        """Start the nodes that are down, and wait until all are there with every copy of every shard."""
+        for node in self.nodes:
+            if not node.runs:
+                node.start(wait=False)
+        for node in self.nodes:
+            node.wait_until_up()
+        until(self._is_whole)
+
+    def stop(self) -> None:
+        """End all nodes; a second call does nothing."""
+        for node in self.nodes:
+            node.stop()
+
+    def _is_whole(self) -> bool:
+        try:
+            path = f"/_cluster/health?wait_for_nodes={_NODES}&wait_for_status=green&timeout=10s"
+            return not self.ask("GET", path)["timed_out"]
+        except OSError:
+            return False
+
+    def _named(self, name: str) -> LocalServer:
+        return self.nodes[int(name.removeprefix("node-"))]
+
+
+def _settings(number: int, ports: Sequence[int]) -> dict[str, object]:
+    return {
+        "node.name": f"node-{number}",
+        "cluster.name": f"shinglefold-{ports[0]}",
+        "discovery.type": None,
+        "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in ports],
+        "cluster.initial_cluster_manager_nodes": [f"node-{other}" for other in range(len(ports))],
+        "transport.port": ports[number],
+    }
