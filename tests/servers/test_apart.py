@@ -2,8 +2,8 @@
 
 from contextlib import closing
 
+from support.maintenance import FIELDS, pages
 from support.topologies import laid_out
-from support.upkeep import FIELDS, pages
 
 from shinglefold.engines import Connection, open_engine
 

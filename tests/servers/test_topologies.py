@@ -1,8 +1,8 @@
 """The layouts that the matrix of tests stands on are what they say, on every server."""
 
 import pytest
+from support.maintenance import FIELDS, pages
 from support.topologies import NAMES, laid_out, ranked
-from support.upkeep import FIELDS, pages
 
 from shinglefold.engines.embedded import EmbeddedEngine
 
