@@ -1,0 +1,25 @@
+"""What ``shinglefold pairs --json`` prints, byte for byte."""
+
+from pathlib import Path
+from typing import Any
+
+from support.golden.corpora import file_of, printed
+from support.golden.digests import digest, in_blocks
+
+#: Every corpus under the default scheme; the other presets on the smallest one.
+PRESETS = {
+    "libreoffice-ru": ("default",),
+    "libreoffice-zh-cn": ("default",),
+    "gnome-uk": ("default", "classic", "fetterly"),
+}
+_BLOCK = 200
+
+
+def pairs(folder: Path, corpus: str) -> dict[str, Any]:
+    """Return by preset how many pairs are printed, a digest of all, and one of each 200 in order."""
+    found = {}
+    for preset in PRESETS[corpus]:
+        out = printed("pairs", "--json", "--preset", preset, file_of(folder, corpus))
+        lines = out.decode().splitlines()
+        found[preset] = {"pairs": len(lines), "all": digest(out), "blocks": in_blocks(lines, _BLOCK)}
+    return found

@@ -1,0 +1,97 @@
+"""Folded searches of whole corpora on the embedded engine, in an order that no tie leaves open."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from itertools import cycle, islice
+from pathlib import Path
+from subprocess import Popen
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from support.golden.corpora import file_of, pages_of, started
+from support.golden.digests import digest
+
+from shinglefold.cli.stores import search_canonicalizer
+from shinglefold.contracts import Engine
+from shinglefold.engines import open_engine, tiebreaker
+from shinglefold.registry import make_scheme
+from shinglefold.rerank import FoldedSearch
+
+QUERIES = 100
+#: No two pages have both in common.
+_UNIQUE = ("family.keyword", "release.keyword")
+_BY_SCORE = [{"_score": "desc"}, *_UNIQUE]
+#: By name, what differs from a first page of ten by score over a window of 200; each query takes the next.
+WAYS: dict[str, dict[str, Any]] = {
+    "by score": {},
+    "from 20": {"from": 20},
+    "by name": {"sort": list(_UNIQUE)},
+    "by release, newest first": {"sort": [{"release.keyword": "desc"}, "family.keyword"]},
+    "connected": {"ext": {"linkage": "connected"}},
+    "pages by cursor": {"ext": {"cursor": True}},
+    "within a release": {"ext": {"scope": "release.keyword"}},
+    "a release preferred": {
+        "ext": {"representative": "prefer:release.keyword=7.4.7-1+deb12u14,43.0-2", "members": 2}
+    },
+    "small windows": {"size": 40, "ext": {"window": 20, "max_window": 200}},
+    "stricter": {"ext": {"min_resemblance": 0.8, "min_shared": 2}},
+}
+#: What is kept of an answer; then how many groups are shown, and a digest of their ids.
+COUNTERS = ("groups", "folded", "window", "stopped_by", "groups_total")
+
+
+def searches(folder: Path, corpora: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return by corpus and query, of each page, its counters and a digest of the ids of its groups.
+
+    The indices are made by the command, all at a time, each in a folder of its own.
+    """
+    with TemporaryDirectory() as engines, ExitStack() as running:
+        commands = {
+            corpus: running.enter_context(_index(file_of(folder, corpus), Path(engines, corpus)))
+            for corpus in corpora
+        }
+        found = {}
+        for corpus, command in commands.items():
+            command.communicate()
+            assert command.returncode == 0, corpus
+            canonicalizer = search_canonicalizer(make_scheme())
+            with closing(open_engine(Path(engines, corpus), canonicalizer)) as engine:
+                found[corpus] = dict(_answers(engine, pages_of(file_of(folder, corpus))))
+        return found
+
+
+def _index(source: Path, engine: Path) -> "AbstractContextManager[Popen[bytes]]":
+    return started("index", source, "--index", "pages", "--engine", engine, "--workers", "1")
+
+
+def _answers(engine: Engine, pages: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    search = FoldedSearch(engine, make_scheme(), tiebreaker=tiebreaker(engine), cursor_key=b"golden")
+    step = len(pages) // QUERIES
+    for number, (name, way) in zip(range(QUERIES), cycle(WAYS.items())):
+        # Any word of a title finds most of a manual, all of them find its neighbours.
+        operator = "or" if number // len(WAYS) % 2 else "and"
+        body = _request(pages[number * step]["title"], operator, **way)
+        one_page = "cursor" not in body["ext"]["dedup"]
+        answers = iter([search.search("pages", body)]) if one_page else search.pages("pages", body)
+        yield f"{number}: {name}", [_told(answer) for answer in islice(answers, 3)]
+
+
+def _request(title: str, operator: str, ext: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+    body = {
+        "query": {"multi_match": {"query": title, "fields": ["title^2", "body"], "operator": operator}},
+        "size": 10,
+        "sort": _BY_SCORE,
+        "_source": False,
+    }
+    return {**body, **given, "ext": {"dedup": ext or {}}}
+
+
+def _told(answer: dict[str, Any]) -> list[Any]:
+    hits = answer["hits"]["hits"]
+    shown = [[hit["_id"], *_members(hit)] for hit in hits]
+    return [*(answer["dedup"][name] for name in COUNTERS), len(shown), digest(shown)]
+
+
+def _members(hit: dict[str, Any]) -> list[Any]:
+    told = hit["inner_hits"]["duplicates"]["hits"]
+    return [told["total"], [member["_id"] for member in told["hits"]]]
