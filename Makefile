@@ -8,6 +8,8 @@ LINKED := $(VENV)/.linked
 # files, so a new module is linked before the next command needs it.
 FOLDERS := core canon sketch ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank plugins $(wildcard plugins/[a-z]*/) \
 	testing cli examples
+# Two processes, each with whole files and whole servers, so that what a file shares is made once.
+PARALLEL := -n 2 --dist loadgroup
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
@@ -19,8 +21,8 @@ help: ## what each command does
 demo: $(LINKED) ## index the example site and show result pages before and after folding
 	@$(BIN)/shinglefold demo
 
-test: $(LINKED) ## run the tests; ARGS="tests/canon -x" chooses
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(LINKED) ## run the tests; ARGS="tests/canon -x" chooses, SERVERS=all adds real servers (or opensearch-3,…)
+	@$(if $(SERVERS),SHINGLEFOLD_TEST_SERVERS=$(SERVERS) )$(BIN)/python -m pytest $(or $(ARGS),$(PARALLEL))
 
 check: $(LINKED) ## lint, layers and types
 	$(BIN)/ruff check .

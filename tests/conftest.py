@@ -7,12 +7,37 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.servers.choose import asked_for
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
 
 _ROOT = Path(__file__).resolve().parent.parent
+#: The folders whose tests need real servers.
+_SERVERS = {"servers", "topology", "collapse"}
+_NO_SERVER = "real servers take minutes and 400 MB: make test SERVERS=all (or opensearch-3,elasticsearch-9 …)"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave real servers out unless asked for; keep what shares a server or a file in one process."""
+    for item in items:
+        if _needs_server(item):
+            item.add_marker("servers")
+            if not asked_for():
+                item.add_marker(pytest.mark.skip(reason=_NO_SERVER), append=False)
+        item.add_marker(pytest.mark.xdist_group(_together_with(item)))
+
+
+def _needs_server(item: pytest.Item) -> bool:
+    return bool(_SERVERS & set(item.path.relative_to(_ROOT).parts)) or "servers" in item.keywords
+
+
+def _together_with(item: pytest.Item) -> str:
+    parameters = (
+        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    )
+    return str(parameters.get("server", item.path.relative_to(_ROOT)))
 
 
 def _data_folder() -> Path:

@@ -4,7 +4,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -34,17 +33,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_LINES] = []
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # A worker process of pytest-xdist hands its lines to the process that prints.
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["servers"] = session.config.stash[_LINES]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[_LINES] += node.workeroutput.get("servers", []) if hasattr(node, "workeroutput") else []
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if lines := config.stash[_LINES]:
         terminalreporter.section("real servers")
         for line in lines:
             terminalreporter.line(f"server {line}")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("servers")
 
 
 @pytest.fixture(scope="session")

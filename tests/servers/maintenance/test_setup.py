@@ -26,7 +26,7 @@ from shinglefold.scheme import Scheme
 
 
 @pytest.fixture
-def request(server, scheme: Scheme) -> Iterator[SetupRequest]:
+def asked(server, scheme: Scheme) -> Iterator[SetupRequest]:
     name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
     made = SetupRequest(scheme, patterns=(f"{name}-*",), name=name)
     yield made
@@ -36,22 +36,22 @@ def request(server, scheme: Scheme) -> Iterator[SetupRequest]:
             ask(server.url, "DELETE", path)
 
 
-def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(engine, request, pipeline):
-    plan = make_plan(engine, request)
+def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(engine, asked, pipeline):
+    plan = make_plan(engine, asked)
     assert [(change.kind, change.new) for change in plan.changes] == [
         ("component template", True),
         ("index template", True),
     ]
     carry_out(engine, plan)
-    assert make_plan(engine, request) == Plan()
-    index = f"{request.name}-1"
+    assert make_plan(engine, asked) == Plan()
+    index = f"{asked.name}-1"
     store(engine, index_made_by_template(engine, index), pages(3))
     made = engine.mappings(index)
-    assert made["_meta"]["shinglefold"]["id"] == request.scheme.id
-    assert made["properties"]["dedup"] == mappings(request.scheme)["properties"]["dedup"]
-    assert make_plan(engine, request).backfills == {index: 3}
+    assert made["_meta"]["shinglefold"]["id"] == asked.scheme.id
+    assert made["properties"]["dedup"] == mappings(asked.scheme)["properties"]["dedup"]
+    assert make_plan(engine, asked).backfills == {index: 3}
     assert backfill(engine, index, pipeline, BackfillOptions(workers=1)).remaining == 0
-    assert make_plan(engine, request) == Plan()
+    assert make_plan(engine, asked) == Plan()
     assert diagnose(engine, index, pipeline).mapping == ()
 
 
@@ -60,10 +60,10 @@ def index_made_by_template(engine, index):
     return index
 
 
-def test_a_dry_run_changes_nothing(engine, request):
-    make_plan(engine, request)
-    assert engine.component_template(request.component) is None
-    assert request.name not in engine.index_templates()
+def test_a_dry_run_changes_nothing(engine, asked):
+    make_plan(engine, asked)
+    assert engine.component_template(asked.component) is None
+    assert asked.name not in engine.index_templates()
 
 
 def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
@@ -96,11 +96,11 @@ def test_an_alias_means_the_indices_behind_it(engine, server, new_index, scheme)
     assert {change.name for change in plan.changes if change.kind == "mappings"} == {index}
 
 
-def test_another_template_for_the_same_indices_is_told(engine, request):
-    carry_out(engine, make_plan(engine, request))
-    rival = replace(request, name=f"{request.name}-rival", priority=200)
+def test_another_template_for_the_same_indices_is_told(engine, asked):
+    carry_out(engine, make_plan(engine, asked))
+    rival = replace(asked, name=f"{asked.name}-rival", priority=200)
     (told,) = make_plan(engine, rival).problems.items()
-    assert told[0] == f"index template {request.name}"
+    assert told[0] == f"index template {asked.name}"
     assert "composed_of" in told[1][0]
 
 

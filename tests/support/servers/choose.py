@@ -16,24 +16,34 @@ from support.servers.server import Given, Server
 URL = "SHINGLEFOLD_TEST_URL"
 NAMES = "SHINGLEFOLD_TEST_SERVERS"
 _GIVEN = "given"
+_ALL = "all"
 #: Three servers of the matrix as one cluster.
 CLUSTER = "cluster"
 
 
-def wanted() -> list[str]:
-    """Return the names of the servers asked for: the matrix, unless the environment says otherwise."""
+def in_ci() -> bool:
+    """Tell whether these are the tests of CI, which needs every server."""
+    return os.environ.get("CI", "").lower() == "true"
+
+
+def asked_for() -> list[str]:
+    """Return the names of the servers asked for: none unless the environment names some, in CI all."""
     if os.environ.get(URL):
         return [_GIVEN]
-    return [name for name in _named() if name != CLUSTER and not kind(name).apart]
+    named = os.environ.get(NAMES) or (_ALL if in_ci() else "")
+    if named == _ALL:
+        return [*all_kinds(), CLUSTER]
+    return [name.strip() for name in named.split(",") if name.strip()]
 
 
-def _named() -> list[str]:
-    return [name.strip() for name in os.environ.get(NAMES, ",".join(all_kinds())).split(",")]
+def wanted() -> list[str]:
+    """Return those of ``asked_for`` that every test of servers runs on."""
+    return [name for name in asked_for() if name == _GIVEN or (name != CLUSTER and not kind(name).apart)]
 
 
 def need(name: str) -> None:
     """Skip the tests about a server that stands apart where others were asked for."""
-    if os.environ.get(URL) or (os.environ.get(NAMES) and name not in _named()):
+    if name not in asked_for():
         pytest.skip(f"{name} is not among the servers asked for ({URL}, {NAMES})")
 
 
@@ -75,7 +85,7 @@ def excused() -> Iterator[None]:
     try:
         yield
     except Unavailable as reason:
-        if os.environ.get("CI", "").lower() == "true":
+        if in_ci():
             pytest.fail(f"CI must test on real servers, but {reason}", pytrace=False)
         pytest.skip(f"no server: {reason}")
 
