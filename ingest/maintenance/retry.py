@@ -1,12 +1,14 @@
 """Trying dead letters again: afterwards the file holds what failed again, and nothing else."""
 
-import itertools
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts import Engine
 from shinglefold.errors import InputError
+from shinglefold.ingest.maintenance.letters import check_letters, keep_what_is_left, locked, take_back
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import ReadOptions
 from shinglefold.ingest.writing.dead_letters import replay
@@ -25,47 +27,39 @@ def retry(
 ) -> Summary:
     """Index the documents of a dead-letter file; the file is removed where none fails again.
 
-    The letters are put aside under the file's name and ``.retrying`` while they are tried. When the run is
-    cut short, in whatever way, those not yet tried are there, and the next run begins with them. Documents
-    with ids are never stored twice.
+    The file stays as it is until the last letter is settled, and is then replaced in one step by those that
+    failed again, kept under its name and ``.retrying`` meanwhile, and those not yet tried where the run was
+    cut short. Documents with ids are never stored twice.
 
     Args:
         options: further ones for ``index_documents``, but not its ``dead_letters``.
 
     Raises:
-        InputError: there is no such file, or it can't be moved.
+        InputError: the file holds something else, or can't be replaced; nothing was touched.
     """
     path = Path(path)
     aside = path.with_name(f"{path.name}.retrying")
     try:
-        _put_aside(path, aside)
+        take_back(path, aside)
+        check_letters(path)
+        with locked(path), _put_aside(path, aside):
+            letters = replay(path, reading)
+            summary = index_documents(engine, index, letters, pipeline, dead_letters=aside, **options)
+            left = keep_what_is_left(path, aside, summary.read)
     except OSError as error:
-        raise InputError(f"cannot take the letters of {path}: {error.strerror}; check the path") from error
-    summary = index_documents(engine, index, replay(aside, reading), pipeline, dead_letters=path, **options)
-    if summary.stopped:
-        _drop_lines(aside, summary.read)
-    else:
-        aside.unlink()
-    return summary
+        raise InputError(
+            f"cannot keep the letters of {path} in its folder: {error.strerror}; "
+            "check its rights and the space left"
+        ) from error
+    return replace(summary, dead_letters=str(path) if left else "")
 
 
-def _put_aside(path: Path, aside: Path) -> None:
-    """Move all letters aside, behind those a run that was cut short left there."""
-    if not aside.exists():
-        path.rename(aside)
-    elif path.exists():
-        part = aside.with_name(f"{aside.name}.part")
-        with part.open("wb") as both:
-            for file in (aside, path):
-                with file.open("rb") as letters:
-                    shutil.copyfileobj(letters, both)
-        part.replace(aside)
-        path.unlink()
-
-
-def _drop_lines(file: Path, count: int) -> None:
-    """Remove the first lines of a file: letters are settled in their order."""
-    part = file.with_name(f"{file.name}.part")
-    with file.open("rb") as old, part.open("wb") as new:
-        new.writelines(itertools.islice(old, count, None))
-    part.replace(file)
+@contextmanager
+def _put_aside(path: Path, aside: Path) -> Iterator[None]:
+    """Make the file for letters that fail again; where the run can't go on the other has them all still."""
+    aside.touch(mode=path.stat().st_mode & 0o777, exist_ok=False)
+    try:
+        yield
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

@@ -100,6 +100,8 @@ def _as_text(document: Document) -> str:
 def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
     """Yield the documents of a dead-letter file again, with the source and line they first came from.
 
+    Empty lines, as editors leave them, are passed over.
+
     Raises:
         InputError: the file can't be opened, or was saved in UTF-16.
     """
@@ -112,7 +114,8 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
         if (encoding := announced(file.peek(4))) != "utf-8":
             raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
         for line in lines(file, options.max_bytes):
-            yield _replayed(line, str(path), options)
+            if line.raw.strip() or line.reason:
+                yield _replayed(line, str(path), options)
 
 
 def _replayed(line: Line, path: str, options: ReadOptions) -> Record:

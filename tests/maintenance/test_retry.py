@@ -1,12 +1,15 @@
+import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
 from support.maintenance import FIELDS, pages, stored, wrongly_signed
 
-from shinglefold.errors import EngineUnavailable, InputError
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError
 from shinglefold.ingest import Backoff, index_documents
 from shinglefold.ingest.maintenance import retry
+from shinglefold.ingest.maintenance.letters import locked
 
 
 @pytest.fixture
@@ -78,15 +81,159 @@ def test_an_engine_that_is_gone_loses_no_letter(engine, failed, pipeline, monkey
     assert retry(engine, "pages", failed, pipeline, workers=1).indexed == 5
 
 
-def test_a_run_stopped_before_its_first_letter_leaves_them_all_aside(engine, failed, pipeline, monkeypatch):
-    before = letters_in(failed)
+def test_a_run_stopped_before_its_first_letter_leaves_them_all(engine, failed, pipeline, monkeypatch):
+    before = failed.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("shinglefold.ingest.writing.indexing._Run.all_blocks", _interrupted)
         summary = retry(engine, "pages", failed, pipeline, workers=1)
     assert (summary.stopped, summary.read) == ("interrupted", 0)
-    assert letters_in(failed.with_name("failed.jsonl.retrying")) == before
+    assert failed.read_bytes() == before
     assert retry(engine, "pages", failed, pipeline, workers=1).read == 5
 
 
 def _interrupted(*_):
     raise KeyboardInterrupt
+
+
+def test_the_file_stays_until_the_last_letter_is_settled(engine, failed, pipeline):
+    before = failed.read_bytes()
+    seen = []
+    retry(engine, "pages", failed, pipeline, workers=1, progress=lambda _: seen.append(failed.read_bytes()))
+    assert set(seen) == {before}
+    assert letters_in(failed) == [f"page-{n}" for n in (0, 10, 20, 30, 40)]
+
+
+def test_letters_written_meanwhile_stay(engine, failed, pipeline):
+    mend(failed, {"page-0"})
+    late = failed.read_text().splitlines()[1].replace("page-10", "late")
+    seen = []
+
+    def append(_) -> None:
+        if not seen:
+            failed.write_text(failed.read_text() + late + "\n")
+        seen.append(1)
+
+    retry(engine, "pages", failed, pipeline, workers=1, progress=append)
+    assert letters_in(failed) == ["page-10", "page-20", "page-30", "page-40", "late"]
+
+
+def test_what_a_killed_run_left_aside_is_tried_once_and_what_was_mended_since_wins(engine, failed, pipeline):
+    aside = failed.with_name("failed.jsonl.retrying")
+    letters = [json.loads(line) for line in failed.read_text().splitlines()]
+    again = [{**letter, "reason": "failed again"} for letter in letters[:3]]
+    aside.write_text("".join(json.dumps(letter) + "\n" for letter in again))
+    mend(failed, {"page-0"})
+    summary = retry(engine, "pages", failed, pipeline, workers=1)
+    assert (summary.read, summary.indexed) == (6, 1)
+    assert "page-0" in stored(engine, "pages")
+    assert sorted(failed.parent.glob("failed*")) == [failed]
+
+
+def test_a_run_that_can_not_begin_leaves_nothing_behind(engine, failed, pipeline):
+    before = failed.read_bytes()
+    engine.create_index("bare", {"properties": FIELDS}, {})
+    with pytest.raises(ConfigError):
+        retry(engine, "bare", failed, pipeline, workers=1)
+    assert failed.read_bytes() == before
+    assert sorted(failed.parent.glob("failed*")) == [failed]
+
+
+def test_empty_lines_and_half_a_letter_are_no_harm(engine, failed, pipeline):
+    half = failed.read_text().splitlines()[0][:60]
+    mend(failed, {f"page-{n}" for n in range(50)})
+    failed.write_text(f"\n{failed.read_text()}\n{half}\n")
+    summary = retry(engine, "pages", failed, pipeline, workers=1)
+    assert (summary.read, summary.indexed, summary.failed) == (6, 5, 1)
+
+
+def test_two_runs_do_not_share_a_file(engine, failed, pipeline):
+    told = []
+
+    def other(_) -> None:
+        with pytest.raises(InputError, match="another run"), locked(failed):
+            pass
+        told.append(1)
+
+    retry(engine, "pages", failed, pipeline, workers=1, progress=other)
+    assert told
+
+
+def _png() -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+
+
+FOREIGN = {
+    "pages.jsonl": b'{"id": "1", "body": "text"}\n{"id": "2", "body": "text"}\n',
+    "log.jsonl": b'{"reason": "x", "stage": "y"}\n',
+    "rows.csv": b"id,body\n1,text\n",
+    "pages.jsonl.gz": gzip.compress(b'{"id": "1", "body": "text"}\n'),
+    "image.png": _png(),
+    "page.html": b"<p>text</p>\n",
+    "empty.jsonl": b"",
+    "blank.txt": b"\n\n",
+    "pretty.json": b'{\n  "reason": "x",\n  "stage": "y"\n}\n',
+    "utf16.jsonl": '{"reason": "x", "stage": "y", "line": 1, "source": "s", "raw": ""}\n'.encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_holds_no_dead_letters_is_left_as_it_is(engine, pipeline, tmp_path: Path, name):
+    folder = tmp_path / "given"
+    folder.mkdir()
+    path = folder / name
+    path.write_bytes(FOREIGN[name])
+    before = path.stat()
+    with pytest.raises(InputError, match=r"left as it is|save it as"):
+        retry(engine, "pages", path, pipeline, workers=1)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (FOREIGN[name], before.st_mtime_ns)
+    assert list(folder.iterdir()) == [path]
+    assert not engine.index_exists("pages")
+
+
+def test_a_letter_beside_something_else_is_not_enough(engine, failed, pipeline):
+    failed.write_text(failed.read_text() + '{"id": "a page"}\n')
+    before = failed.read_bytes()
+    with pytest.raises(InputError, match="line 6 is no dead letter"):
+        retry(engine, "pages", failed, pipeline, workers=1)
+    assert failed.read_bytes() == before
+
+
+def test_a_folder_a_link_and_a_pipe_are_told(engine, failed, pipeline, tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        retry(engine, "pages", folder, pipeline, workers=1)
+    assert folder.is_dir()
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(failed)
+    with pytest.raises(InputError, match=f"give the file itself: {failed}"):
+        retry(engine, "pages", link, pipeline, workers=1)
+    assert link.is_symlink()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="no file"):
+        retry(engine, "pages", pipe, pipeline, workers=1)
+    assert len(letters_in(failed)) == 5
+
+
+def test_a_write_protected_file_is_told_before_anything_is_indexed(engine, failed, pipeline):
+    mend(failed, {"page-0"})
+    failed.chmod(0o444)
+    with pytest.raises(InputError, match=r"chmod u\+w"):
+        retry(engine, "pages", failed, pipeline, workers=1)
+    assert "page-0" not in stored(engine, "pages")
+
+
+def test_something_else_in_the_place_of_letters_aside_is_not_touched(engine, failed, pipeline):
+    aside = failed.with_name("failed.jsonl.retrying")
+    aside.write_text("my notes\n")
+    before = failed.read_bytes()
+    with pytest.raises(InputError, match="retrying was left as it is"):
+        retry(engine, "pages", failed, pipeline, workers=1)
+    assert (aside.read_text(), failed.read_bytes()) == ("my notes\n", before)
+
+
+def test_who_may_read_the_file_stays_the_same(engine, failed, pipeline):
+    failed.chmod(0o600)
+    retry(engine, "pages", failed, pipeline, workers=1)
+    assert failed.stat().st_mode & 0o777 == 0o600

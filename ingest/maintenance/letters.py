@@ -1,0 +1,150 @@
+"""A file of dead letters before and after they are tried again: looked at first, replaced in one step."""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from stat import S_ISREG, S_IWGRP, S_IWOTH, S_IWUSR
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.readers.decode import announced
+
+_PARTS = frozenset({"reason", "stage", "line", "source"})
+_BEGINNING = b'{"reason": "'
+_WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
+
+
+def check_letters(path: Path) -> None:
+    """Check that a file can be replaced and holds dead letters and nothing else; it is only read.
+
+    Raises:
+        InputError: it does not, or is not there.
+    """
+    try:
+        if path.is_symlink():
+            raise InputError(f"{path} is a link; give the file itself: {path.resolve()}")
+        mode = path.stat().st_mode
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give the dead-letter file in it")
+        if not S_ISREG(mode):
+            raise InputError(f"{path} is no file; dead letters are kept in one")
+        if not mode & _WRITABLE or not os.access(path, os.W_OK):
+            raise InputError(
+                f"{path} is write-protected, and what fails again is kept in it; "
+                f"allow that with: chmod u+w {quote(str(path))}"
+            )
+        with path.open("rb") as file:
+            if (encoding := announced(file.peek(4))) != "utf-8":
+                raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
+            _check_lines(path, file)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+
+
+def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
+    whole = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if _is_letter(line):
+            whole += 1
+        elif not _is_damaged(line):
+            raise InputError(
+                f"{path} was left as it is: line {number} is no dead letter. Only what --dead-letters wrote "
+                f"is tried again; documents are indexed with: shinglefold index {quote(str(path))}"
+            )
+    if not whole:
+        raise InputError(f"{path} was left as it is: it holds no dead letters, so there is nothing to do")
+
+
+def _is_letter(line: bytes) -> bool:
+    try:
+        letter = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(letter, dict) and letter.keys() >= _PARTS and bool({"document", "raw"} & letter.keys())
+
+
+def _is_damaged(line: bytes) -> bool:
+    """Tell whether a line began as a letter: a run that was killed leaves half of one."""
+    return line.startswith(_BEGINNING) or _BEGINNING.startswith(line.strip())
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other runs from the letters of a file.
+
+    Raises:
+        InputError: another run is at work on them.
+    """
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(f"another run is trying the letters of {path} now; wait for its end") from error
+        yield
+
+
+def take_back(path: Path, aside: Path) -> None:
+    """Put letters that a run which was killed left aside back into their file, but for those it has.
+
+    Raises:
+        InputError: what is in the place of such letters is something else.
+    """
+    if not aside.is_symlink() and not aside.exists():
+        return
+    if aside.is_symlink() or not aside.is_file() or aside.stat().st_size:
+        check_letters(aside)
+    if not path.exists():
+        aside.rename(path)
+        return
+    with aside.open("rb") as left, path.open("rb") as file:
+        known = {_content(line) for line in file}
+        lost = [line for line in left if line.strip() and _content(line) not in known]
+    if lost:
+        # Before the others: a letter that was mended since then comes later and has the last word.
+        part = aside.with_name(f"{aside.name}.part")
+        with path.open("rb") as file, part.open("xb") as both:
+            both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
+            shutil.copyfileobj(file, both)
+            _replace(path, part, both.fileno())
+    aside.unlink()
+
+
+def keep_what_is_left(path: Path, aside: Path, settled: int) -> bool:
+    """Replace a file by the letters aside and those of its own behind the first ``settled``.
+
+    Returns:
+        Whether any are left; the file is removed where none are.
+    """
+    with path.open("rb") as file, aside.open("ab") as left:
+        for line in file:
+            if settled <= 0:
+                left.write(line)
+            settled -= bool(line.strip())
+        left.flush()
+        if left.tell():
+            _replace(path, aside, left.fileno())
+            return True
+    path.unlink()
+    aside.unlink()
+    return False
+
+
+def _replace(path: Path, part: Path, descriptor: int) -> None:
+    os.fsync(descriptor)
+    shutil.copymode(path, part)
+    part.replace(path)
+
+
+def _content(line: bytes) -> str:
+    """Return a letter without its reason, which differs each time it fails."""
+    try:
+        letter = dict(json.loads(line))
+    except (ValueError, TypeError, RecursionError):
+        return repr(line.strip())
+    return json.dumps({name: value for name, value in letter.items() if name not in ("reason", "stage")})
