@@ -9,6 +9,7 @@ import click
 from shinglefold.cli.backfill import backfill
 from shinglefold.cli.command import HELP, PIPE_CLOSED, Invocation, common_options
 from shinglefold.cli.compare import compare
+from shinglefold.cli.config import config
 from shinglefold.cli.demo import demo
 from shinglefold.cli.doctor import doctor
 from shinglefold.cli.explain import explain
@@ -22,7 +23,21 @@ from shinglefold.cli.search import search
 from shinglefold.cli.setup import setup
 from shinglefold.cli.simulate import simulate
 
-_COMMANDS = (demo, index, search, explain, compare, pairs, simulate, plugins, setup, backfill, retry, doctor)
+_COMMANDS = (
+    demo,
+    index,
+    search,
+    explain,
+    compare,
+    pairs,
+    simulate,
+    plugins,
+    setup,
+    backfill,
+    retry,
+    doctor,
+    config,
+)
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.
@@ -52,7 +67,7 @@ class _Group(click.Group):
 
 
 _VERSION = click.Option(
-    ["--version"], is_flag=True, expose_value=False, callback=_print_version, help="Print the version."
+    ["-V", "--version"], is_flag=True, expose_value=False, callback=_print_version, help="Print the version."
 )
 cli = _Group(
     "shinglefold",

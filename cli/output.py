@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 #: The width of tables where there is no terminal to ask.
 WIDTH = 100
+#: Wider than any row.
+_UNBOUNDED = 1_000_000
 # Text of documents is shown: control characters in it must not reach the terminal.
 _CONTROLS: dict[int, int | None] = {
     **dict.fromkeys((*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
@@ -67,6 +70,26 @@ def make_console(stderr: bool = False) -> "Console":
         if stream.isatty()
         else Quiet(stderr=stderr, markup=False, highlight=False, emoji=False, width=_width())
     )
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; on a terminal its cells are folded to fit, else a row is a line, however long."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*map(printable, row))
+    console = make_console()
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = _UNBOUNDED
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        write_line(line.rstrip())
 
 
 def _width() -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, Invocation, command
-from shinglefold.cli.output import make_console, write_json
+from shinglefold.cli.output import print_table, write_json
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -65,19 +65,18 @@ def _pip(extra: str) -> str:
 
 
 def _print(found: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("language", "scripts", "unit", "modes", "version", "from", "usable"):
-        table.add_column(heading, overflow="fold")
-    for one in found:
-        table.add_row(
-            one["code"],
-            " ".join(one.get("scripts", ())),
-            one.get("unit", ""),
-            " ".join(one.get("modes", ())),
-            one.get("version", ""),
-            one["distribution"],
-            "yes" if one["usable"] else f"no: {one.get('install', one['problem'])}",
-        )
-    make_console().print(table)
+    print_table(
+        ("language", "scripts", "unit", "modes", "version", "from", "usable"),
+        [
+            (
+                one["code"],
+                " ".join(one.get("scripts", ())),
+                one.get("unit", ""),
+                " ".join(one.get("modes", ())),
+                one.get("version", ""),
+                one["distribution"],
+                "yes" if one["usable"] else f"no: {one.get('install', one['problem'])}",
+            )
+            for one in found
+        ],
+    )

@@ -5,13 +5,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from shinglefold.errors import ConfigError
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
 
 _PREFIX = "SHINGLEFOLD_"
+_FILE = "shinglefold.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ class Settings:
         return make_scheme(self.preset, self.languages or None, self.canon_options(), dict(self.language))
 
 
+class Origin(NamedTuple):
+    """Where the value of a setting comes from; ``where`` is the file or the variable, empty for a default."""
+
+    kind: Literal["default", "file", "environment"]
+    where: str = ""
+
+
 def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Return the settings.
 
@@ -52,18 +60,29 @@ def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | N
         environ: instead of the process's environment.
 
     Raises:
-        ConfigError: the file can't be read, or a key or a value can't be meant.
+        ConfigError: the file can't be read, or it has an unknown key or a wrong value.
     """
-    settings = _from_table(_read(path))
+    return settings_with_origins(path, environ)[0]
+
+
+def settings_with_origins(
+    path: str | Path | None = None, environ: Mapping[str, str] | None = None
+) -> tuple[Settings, dict[str, Origin]]:
+    """Return the settings, and by name where each comes from; see ``load_settings``."""
+    table = _read(path)
+    settings = _from_table(table)
+    origins = {f.name: Origin("default") for f in fields(Settings)}
+    origins |= {name: Origin("file", str(path or _FILE)) for name in table}
     for name, text in sorted((os.environ if environ is None else environ).items()):
         key = name.removeprefix(_PREFIX).lower()
         if name.startswith(_PREFIX) and key in _KINDS:
             settings = replace(settings, **{key: _parse(name, text, _KINDS[key])})
-    return settings
+            origins[key] = Origin("environment", name)
+    return settings, origins
 
 
 def _read(path: str | Path | None) -> dict[str, Any]:
-    file = Path(path or "shinglefold.toml")
+    file = Path(path or _FILE)
     if path is None and not file.exists():
         return {}
     try:

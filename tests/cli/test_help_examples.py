@@ -6,14 +6,26 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from shinglefold.cli.main import cli
 
+
+def _with_subcommands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    for below, subcommand in getattr(command, "commands", {}).items():
+        yield from _with_subcommands(f"{name} {below}", subcommand)
+
+
 _EXAMPLES = [
-    (name, line) for name, command in cli.commands.items() for line in getattr(command, "examples", ())
+    (name, line)
+    for top, command in cli.commands.items()
+    for name, one in _with_subcommands(top, command)
+    for line in getattr(one, "examples", ())
 ]
 #: What the examples read, by the words they use for it.
 _PIPELINE = {"processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "dedup"}}]}

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -17,20 +18,37 @@ APART = {"tests", "bench", "docs", "docker", "build", "dist"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    # Built from a copy: a build beside the sources would leave its own copy of every module there.
-    tracked = subprocess.run(
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources: a build beside them would leave its own copy of every module there."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in tracked():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes((ROOT / name).read_bytes())
+    return folder
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    for name in tracked.stdout.splitlines():
-        if (ROOT / name).is_file() and name.split("/")[0] not in APART - {"tests"}:
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def build(kind: str, source: Path, folder: Path) -> Path:
+    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder)]
     subprocess.run([*command, str(source)], check=True, capture_output=True)
-    return zipfile.ZipFile(next(folder.glob("*.whl")))
+    return next(folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return zipfile.ZipFile(build("wheel", source, tmp_path_factory.mktemp("wheel")))
+
+
+def test_the_source_distribution_has_everything_that_is_tracked(source, tmp_path):
+    with tarfile.open(build("sdist", source, tmp_path)) as packed:
+        carried = {member.name.partition("/")[2] for member in packed.getmembers() if member.isfile()}
+    assert set(tracked()) - carried == set()
 
 
 def carried_names(wheel: zipfile.ZipFile) -> set[str]:

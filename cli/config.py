@@ -1,0 +1,70 @@
+"""``shinglefold config show``: the settings in force, and where each of them comes from."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.command import DONE, HELP, Invocation, command, common_options
+from shinglefold.cli.output import print_table, write_json, write_line
+
+if TYPE_CHECKING:
+    from shinglefold.settings import Origin
+
+
+@click.group("config", params=list(common_options()), context_settings={"help_option_names": HELP})
+def config() -> None:
+    """Show the settings that commands run with."""
+
+
+@command(
+    "show",
+    examples="""
+    shinglefold config show
+    SHINGLEFOLD_WORKERS=1 shinglefold config show --json
+    """,
+)
+@click.pass_obj
+def show(invocation: Invocation, /) -> int:
+    """Show every setting, its value, and whether it comes from the file, the environment or the defaults."""
+    from shinglefold.settings import settings_with_origins
+
+    settings, origins = settings_with_origins(invocation.config)
+    values = {name: _plain(getattr(settings, name)) for name in origins}
+    scheme = settings.scheme()
+    if invocation.json:
+        told = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
+        write_json({"settings": told, "scheme": scheme.id})
+    else:
+        _print(values, origins)
+        write_line(f"scheme of these settings: {scheme.id} ({scheme.name})")
+    return DONE
+
+
+config.add_command(show)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the value of a setting as JSON has it; the options of single languages by their codes."""
+    if isinstance(value, tuple) and value and not isinstance(value[0], str):
+        return {code: asdict(options) for code, options in value}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _origin(origin: "Origin") -> dict[str, str]:
+    return {"from": origin.kind, "where": origin.where}
+
+
+def _print(values: dict[str, Any], origins: "dict[str, Origin]") -> None:
+    print_table(
+        ("setting", "value", "from"),
+        [
+            (
+                name,
+                value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+                f"{origins[name].kind} {origins[name].where}".strip(),
+            )
+            for name, value in values.items()
+        ],
+    )

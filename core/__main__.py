@@ -1,0 +1,8 @@
+"""``python -m shinglefold``: the command line, where the ``shinglefold`` command is not on the path."""
+
+import sys
+
+from shinglefold.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

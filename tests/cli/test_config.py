@@ -1,0 +1,52 @@
+"""config show: every setting with its value and where it comes from; and other ways to start the command."""
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from shinglefold.settings import Settings
+
+
+def test_settings_come_with_their_origin(run, monkeypatch):
+    Path("shinglefold.toml").write_text('workers = 3\nfield = "copies"\n[language.ru]\nmode = "stem"\n')
+    monkeypatch.setenv("SHINGLEFOLD_WORKERS", "5")
+    told = run("config", "show", "--json").json()
+    assert list(told["settings"]) == [field.name for field in fields(Settings)]
+    assert told["settings"]["workers"] == {
+        "value": 5,
+        "from": "environment",
+        "where": "SHINGLEFOLD_WORKERS",
+    }
+    assert told["settings"]["field"] == {"value": "copies", "from": "file", "where": "shinglefold.toml"}
+    assert told["settings"]["preset"] == {"value": "default", "from": "default", "where": ""}
+    assert told["settings"]["language"]["value"]["ru"]["mode"] == "stem"
+    assert told["scheme"].startswith("sf")
+
+
+def test_a_settings_file_is_named_as_it_was_given(run, tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text("workers = 2\n")
+    ran = run("config", "show", "--config", file)
+    assert (ran.code, ran.err) == (0, "")
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("workers ")]
+    assert line.split() == ["workers", "2", "file", str(file)]
+
+
+def test_a_mistyped_subcommand_is_refused_with_the_nearest(run):
+    ran = run("config", "shwo")
+    assert ran.code == 2
+    assert "show" in ran.err
+
+
+def test_the_version_has_a_short_option(run):
+    assert run("-V") == run("--version")
+    assert run("-V").out.startswith("shinglefold ")
+
+
+def test_the_package_runs_as_a_module():
+    ran = subprocess.run(
+        [sys.executable, "-m", "shinglefold", "--version"], check=False, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("shinglefold ")
