@@ -18,7 +18,6 @@ from bench.table import Row
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
-from shinglefold.ingest.writing.outbox import bulks_at_once
 from shinglefold.rerank.groups import groups
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
@@ -98,7 +97,7 @@ class Site:
         """Do the same with as many requests on their way as the stage sends."""
         self.create(index)
         parts = [list(_actions(index, pages[at : at + CHUNK])) for at in range(0, len(pages), CHUNK)]
-        with ThreadPoolExecutor(bulks_at_once(self.engine)) as pool:
+        with ThreadPoolExecutor(self.engine.can.bulks_at_once) as pool:
             indexed = sum(result.indexed for result in pool.map(self.engine.bulk, parts))
         self.engine.refresh(index)
         assert indexed == len(pages)

@@ -56,7 +56,6 @@ def search(
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.results import print_page
     from shinglefold.cli.stores import opened_store
-    from shinglefold.engines import tiebreaker
     from shinglefold.rerank import FoldedSearch
     from shinglefold.rerank.policies import load_policies
 
@@ -70,7 +69,7 @@ def search(
     with opened_store(settings, index, engine) as store:
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
-        order = tiebreaker(store.engine)
+        order = store.engine.tiebreaker()
         folded = FoldedSearch(store.engine, store.scheme, store.field, order, cursor_key=key)
         found = folded.search(index, body, chosen)
     if invocation.json:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from shinglefold.errors import EngineError
 
@@ -45,12 +45,86 @@ class BulkResult:
     failures: tuple[BulkFailure, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can do beyond what all engines do alike; known without asking a server.
+
+    Attributes:
+        bulks_at_once: so many threads may usefully send bulk requests at the same time.
+        takes_json: the ``_source`` of a bulk action may be the object's JSON text, too.
+        seq_no: documents have versions: ``_seq_no`` is a doc value, hits tell it when asked
+            (``seq_no_primary_term``), and ``if_seq_no`` guards writes.
+        slices: whether a point in time can be cut into slices that every process cuts alike: not at all, into
+            as many as there are shards at most, or into any number.
+    """
+
+    bulks_at_once: int = 1
+    takes_json: bool = False
+    seq_no: bool = False
+    slices: Literal["none", "shards", "any"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index there is.
+
+    Attributes:
+        documents: as of the last refresh, as the engine counts them (with nested ones); None where the index
+            can't be read now.
+        size: bytes on disk, without replicas; None where the index can't be read now.
+        aliases: further names it has, in order.
+    """
+
+    name: str
+    documents: int | None
+    size: int | None
+    aliases: tuple[str, ...] = ()
+
+
+class Templates(Protocol):
+    """Component and index templates: what new indices are made from."""
+
+    def component_template(self, name: str) -> JSON | None:
+        """Return ``{"template": …}``, or None where there is none of this name."""
+        ...
+
+    def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
+        """Install or replace a component template."""
+        ...
+
+    def index_templates(self) -> dict[str, JSON]:
+        """Return every index template by name: ``{"index_patterns": …, "composed_of": …}``."""
+        ...
+
+    def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
+        """Install or replace an index template."""
+        ...
+
+
 @runtime_checkable
 class Engine(Protocol):
     """A search engine, in the request and response shapes of OpenSearch and Elasticsearch.
 
     Every method raises only the tree under ``EngineError``.
     """
+
+    @property
+    def can(self) -> Capabilities:
+        """What this engine can do beyond the rest of the contract."""
+        ...
+
+    @property
+    def templates(self) -> Templates | None:
+        """The engine's templates; None where it has none, so that each index is set up itself."""
+        ...
+
+    def tiebreaker(self) -> str | None:
+        """Return the sort key that makes any order total under a point in time, for ``FoldedSearch``.
+
+        None where the engine has none, or does not tell whoever asks. A field with a value of its own in each
+        document will do instead.
+        """
+        ...
 
     def info(self) -> JSON:
         """Return ``{"distribution": …, "version": …}``."""
@@ -68,18 +142,52 @@ class Engine(Protocol):
         """Tell whether there is such an index (or alias)."""
         ...
 
+    def indices(self, pattern: str = "*") -> list[IndexInfo]:
+        """Return the indices that a name, an alias or a pattern with ``*`` means, by name.
+
+        A name without ``*`` that means none raises ``IndexMissing``. Names that begin with a dot are the
+        engine's own: a pattern means them only if it begins with a dot itself.
+        """
+        ...
+
+    def replace_index(self, index: str, by: str) -> None:
+        """Let a name mean another index from now on, and delete what it meant, in one step.
+
+        A search meets the one or the other, never none. This is how an index is built beside the one in use:
+        fill ``by``, then replace. On servers ``index`` is an alias of ``by`` afterwards, on the embedded
+        engine the name ``by`` is gone; ``indices(index)`` tells what stands behind the name, which is what
+        ``delete_index`` wants. Where there is no ``index`` yet, ``by`` just gets its name.
+
+        Raises ``IndexMissing`` where there is no ``by``, ``UnsupportedQuery`` where ``index`` is an alias of
+        several indices.
+        """
+        ...
+
+    def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
+        """Delete all documents that a query finds, and let searches see it; see ``bulk`` for the result.
+
+        ``indexed`` counts those deleted. What is written meanwhile is not deleted unless it is found, too.
+        """
+        ...
+
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index: ``{"properties": …, "_meta": …}``."""
+        ...
+
+    def all_mappings(self, pattern: str) -> dict[str, JSON]:
+        """Return the mappings of each index a name, alias or pattern means; ``IndexMissing`` for a name."""
+        ...
+
+    def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
+        """Add fields to an index, and replace its ``_meta`` where one is given; no field can be changed."""
         ...
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions of the clients' helpers' shape, in order; what is refused is returned, not raised.
 
         An action: ``_op_type`` (``index``, ``create``, ``update``, ``delete``; default ``index``),
-        ``_index``, ``_id`` (optional for ``index``), ``_source`` (or ``doc`` for ``update``).
-
-        An engine may have ``takes_json = True``: ``_source`` may be the object's JSON text, too; and
-        ``bulks_at_once``: above 1, threads may send so many requests at the same time.
+        ``_index``, ``_id`` (optional for ``index``), ``_source`` (or ``doc`` for ``update``). ``can`` tells
+        whether ``_source`` may be JSON text, and how many requests may be sent at the same time.
         """
         ...
 

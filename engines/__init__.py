@@ -5,9 +5,8 @@ from typing import Any
 
 from shinglefold.contracts import Engine
 from shinglefold.engines.http import Connection, is_server, load_connection
-from shinglefold.engines.order import tiebreaker
 
-__all__ = ["Connection", "load_connection", "open_engine", "tiebreaker"]
+__all__ = ["Connection", "load_connection", "open_engine"]
 
 _EMBEDDED = "embedded:"
 

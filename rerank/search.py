@@ -19,7 +19,7 @@ from shinglefold.rerank.request_bodies import (
     total_order,
 )
 from shinglefold.rerank.response import KEY, answer_page
-from shinglefold.rerank.steps import AsyncEngine, Call, Steps, drive, drive_async, has_seq_no
+from shinglefold.rerank.steps import AsyncEngine, Call, Steps, drive, drive_async
 from shinglefold.rerank.stored_passages import Texts
 from shinglefold.rerank.window import Reading
 from shinglefold.scheme import Scheme
@@ -55,7 +55,7 @@ class _Search(Generic[_Driven]):
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        self._numbers = has_seq_no(engine)
+        self._numbers = engine.can.seq_no
         self._canonicalizer = canonicalizer
         #: By index looked at: the fields that it says are compared.
         self._checked: dict[str, tuple[str, ...]] = {}

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from shinglefold.contracts import JSON, Engine, Search
+from shinglefold.contracts import JSON, Capabilities, Engine, Search
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
@@ -25,6 +25,11 @@ Steps = Generator[Call, Any, Result]
 class AsyncEngine(Protocol):
     """The methods of ``Engine`` that a search needs, to be awaited."""
 
+    @property
+    def can(self) -> Capabilities:
+        """What the engine can do; see ``Engine``."""
+        ...
+
     def mappings(self, index: str) -> Awaitable[JSON]:
         """Return the mappings of an index."""
         ...
@@ -44,11 +49,6 @@ class AsyncEngine(Protocol):
     def close_pit(self, pit: str) -> Awaitable[None]:
         """Close a point in time."""
         ...
-
-
-def has_seq_no(engine: object) -> bool:
-    """Tell whether an engine says of itself that its documents have ``_seq_no`` as a doc value."""
-    return getattr(engine, "has_seq_no", False) is True
 
 
 def drive(engine: Engine, steps: Steps[Result]) -> Result:

@@ -1,12 +1,13 @@
 """Elasticsearch 8 and 9 behind the ``Engine`` contract, through the client of the server's generation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from elasticsearch import ApiError, BadRequestError, Elasticsearch, NotFoundError
 from elasticsearch.helpers import streaming_bulk
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Capabilities
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
 from shinglefold.engines.http.administered import AdministeredEngine
@@ -22,11 +23,17 @@ class ElasticsearchEngine(AdministeredEngine):
 
     product: ClassVar[str] = "Elasticsearch"
     client_errors: ClassVar[ClientErrors] = ERRORS
+    #: Slices beyond the number of shards are cut by a document's place, which differs between copies.
+    can: Capabilities = replace(AdministeredEngine.can, slices="shards")
 
     def info(self) -> JSON:
         """Return ``{"distribution": "elasticsearch", "version": …}``."""
         with self._asking():
             return {"distribution": "elasticsearch", "version": self._version()}
+
+    def tiebreaker(self) -> str | None:
+        """Return ``_shard_doc``; every version has it."""
+        return "_shard_doc"
 
     def open_pit(self, index: str, keep_alive: str = "1m") -> str:
         """Open a point in time and return its id."""

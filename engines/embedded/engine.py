@@ -3,17 +3,27 @@
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from shinglefold.contracts import JSON, BulkFailure, BulkResult, Search
+from shinglefold.contracts import JSON, BulkFailure, BulkResult, Capabilities, IndexInfo, Search
 from shinglefold.engines.embedded.actions import Action, Refused, read_action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.context import Context
+from shinglefold.engines.embedded.folders import (
+    delete_folder,
+    folder_size,
+    index_names,
+    replace_folder,
+    there,
+)
 from shinglefold.engines.embedded.index import Index, Snapshot
 from shinglefold.engines.embedded.options import checked
 from shinglefold.engines.embedded.pits import Pits
+from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.writer import Portion
@@ -37,6 +47,9 @@ class EmbeddedEngine:
             ``text -> list[Token]``. Let it keep function words, else phrases with them are not told apart.
         portion: when a bulk commits by itself.
     """
+
+    can: Capabilities = Capabilities()
+    templates: None = None
 
     def __init__(
         self,
@@ -62,6 +75,10 @@ class EmbeddedEngine:
         """Return the engine's name and tantivy's version."""
         return {"distribution": "embedded", "version": version("tantivy")}
 
+    def tiebreaker(self) -> str:
+        """Return ``_shard_doc``."""
+        return "_shard_doc"
+
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
 
@@ -86,11 +103,8 @@ class EmbeddedEngine:
         with self._lock:
             if not self.index_exists(index):
                 raise self._missing(index)
-            opened = self._indices.pop(index, None)
-            if opened:
-                opened.close()
-            self._pits.drop(index)
-            Index.delete(self.path / index)
+            self._forget(index)
+            delete_folder(self.path / index)
 
     def index_exists(self, index: str) -> bool:
         """Tell whether there is such an index; the embedded engine has no aliases."""
@@ -100,7 +114,57 @@ class EmbeddedEngine:
                 f'{index!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, '
                 "and not beginning with . _ - +"
             )
-        return (self.path / index).is_dir()
+        return there(self.path / index)
+
+    def indices(self, pattern: str = "*") -> list[IndexInfo]:
+        """Return the indices a name or a pattern means, by name; sizes are of their folders.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        if "*" not in pattern:
+            if not self.index_exists(pattern):
+                raise self._missing(pattern)
+            return [self._info(pattern)]
+        self._check_open()
+        return [self._info(name) for name in index_names(self.path) if fnmatchcase(name, pattern)]
+
+    def _info(self, name: str) -> IndexInfo:
+        try:
+            with self._lock:
+                documents = self._index(name).snapshot.searcher.num_docs
+        except EngineError:
+            documents = None
+        return IndexInfo(name, documents, folder_size(self.path / name))
+
+    def replace_index(self, index: str, by: str) -> None:
+        """Give an index the name of another, which is deleted; points in time of both are closed.
+
+        Raises:
+            IndexMissing: there is no index ``by``.
+            EngineUnavailable: another process writes to one of them, or the folder can't be written.
+        """
+        with self._lock:
+            if not self.index_exists(by):
+                raise self._missing(by)
+            if self.index_exists(index) and index == by:
+                return
+            for name in (index, by):
+                self._forget(name)
+            replace_folder(self.path / index, self.path / by)
+
+    def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
+        """Delete all documents that a query finds, in one commit; see ``Engine.delete_by_query``.
+
+        Raises:
+            UnsupportedQuery: there is no such query here.
+            EngineUnavailable: another process writes to the index.
+        """
+        with self._lock:
+            own = self._index(index)
+            return BulkResult(
+                own.delete_found(lambda: compile_query(Context(own.snapshot, self._analysis), query))
+            )
 
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index, with the fields it learned from documents."""
@@ -108,8 +172,12 @@ class EmbeddedEngine:
             return dict(self._index(index).catalog.mappings)
 
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
-        """Return the mappings of an index by its name; the embedded engine has no patterns and aliases."""
-        return {pattern: self.mappings(pattern)}
+        """Return the mappings of each index that a name or a pattern means.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
         """Add fields to an index, and replace its ``_meta`` where one is given.
@@ -190,6 +258,12 @@ class EmbeddedEngine:
             while self._indices:
                 self._indices.popitem()[1].close()
 
+    def _forget(self, index: str) -> None:
+        """Close what is open of an index that goes."""
+        if opened := self._indices.pop(index, None):
+            opened.close()
+        self._pits.drop(index)
+
     def _run(self, action: Action) -> None:
         try:
             index = self._index(action.index)
@@ -222,10 +296,8 @@ class EmbeddedEngine:
         return self._pits.snapshot(id_, pit.get("keep_alive")), id_
 
     def _missing(self, index: str) -> IndexMissing:
-        there = sorted(folder.name for folder in self.path.glob("[!.]*") if folder.is_dir())
-        return IndexMissing(
-            f"no index {index!r} in {self.path}; there are: {', '.join(there) or 'none'}. Create it first"
-        )
+        names = ", ".join(index_names(self.path)) or "none"
+        return IndexMissing(f"no index {index!r} in {self.path}; there are: {names}. Create it first")
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,7 +1,7 @@
 """One index: its folder, its catalog, the snapshot searches see, and its writer while there is one."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,9 @@ from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import stored_source
-from shinglefold.engines.embedded.schema import make_schema, translated
+from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.writer import Portion, Writer
-from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
-
-_TANTIVY = "tantivy"
+from shinglefold.errors import EngineError, UnsupportedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Index:
         self._catalog = Catalog.load(folder)
         _check_analysis(folder, self._catalog, analysis)
         with translated(f"opening {folder.name}"):
-            self._tantivy = tantivy.Index.open(str(folder / _TANTIVY))
+            self._tantivy = tantivy.Index.open(str(folder / TANTIVY))
             # What searches see changes at a refresh only.
             self._tantivy.config_reader("manual")
             self._tantivy.reload()
@@ -56,26 +54,10 @@ class Index:
         part = folder.with_name(f".{folder.name}.new")
         with translated(f"creating {folder.name}"):
             shutil.rmtree(part, ignore_errors=True)
-            (part / _TANTIVY).mkdir(parents=True)
-            tantivy.Index(make_schema(catalog), path=str(part / _TANTIVY))
+            (part / TANTIVY).mkdir(parents=True)
+            tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
             catalog.save(part)
             part.rename(folder)
-
-    @staticmethod
-    def delete(folder: Path) -> None:
-        """Delete an index, even one whose files are damaged.
-
-        Raises:
-            EngineUnavailable: another process writes to it, or the folder can't be written.
-        """
-        lock = _lock_for_deletion(folder)
-        trash = folder.with_name(f".{folder.name}.deleted")
-        with translated(f"deleting {folder.name}"):
-            shutil.rmtree(trash, ignore_errors=True)
-            folder.rename(trash)
-            if lock:
-                lock.wait_merging_threads()
-            shutil.rmtree(trash, ignore_errors=True)
 
     @property
     def catalog(self) -> Catalog:
@@ -107,6 +89,20 @@ class Index:
         except NoColumnLeft as error:
             raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
         self.refresh()
+
+    def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
+        """Delete what a query finds and return how many that was; ``query`` is asked for once all is visible.
+
+        Raises:
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        self.refresh()
+        found = query()
+        count, _ = find(self.snapshot.searcher, found, 1)
+        writer.delete(found)
+        self.refresh()
+        return count
 
     def refresh(self) -> None:
         """Commit what was written, and let searches see it and what other processes committed."""
@@ -157,13 +153,3 @@ def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:
             f"the index {folder.name} was made with other languages, dictionaries or options than the engine "
             f"was opened with, so its words would not be found; use those ({made}) or index again"
         )
-
-
-def _lock_for_deletion(folder: Path) -> tantivy.IndexWriter | None:
-    try:
-        with translated(f"deleting {folder.name}"):
-            return tantivy.Index.open(str(folder / _TANTIVY)).writer(Portion().memory, 1)
-    except EngineUnavailable as error:
-        if "LockBusy" in str(error.__cause__):
-            raise
-        return None

@@ -9,6 +9,8 @@ from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.heads import COLUMNS, column_name
 from shinglefold.errors import EngineUnavailable
 
+#: The folder of tantivy's files in that of an index.
+TANTIVY = "tantivy"
 #: The paths a document has a value at, for ``exists``; again with ``MANY`` before, where it has several.
 NAMES, MANY = "_names", "\0"
 #: The document as JSON, without the objects at its top level; and its head, where columns do not hold it.

@@ -104,6 +104,12 @@ class Writer:
                 raise Refused(409, f"[{action.id}]: version conflict, document already exists")
             self._put(action.id, action.source)
 
+    def delete(self, query: tantivy.Query) -> None:
+        """Delete what a query finds among what is committed."""
+        with translated(f"writing to {self.folder.name}"):
+            self._tantivy.delete_documents_by_query(query)
+        self._actions += 1
+
     def adopt(self, catalog: Catalog) -> None:
         """Take over a catalog with more fields; it is written with the next commit."""
         self.catalog = catalog

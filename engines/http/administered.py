@@ -1,15 +1,78 @@
-"""Templates and mappings in place: what setting up needs beyond the ``Engine`` contract."""
+"""Indices as a whole, mappings in place, and templates: the clients name these requests alike."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, BulkResult, IndexInfo
+from shinglefold.engines.deletion import delete_found
 from shinglefold.engines.http.answers import check_given, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.errors import IndexMissing, UnsupportedQuery
+
+#: What an alias keeps when it moves to another index.
+_ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
 
 
 class AdministeredEngine(HttpEngine):
-    """An engine that can be set up; the clients name these requests alike."""
+    """An engine whose indices can be looked at, replaced and set up."""
+
+    @property
+    def templates(self) -> Self:
+        """The server's templates."""
+        return self
+
+    def indices(self, pattern: str = "*") -> list[IndexInfo]:
+        """Return the indices that a name, an alias, a data stream or a pattern means, by name.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        check_given(pattern)
+        aliases = self._aliases(pattern, expand_wildcards="open,closed")
+        with self._asking():
+            answer = plain(
+                self._client.indices.stats(
+                    index=pattern,
+                    metric="docs,store",
+                    expand_wildcards="open,hidden",
+                    forbid_closed_indices=False,
+                )
+            )
+        stats = answer["indices"]
+        return [
+            _info(name, stats.get(name), names)
+            for name, names in sorted(aliases.items())
+            if pattern.startswith(".") or _of_users(name)
+        ]
+
+    def replace_index(self, index: str, by: str) -> None:
+        """Make a name an alias of another index, and delete the index it meant, in one step.
+
+        Other aliases of the index deleted mean the new one afterwards.
+
+        Raises:
+            IndexMissing: there is no index ``by``.
+            UnsupportedQuery: the name is an alias of several indices.
+        """
+        check_name(index)
+        check_name(by)
+        old = self._behind(index)
+        if list(old) == list(self._aliases(by)):
+            return
+        if len(old) > 1:
+            raise UnsupportedQuery(
+                f"{index!r} is an alias of several indices ({', '.join(sorted(old))}): name one of them"
+            )
+        actions: list[JSON] = [{"remove_index": {"index": name}} for name in old]
+        moved = {index: {}, **{alias: options for names in old.values() for alias, options in names.items()}}
+        actions += [{"add": {"index": by, "alias": alias, **_kept(given)}} for alias, given in moved.items()]
+        with self._asking():
+            self._client.indices.update_aliases(body={"actions": actions})
+
+    def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
+        """Delete all documents that a query finds; see ``Engine.delete_by_query``."""
+        check_given(index)
+        return delete_found(self, index, query)
 
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, an alias or a pattern means.
@@ -64,3 +127,35 @@ class AdministeredEngine(HttpEngine):
         """
         with self._asking():
             self._client.indices.put_index_template(name=name, body=dict(body))
+
+    def _behind(self, index: str) -> dict[str, JSON]:
+        """Return the indices a name means, each with its aliases; none where there is no such name."""
+        try:
+            return self._aliases(index)
+        except IndexMissing:
+            return {}
+
+    def _aliases(self, pattern: str, **options: str) -> dict[str, JSON]:
+        with self._asking():
+            answer = plain(self._client.indices.get_alias(index=pattern, **options))
+        return {name: dict(entry["aliases"]) for name, entry in answer.items()}
+
+
+def _info(name: str, stats: Mapping[str, Any] | None, aliases: JSON) -> IndexInfo:
+    primaries = stats["primaries"] if stats else {}
+    documents, size = primaries.get("docs"), primaries.get("store")
+    return IndexInfo(
+        name,
+        int(documents["count"]) if documents else None,
+        int(size["size_in_bytes"]) if size else None,
+        tuple(sorted(aliases)),
+    )
+
+
+def _of_users(name: str) -> bool:
+    """Tell whether an index is a user's: what begins with a dot is a plugin's, but for data streams."""
+    return not name.startswith(".") or name.startswith(".ds-")
+
+
+def _kept(options: Mapping[str, Any]) -> JSON:
+    return {name: options[name] for name in _ALIAS_OPTIONS if name in options}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, Search
+from shinglefold.contracts import JSON, Capabilities, Search
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_searched, one_mapping, plain
 from shinglefold.engines.http.connection import Connection
@@ -24,8 +24,7 @@ class AsyncHttpEngine(ABC):
     #: The name of the product in messages, and what its client raises.
     product: ClassVar[str]
     client_errors: ClassVar[ClientErrors]
-    #: Every document has ``_seq_no`` as a doc value: searches may read it instead of ids.
-    has_seq_no: ClassVar[bool] = True
+    can: Capabilities = Capabilities(takes_json=True, seq_no=True, slices="any")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, BulkResult, Search
+from shinglefold.contracts import JSON, BulkResult, Capabilities, Search
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_name, check_searched, one_mapping, plain
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
@@ -26,12 +26,8 @@ class HttpEngine(ABC):
     #: The name of the product in messages, and what its client raises.
     product: ClassVar[str]
     client_errors: ClassVar[ClientErrors]
-    #: Every document has ``_seq_no`` as a doc value: searches may read it instead of ids.
-    has_seq_no: ClassVar[bool] = True
-    #: So many bulk requests may be on their way, so that the server need not wait for us.
-    bulks_at_once: ClassVar[int] = 2
-    #: The sources of actions may be JSON text.
-    takes_json: ClassVar[bool] = True
+    #: Two bulk requests on their way, so that the server need not wait for us.
+    can: Capabilities = Capabilities(bulks_at_once=2, takes_json=True, seq_no=True, slices="any")
 
     def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
         self.connection = connection
@@ -56,6 +52,10 @@ class HttpEngine(ABC):
     @abstractmethod
     def info(self) -> JSON:
         """Return the product's name and version."""
+
+    @abstractmethod
+    def tiebreaker(self) -> str | None:
+        """Return the sort key that makes any order total under a point in time."""
 
     @abstractmethod
     def open_pit(self, index: str, keep_alive: str = "1m") -> str:

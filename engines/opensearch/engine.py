@@ -15,7 +15,10 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.opensearch.errors import ERRORS
 from shinglefold.engines.opensearch.options import aws_credentials, client_options
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, PermissionDenied
+
+#: The first version that has ``_shard_doc``.
+_SHARD_DOC_SINCE = (3, 3)
 
 
 class OpenSearchEngine(AdministeredEngine):
@@ -29,6 +32,19 @@ class OpenSearchEngine(AdministeredEngine):
         with self._asking():
             answer = self._client.info()
         return {"distribution": "opensearch", "version": version_in(answer, self.who)}
+
+    def tiebreaker(self) -> str | None:
+        """Return ``_shard_doc`` where the server has it.
+
+        None before 3.3, where ``_doc`` is not unique across shards, and where the server does not tell its
+        version to whoever asks.
+        """
+        try:
+            version = self.info()["version"]
+        except PermissionDenied:
+            return None
+        major, minor = (int(part) for part in version.split(".")[:2])
+        return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
 
     def open_pit(self, index: str, keep_alive: str = "1m") -> str:
         """Open a point in time and return its id."""

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import InputError
-from shinglefold.ingest.maintenance.administration import Templated
 from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.scan import Scan
@@ -126,7 +125,8 @@ def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tupl
 
 
 def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
-    if isinstance(engine, Templated) and engine.component_template(request.component) is None:
+    templates = engine.templates
+    if templates is not None and templates.component_template(request.component) is None:
         yield f"no component template {request.component!r}: new indices do not get the fields by themselves"
 
 

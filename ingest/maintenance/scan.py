@@ -73,11 +73,10 @@ class Scan:
         self.part = part
         self.patience = patience
         self.keep_alive = keep_alive
-        #: Whether documents come with their versions: the embedded engine has one writer and no versions.
-        self._distribution = engine.info()["distribution"]
-        self.guarded = self._distribution != "embedded"
-        if part.of > 1 and not self.guarded:
-            raise ConfigError("the embedded engine has no slices: walk the index whole, in one process")
+        #: Whether documents come with their versions.
+        self.guarded = engine.can.seq_no
+        if part.of > 1 and engine.can.slices == "none":
+            raise ConfigError("this engine has no slices: walk the index whole, in one process")
 
     def start(self) -> Place:
         """Open a point in time and return the place before its first document."""
@@ -145,12 +144,11 @@ class Scan:
         """Check that all machines agree on what is in a part.
 
         Raises:
-            ConfigError: below its shards Elasticsearch cuts a point in time by place, not by id, so every
-                machine would cut another way.
+            ConfigError: there are more than the engine cuts alike for every machine.
         """
-        if self._distribution == "elasticsearch" and self.part.of > shards:
+        if self.engine.can.slices == "shards" and self.part.of > shards:
             raise ConfigError(
-                f"{self.index!r} has {shards} shards, and Elasticsearch cuts it into no more parts: "
+                f"{self.index!r} has {shards} shards, and this engine cuts it into no more parts: "
                 f"{self.part.of} are too many"
             )
 

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, IndexMissing
-from shinglefold.ingest.maintenance.administration import Mappable, Templated
 from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.mapping import META_KEY, mappings
@@ -76,19 +75,18 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     """Return what must change; nothing is changed yet. A plan that was carried out leaves nothing to do.
 
     Raises:
-        ConfigError: the engine has no templates, or mappings that can't grow.
+        ConfigError: the engine has no templates.
         EngineError: the engine can't be asked.
     """
-    if request.patterns and not isinstance(engine, Templated):
+    templates = engine.templates
+    if request.patterns and templates is None:
         raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
-    if not isinstance(engine, Mappable):
-        raise ConfigError("the mappings of this engine's indices can't grow: make a new index")
     changes: list[Change] = []
     problems: dict[str, tuple[str, ...]] = {}
-    if isinstance(engine, Templated):
-        changes += _component(engine, request)
-        changes += _template(engine, request)
-        problems |= _rivals(engine, request)
+    if templates is not None:
+        changes += _component(templates, request)
+        changes += _template(templates, request)
+        problems |= _rivals(templates, request)
     found, absent = _indices(engine, request)
     changes += [_new_index(name, request) for name in absent]
     for name, there in found.items():
@@ -111,13 +109,12 @@ def carry_out(engine: Engine, plan: Plan) -> None:
         if change.kind == "new index":
             engine.create_index(change.name, change.body, {})
         elif change.kind == "mappings":
-            assert isinstance(engine, Mappable)
             engine.put_mappings(change.name, change.body)
         else:
-            assert isinstance(engine, Templated)
-            put = engine.put_component_template
+            assert engine.templates is not None
+            put = engine.templates.put_component_template
             if change.kind == "index template":
-                put = engine.put_index_template
+                put = engine.templates.put_index_template
             put(change.name, change.body)
 
 
@@ -153,14 +150,14 @@ def template_body(request: SetupRequest) -> JSON:
     }
 
 
-def _component(engine: Templated, request: SetupRequest) -> Iterator[Change]:
+def _component(engine: Templates, request: SetupRequest) -> Iterator[Change]:
     wanted = component_body(request)
     yield from _change(
         "component template", request.component, engine.component_template(request.component), wanted
     )
 
 
-def _template(engine: Templated, request: SetupRequest) -> Iterator[Change]:
+def _template(engine: Templates, request: SetupRequest) -> Iterator[Change]:
     if request.patterns:
         found = engine.index_templates().get(request.name)
         yield from _change("index template", request.name, found, template_body(request))
@@ -172,7 +169,7 @@ def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator
         yield Change(kind, name, wanted, lines, new=found is None)
 
 
-def _rivals(engine: Templated, request: SetupRequest) -> dict[str, tuple[str, ...]]:
+def _rivals(engine: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
     """Return the other templates for the same indices: servers apply one alone, that of highest priority."""
     others = {name: body for name, body in engine.index_templates().items() if name != request.name}
     return {
@@ -192,7 +189,7 @@ def _overlap(pattern: str, others: Iterable[str]) -> bool:
     return any(fnmatchcase(pattern, other) or fnmatchcase(other, pattern) for other in others)
 
 
-def _indices(engine: Mappable, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
+def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
     """Return the mappings of the indices there are, and the names of those to make."""
     found: dict[str, JSON] = {}
     absent = []

@@ -18,7 +18,7 @@ from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.ledger import Ledger
-from shinglefold.ingest.writing.outbox import Outbox, takes_json
+from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
 
@@ -97,7 +97,7 @@ class _Run:
         with (
             closing(_documents(self.ledger, records, flight)) as documents,
             closing(
-                process_blocks(self.pipeline, documents, workers, takes_json(self.ledger.engine))
+                process_blocks(self.pipeline, documents, workers, self.ledger.engine.can.takes_json)
             ) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:

@@ -5,7 +5,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
 
-from shinglefold.contracts import Engine
 from shinglefold.errors import EngineError
 from shinglefold.ingest.writing.batch import Batch
 from shinglefold.ingest.writing.bulk import Backoff, Sent, send
@@ -31,7 +30,7 @@ class Outbox:
     def __init__(self, ledger: Ledger, backoff: Backoff) -> None:
         self._ledger = ledger
         self._backoff = backoff
-        self._most = bulks_at_once(ledger.engine)
+        self._most = ledger.engine.can.bulks_at_once
         self._pool = ThreadPoolExecutor(self._most) if self._most > 1 else None
         self._travelling: deque[_Travelling] = deque()
         self._ending = False
@@ -106,14 +105,3 @@ class Outbox:
         self._travelling.popleft()
         self._ledger.book(batch, result)
         return batch
-
-
-def bulks_at_once(engine: Engine) -> int:
-    """Return how many bulk requests an engine says of itself that it takes at a time."""
-    most = getattr(engine, "bulks_at_once", 1)
-    return most if isinstance(most, int) else 1
-
-
-def takes_json(engine: Engine) -> bool:
-    """Tell whether an engine says of itself that it takes sources as JSON text."""
-    return getattr(engine, "takes_json", False) is True

@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shinglefold.contracts import BulkFailure, BulkResult, Engine
+from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
 
@@ -30,8 +31,7 @@ class Busy:
     Before each request goes one of the moods, in the order in which the requests come in.
     """
 
-    bulks_at_once = 2
-    takes_json = True
+    can = Capabilities(bulks_at_once=2, takes_json=True)
 
     def __init__(self, engine: Engine, *moods: Mood) -> None:
         self._engine = engine
@@ -137,7 +137,7 @@ def test_a_request_is_on_its_way_while_another_is_and_never_a_third(engine, plai
 
 def test_an_engine_that_does_not_say_so_gets_one_request_at_a_time(engine, plain):
     busy = Busy(engine, slowly, slowly)
-    busy.bulks_at_once = 1
+    busy.can = replace(Busy.can, bulks_at_once=1)
     assert index_documents(busy, "i", numbered(4), plain, workers=2).indexed == 4 * BLOCK
     assert busy.most == 1
 
@@ -160,7 +160,7 @@ def test_sources_are_json_where_the_engine_takes_that_and_objects_where_json_has
     index_documents(dated, "i", [{"_id": "d", "day": date(2020, 1, 2)}], plain, workers=2)
     assert dated.kinds == {dict}
     asking = Busy(engine)
-    asking.takes_json = False
+    asking.can = replace(Busy.can, takes_json=False)
     index_documents(asking, "i", numbered(1), plain, workers=1)
     assert asking.kinds == {dict}
 

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from shinglefold.canon import strip_html
+from shinglefold.contracts import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.examples import articles
@@ -100,7 +101,7 @@ def test_an_engine_that_refuses_the_numbers_it_claims_is_read_with_ids(
         return real(index, request)
 
     monkeypatch.setattr(site_engine, "search", strict)
-    monkeypatch.setattr(site_engine, "has_seq_no", True, raising=False)
+    monkeypatch.setattr(type(site_engine), "can", Capabilities(seq_no=True))
     search = FoldedSearch(site_engine, scheme)
     assert search.search("site", body)["hits"] == expected
     assert search.search("site", body)["hits"] == expected

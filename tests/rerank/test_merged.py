@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of, hits_of, leader_groups, specs, split
 
+from shinglefold.contracts import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates
@@ -93,6 +94,8 @@ def two(tmp_path_factory):
 
 class Merged:
     """Searches each index of a list with commas and merges the answers by rank, as the servers do."""
+
+    can = Capabilities()
 
     def __init__(self, engine):
         self.engine = engine

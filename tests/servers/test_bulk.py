@@ -88,7 +88,7 @@ def test_what_was_left_when_the_server_went_is_returned(through, before, new_ind
 def test_a_source_may_be_json_text(engine, new_index):
     index = new_index()
     text = '{"n":7,"word":"снег \\"\\n","list":[1,null]}'
-    assert engine.takes_json
+    assert engine.can.takes_json
     assert engine.bulk([{"_index": index, "_id": "7", "_source": text}]).indexed == 1
     assert engine.get(index, "7")["_source"] == {"n": 7, "word": 'снег "\n', "list": [1, None]}
     (failure,) = engine.bulk([{"_index": index, "_id": "8", "_source": "{broken"}]).failures
@@ -100,7 +100,7 @@ def test_two_requests_at_a_time_through_a_bad_network_lose_nothing(through, befo
     parts = [documents(index, (part + 1) * 50)[part * 50 :] for part in range(8)]
     # Two faults: even if both befell one request, it would be sent a third time.
     before.faults = [LATE, LOST]
-    with ThreadPoolExecutor(engine.bulks_at_once) as pool:
+    with ThreadPoolExecutor(engine.can.bulks_at_once) as pool:
         results = list(pool.map(through.bulk, parts))
     assert [result.indexed for result in results] == [50] * 8
     assert stored(engine, index) == list(range(400))

@@ -3,7 +3,6 @@
 import pytest
 
 from shinglefold.contracts import Engine
-from shinglefold.engines import tiebreaker
 from shinglefold.testing.engine import EngineConformance
 
 
@@ -11,7 +10,7 @@ class TestServer(EngineConformance):
     @pytest.fixture(autouse=True)
     def _order(self, engine: Engine) -> None:
         # The kit's indices have one shard, where a document's place is a total order.
-        self.tiebreaker = tiebreaker(engine) or "_doc"
+        self.tiebreaker = engine.tiebreaker() or "_doc"
 
     def test_fulfils_the_contract(self, engine: Engine):
         assert isinstance(engine, Engine)

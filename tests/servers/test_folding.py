@@ -10,7 +10,7 @@ import pytest
 from support.servers.admin import ask
 
 from shinglefold.contracts import Engine
-from shinglefold.engines import Connection, open_engine, tiebreaker
+from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import IndexMissing, UnsupportedQuery
 from shinglefold.examples import articles
@@ -51,7 +51,7 @@ def site(engine, scheme, canonicalizer) -> Iterator[Site]:
         engine.delete_index(INDEX)
     summary = index_site(engine, scheme, canonicalizer, {"number_of_shards": 3, "number_of_replicas": 0})
     # OpenSearch 2 has no tiebreaker of its own; the url of a page is one.
-    yield Site(engine, summary, FoldedSearch(engine, scheme, tiebreaker=tiebreaker(engine) or "url"))
+    yield Site(engine, summary, FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker() or "url"))
     engine.delete_index(INDEX)
 
 
@@ -157,14 +157,14 @@ def test_an_engine_says_rightly_whether_it_has_a_tiebreaker(site):
     except UnsupportedQuery:
         has_one = False
     site.engine.close_pit(pit)
-    assert (tiebreaker(site.engine) == "_shard_doc") == has_one
+    assert (site.engine.tiebreaker() == "_shard_doc") == has_one
 
 
 @pytest.mark.parametrize("window", [200, 10])
 def test_asynchronously_the_same_is_found(site, server, scheme, window):
     async def search() -> Any:
         async with opened(server.url, site.engine.info()["distribution"]) as engine:
-            folded = AsyncFoldedSearch(engine, scheme, tiebreaker=tiebreaker(site.engine) or "url")
+            folded = AsyncFoldedSearch(engine, scheme, tiebreaker=site.engine.tiebreaker() or "url")
             return await folded.search(INDEX, body, FoldOptions(window=window))
 
     body = {"size": 40, "sort": ORDER}
@@ -181,7 +181,7 @@ def test_several_searches_at_once_are_folded_as_each_alone(site, server, scheme)
 
     async def search() -> Any:
         async with opened(server.url, site.engine.info()["distribution"]) as engine:
-            folded = AsyncFoldedSearch(engine, scheme, tiebreaker=tiebreaker(site.engine) or "url")
+            folded = AsyncFoldedSearch(engine, scheme, tiebreaker=site.engine.tiebreaker() or "url")
             return await folded.msearch([*searches, ("shinglefold-absent", {})])
 
     *answers, absent = site.folded.msearch([*searches, ("shinglefold-absent", {})])

@@ -3,6 +3,7 @@
 import pytest
 from support.taps import Tapped
 
+from shinglefold.contracts import Capabilities
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch
@@ -39,7 +40,7 @@ def test_without_ids_the_answer_is_the_same(search, body):
 
 
 class _Numbering(Tapped):
-    has_seq_no = True
+    can = Capabilities(seq_no=True)
 
 
 def test_ids_are_not_read_for_the_window(search, engine):

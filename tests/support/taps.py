@@ -3,11 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts import Capabilities, Engine
 
 
 class Tapped:
-    """Passes everything on to a real engine and keeps the calls; ``before`` is run ahead of each search."""
+    """Passes everything on to a real engine and keeps the calls; ``before`` is run ahead of each search.
+
+    It says of itself that it can no more than any engine.
+    """
+
+    can = Capabilities()
 
     def __init__(self, engine: Engine, before: Callable[[int], None] | None = None) -> None:
         self.engine = engine
@@ -24,6 +29,10 @@ class Tapped:
         return call
 
     @property
+    def templates(self) -> Any:
+        return self.engine.templates
+
+    @property
     def names(self) -> list[str]:
         return [name for name, _ in self.calls]
 
@@ -34,6 +43,8 @@ class Tapped:
 
 class Awaited:
     """The same engine with methods to be awaited."""
+
+    can = Capabilities()
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

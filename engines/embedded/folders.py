@@ -1,0 +1,114 @@
+"""The folders of indices: which there are, and how one goes or takes the place of another."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import tantivy
+
+from shinglefold.engines.embedded.schema import TANTIVY, translated
+from shinglefold.errors import EngineUnavailable
+
+#: What tantivy wants at least to open a writer, in bytes.
+_LEAST_MEMORY = 15_000_000
+
+
+def index_names(path: Path) -> list[str]:
+    """Return the names of the indices in a folder; those with a dot are being made or deleted."""
+    return sorted(folder.name for folder in path.glob("[!.]*") if folder.is_dir())
+
+
+def there(folder: Path) -> bool:
+    """Tell whether there is an index, after finishing a replacement that was cut short."""
+    if folder.is_dir():
+        return True
+    with suppress(OSError):
+        by = _note(folder).read_text("utf-8")
+        folder.with_name(by).rename(folder)
+        _note(folder).unlink()
+    return folder.is_dir()
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
+    sizes = 0
+    for file in folder.rglob("*"):
+        # Merges delete files while they are counted.
+        with suppress(OSError):
+            sizes += file.stat().st_size if file.is_file() else 0
+    return sizes
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete an index, even one whose files are damaged.
+
+    Raises:
+        EngineUnavailable: another process writes to it, or the folder can't be written.
+    """
+    _set_aside(folder, f"deleting {folder.name}")
+    shutil.rmtree(_trash(folder), ignore_errors=True)
+
+
+def replace_folder(folder: Path, by: Path) -> None:
+    """Give an index the place of another, which is deleted; cut short, it is finished by who looks next.
+
+    Raises:
+        EngineUnavailable: another process writes to one of them, or the folder can't be written.
+    """
+    doing = f"replacing {folder.name} by {by.name}"
+    lock = _locked(by, doing)
+    try:
+        if folder.is_dir():
+            _exchange(folder, by, doing)
+        with translated(doing):
+            by.rename(folder)
+        _note(folder).unlink(missing_ok=True)
+    finally:
+        if lock:
+            lock.wait_merging_threads()
+    shutil.rmtree(_trash(folder), ignore_errors=True)
+
+
+def _exchange(folder: Path, by: Path, doing: str) -> None:
+    """Note what is to take an index's place, then take it out of sight."""
+    with translated(doing):
+        _note(folder).write_text(by.name, "utf-8")
+    try:
+        _set_aside(folder, doing)
+    except EngineUnavailable:
+        _note(folder).unlink(missing_ok=True)
+        raise
+
+
+def _set_aside(folder: Path, doing: str) -> None:
+    """Take an index out of sight while its lock is held."""
+    lock = _locked(folder, doing)
+    with translated(doing):
+        shutil.rmtree(_trash(folder), ignore_errors=True)
+        folder.rename(_trash(folder))
+        if lock:
+            lock.wait_merging_threads()
+
+
+def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
+    """Take the write lock of an index; None where its files are damaged, so that nobody can write.
+
+    Raises:
+        EngineUnavailable: another process has it.
+    """
+    try:
+        with translated(doing):
+            return tantivy.Index.open(str(folder / TANTIVY)).writer(_LEAST_MEMORY, 1)
+    except EngineUnavailable as error:
+        if "LockBusy" in str(error.__cause__):
+            raise
+        return None
+
+
+def _trash(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.deleted")
+
+
+def _note(folder: Path) -> Path:
+    """Return the file that names what is to take a folder's place."""
+    return folder.with_name(f".{folder.name}.replaced-by")
