@@ -13,7 +13,7 @@ from support.golden.digests import digest
 
 from shinglefold.cli.stores import search_canonicalizer
 from shinglefold.contracts import Engine
-from shinglefold.engines import open_engine, tiebreaker
+from shinglefold.engines import open_engine
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch
 
@@ -65,7 +65,7 @@ def _index(source: Path, engine: Path) -> "AbstractContextManager[Popen[bytes]]"
 
 
 def _answers(engine: Engine, pages: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    search = FoldedSearch(engine, make_scheme(), tiebreaker=tiebreaker(engine), cursor_key=b"golden")
+    search = FoldedSearch(engine, make_scheme(), tiebreaker=engine.tiebreaker(), cursor_key=b"golden")
     step = len(pages) // QUERIES
     for number, (name, way) in zip(range(QUERIES), cycle(WAYS.items())):
         # Any word of a title finds most of a manual, all of them find its neighbours.
