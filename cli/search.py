@@ -56,7 +56,7 @@ def search(
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.results import print_page
     from shinglefold.cli.stores import opened_store
-    from shinglefold.rerank import FoldedSearch
+    from shinglefold.rerank import Explain, FoldedSearch
     from shinglefold.rerank.policies import load_policies
 
     chosen = folding_of(folding, show_duplicates=show_duplicates)
@@ -64,7 +64,14 @@ def search(
     load_policies(chosen.representative)
     settings = invocation.settings()
     body = search_body(
-        " ".join(query), fields or ("title^2", "body"), settings.field, size=size, start=start, sorts=sorts
+        " ".join(query),
+        fields or ("title^2", "body"),
+        settings.field,
+        size=size,
+        start=start,
+        sorts=sorts,
+        # Passages are compared in what the hits themselves may show.
+        texts=isinstance(chosen.explain, Explain) and chosen.explain.passages,
     )
     with opened_store(settings, index, engine) as store:
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
@@ -80,16 +87,27 @@ def search(
 
 
 def search_body(
-    query: str, fields: tuple[str, ...], dedup: str, *, size: int, start: int = 0, sorts: tuple[str, ...] = ()
+    query: str,
+    fields: tuple[str, ...],
+    dedup: str,
+    *,
+    size: int,
+    start: int = 0,
+    sorts: tuple[str, ...] = (),
+    texts: bool = False,
 ) -> dict[str, Any]:
-    """Return the request for a query over some fields, their matches highlighted."""
+    """Return the request for a query over some fields, their matches highlighted.
+
+    Args:
+        texts: whether the hits bring all of their texts, too.
+    """
     # The title is shown whole, of the other fields the part that was found.
     cut = [name for name in (field.partition("^")[0] for field in fields) if name != "title"]
     body: dict[str, Any] = {
         "query": {"multi_match": {"query": query, "fields": list(fields)}},
         "from": start,
         "size": size,
-        "_source": {"excludes": [dedup, *cut]},
+        "_source": {"excludes": [dedup] if texts else [dedup, *cut]},
     }
     if cut:
         size_of_part = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}

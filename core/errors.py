@@ -26,6 +26,8 @@ Each message names the remedy. Text analysis never raises: it answers with fewer
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from shinglefold.quoted import MOST, quoted
+
 
 class ShinglefoldError(Exception):
     """The root: catch it to catch everything shinglefold raises on purpose."""
@@ -38,9 +40,9 @@ class ConfigError(ShinglefoldError):
     def unknown(cls, what: str, name: str, known: Iterable[str]) -> "ConfigError":
         """Return the error for a name nobody knows, with the nearest known name."""
         names = sorted(known)
-        near = get_close_matches(name, names, n=1)
+        near = get_close_matches(name[:MOST], names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        return cls(f"unknown {what} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+        return cls(f"unknown {what} {quoted(name)}{hint} Known: {', '.join(names) or 'none'}.")
 
 
 class UnknownLanguage(ConfigError):

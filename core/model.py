@@ -14,6 +14,9 @@ Uint32s = NDArray[np.uint32]
 Int64s = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
+#: What a stored fingerprint may hold at most: characters of its scheme, language and digest together,
+#: supershingles, characters of its signature. No scheme makes more.
+_LONGEST_DIGEST, _MOST_SUPERSHINGLES, _LONGEST_SIGNATURE = 300, 1024, 22_000
 #: The language code of a document without a single token.
 UNDETERMINED = "und"
 
@@ -108,18 +111,23 @@ class Fingerprint:
             return value[0] if isinstance(value, list) else value
 
         try:
-            head = split_digest(str(one("digest", "")))
+            words = field.get("supershingles") or ()
+            if len(words) > _MOST_SUPERSHINGLES:
+                raise ValueError(f"{len(words)} supershingles")
+            head = split_digest(_text("digest", one("digest", "")))
             if (scheme := one("scheme", head.scheme)) == "":
                 raise KeyError("scheme")
             return cls(
-                scheme=str(scheme),
-                lang=str(one("lang", head.lang)),
-                shingles=int(one("shingles", head.shingles)),
+                scheme=_text("scheme", scheme),
+                lang=_text("lang", one("lang", head.lang)),
+                shingles=_count(one("shingles", head.shingles)),
                 digest=head.digest,
-                supershingles=tuple(field.get("supershingles") or ()),
-                signature=b64decode(_padded(one("signature", "")), validate=True),
+                supershingles=tuple(_text("supershingle", word) for word in words),
+                signature=b64decode(
+                    _padded(_text("signature", one("signature", ""), _LONGEST_SIGNATURE)), validate=True
+                ),
             )
-        except (KeyError, ValueError, TypeError, IndexError) as error:
+        except (LookupError, ValueError, TypeError, OverflowError) as error:
             raise InputError(f"not a stored fingerprint ({error}); index the document again") from error
 
 
@@ -139,6 +147,21 @@ def split_digest(stored: str) -> Head:
     if scheme and lang and counted.isdecimal():
         return Head(scheme, lang, int(counted), rest.rpartition(".")[2])
     return Head("", UNDETERMINED, 0, stored)
+
+
+def _text(name: str, value: object, most: int = _LONGEST_DIGEST) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"its {name} is no text")
+    if len(value) > most:
+        raise ValueError(f"its {name} has {len(value)} characters")
+    return value
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - JSON
+    count = int(value)
+    if not 0 <= count < 2**63:
+        raise ValueError("its number of shingles is out of range")
+    return count
 
 
 def _padded(base64: str) -> str:

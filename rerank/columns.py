@@ -17,6 +17,8 @@ from shinglefold.scheme import Scheme
 
 #: Shingles no text has more of; what floats hold exactly.
 _MOST = 2**50
+#: Characters of a stored digest with scheme, language and shingles, and of a supershingle.
+_LONGEST_DIGEST = 300
 #: What stands for the parts that a hit does not have.
 _NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
 #: OpenSearch leaves the padding out when it reads doc values; too much of it does no harm.
@@ -110,6 +112,9 @@ class Reader:
             f"{dedup}.{part}" for part in ("digest", "signature", "supershingles")
         )
         self._size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
+        #: Characters of a signature that are looked at; more of them than it may have make it too long.
+        self._characters = 4 * self._size // 3 + 8
+        self._groups = scheme.sketch.groups
         self._scopes = tuple(scopes)
         self._codes: dict[object, int] = {}
 
@@ -122,13 +127,13 @@ class Reader:
             else stored_values(hit, self._dedup)
             for hit in hits
         ]
-        signatures, shingles, languages, digests = self._columns(rows)
+        keywords = [row.get(self._keywords, ()) for row in rows]
+        signatures, shingles, languages, digests = self._columns(rows, keywords)
         blank = bytes(self._size)
         joined = b"".join(signatures)
         if len(joined) < len(rows) * self._size:
             joined = b"".join([signature or blank for signature in signatures])
         lengths = np.array(shingles, np.int64)
-        keywords = [row.get(self._keywords, ()) for row in rows]
         return Columns(
             np.frombuffer(joined, np.uint8).reshape(len(rows), self._size),
             lengths >= 0,
@@ -153,10 +158,12 @@ class Reader:
         code = self._codes
         return np.array([code.setdefault(text, len(code)) if text else -1 for text in digests], np.int32)
 
-    def _columns(self, rows: Sequence[_Row]) -> _Parts:
+    def _columns(self, rows: Sequence[_Row], keywords: Sequence[Any]) -> _Parts:
         """Return the columns, each in one go where it can be: hardly any row is out of the ordinary."""
         try:
             schemes, columns = self._in_one_go(rows)
+            if any(keywords) and not all(map(self._readable, keywords)):
+                raise ValueError
         except (LookupError, TypeError, ValueError, AttributeError):
             schemes, columns = [""] * len(rows), _Parts(*([b""] * len(rows) for _ in _Parts._fields))
         if set(schemes) == {self._scheme} and set(map(len, columns.signatures)) == {self._size}:
@@ -174,9 +181,13 @@ class Reader:
             ValueError: a value is out of the ordinary; so do other errors.
         """
         digest, signature = self._digest, self._signature
-        heads = [row.get(digest, _NO_DIGEST)[0].split(".") for row in rows]
+        texts = [row.get(digest, _NO_DIGEST)[0] for row in rows]
+        if len(max(texts, key=len, default="")) > _LONGEST_DIGEST:
+            raise ValueError
+        heads = [text.split(".") for text in texts]
         schemes, languages, shingles, digests = zip(*heads, strict=True)
-        signatures = [a2b_base64(row.get(signature, _NO_SIGNATURE)[0] + _PADDING) for row in rows]
+        most = self._characters
+        signatures = [a2b_base64(row.get(signature, _NO_SIGNATURE)[0][:most] + _PADDING) for row in rows]
         columns = _Parts(signatures, list(map(int, shingles)), list(languages), list(digests))
         if min(columns.shingles) < 0 or max(columns.shingles) > _MOST:
             raise ValueError
@@ -187,6 +198,8 @@ class Reader:
 
         There is no language where there is no fingerprint. Digests of different schemes are never equal.
         """
+        if not self._readable(row.get(self._keywords, ())):
+            return self._without(row)
         try:
             stored = Fingerprint.from_field(self._parts(row))
             if stored.scheme != self._scheme:
@@ -200,6 +213,12 @@ class Reader:
         if len(stored.signature) != self._size or not 0 <= stored.shingles <= _MOST:
             return self._without(row)
         return stored.signature, stored.shingles, stored.lang, stored.digest
+
+    def _readable(self, keywords: object) -> bool:
+        """Tell whether these may be the supershingles of a document: no more texts than the scheme makes."""
+        if not isinstance(keywords, list | tuple) or len(keywords) > self._groups:
+            return False
+        return all(isinstance(word, str) and len(word) <= _LONGEST_DIGEST for word in keywords)
 
     def _parts(self, row: _Row) -> dict[str, Any]:
         prefix = f"{self._dedup}."

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 Hit = Mapping[str, Any]
+#: Characters of a date as text.
+_LONGEST_DATE = 64
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -35,17 +38,19 @@ def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
 
 def moment(value: object) -> float | None:
     """Return a date of a hit in seconds since 1970: ISO 8601 or milliseconds; None for neither."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or (isinstance(value, str) and len(value) > _LONGEST_DATE):
         return None
     try:
         if isinstance(value, int | float) or (isinstance(value, str) and value.lstrip("-").isdigit()):
-            return float(value) / 1000
-        parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+            when = float(value) / 1000
+        elif isinstance(value, str):
+            parsed = datetime.fromisoformat(value)
+            when = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+        else:
+            return None
+    except (ValueError, OverflowError):
         return None
-    if parsed is None:
-        return None
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+    return when if isfinite(when) else None
 
 
 def stored_fingerprint(hit: Hit, dedup: str) -> dict[str, Any]:

@@ -1,16 +1,31 @@
 """What a request may say about folding: ``ext.dedup`` of a search body, arguments, flags."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from shinglefold.errors import ConfigError
+from shinglefold.quoted import quoted, shortened
+from shinglefold.rerank.checks import (
+    MOST_FIELDS,
+    MOST_PATTERNS,
+    MOST_POLICIES,
+    MOST_SCOPES,
+    MOST_TEXT,
+    MOST_VALUES,
+    check_count,
+    check_known,
+    check_share,
+    check_text,
+    check_truth,
+    check_whole,
+    seconds,
+    strings,
+)
+from shinglefold.source_filter import SourceFilter
 
 Linkage = Literal["leader", "connected"]
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
-_SECONDS = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +36,11 @@ class Preference:
     field: str = ""
     values: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_text("representative", self.name)
+        check_text("field", self.field)
+        check_count(f"values of {self.name}", self.values, MOST_VALUES)
+
     @classmethod
     def parse(cls, given: object) -> "Preference":
         """Read ``"rank"``, ``"newest:published"``, ``"prefer:host=a.org,b.org"`` or the same as JSON.
@@ -28,7 +48,7 @@ class Preference:
         As JSON: ``{"newest": "published"}``, ``{"prefer": {"field": "host", "values": ["a.org"]}}``.
         """
         if isinstance(given, str):
-            name, _, rest = given.partition(":")
+            name, _, rest = check_text("representative", given, MOST_TEXT).partition(":")
             field, _, values = rest.partition("=")
             return cls(name, field, tuple(part for part in values.split(",") if part))
         if isinstance(given, Mapping) and len(given) == 1:
@@ -36,12 +56,11 @@ class Preference:
             if isinstance(argument, str):
                 return cls(str(name), argument)
             if isinstance(argument, Mapping):
-                _only(f"key of representative {name!r}", argument, ("field", "values"))
-                return cls(
-                    str(name), str(argument.get("field", "")), _strings("values", argument.get("values", ()))
-                )
+                check_known(f"key of representative {quoted(name)}", argument, ("field", "values"))
+                preferred = strings("values", argument.get("values", ()), MOST_VALUES)
+                return cls(str(name), _name("field", argument.get("field", "")), preferred)
         raise ConfigError(
-            f'representative {given!r}: expected a policy such as "newest:published" or '
+            f'representative {quoted(given)}: expected a policy such as "newest:published" or '
             '{"prefer": {"field": "host", "values": ["example.org"]}}'
         )
 
@@ -53,16 +72,21 @@ class Scope:
     field: str
     within: float | None = None
 
+    def __post_init__(self) -> None:
+        check_text("scope", self.field)
+
     @classmethod
     def parse(cls, given: object) -> "Scope":
         """Read ``"host"``, ``"published:7d"``, ``{"field": "host"}`` or with ``"within": "7d"``."""
         if isinstance(given, str) and given:
-            field, _, span = given.partition(":")
-            return cls(field, _span(span) if span else None)
+            field, _, span = check_text("scope", given).partition(":")
+            return cls(field, seconds(span) if span else None)
         if isinstance(given, Mapping) and isinstance(given.get("field"), str):
-            _only("key of scope", given, ("field", "within"))
-            return cls(given["field"], _span(given["within"]) if "within" in given else None)
-        raise ConfigError(f'scope {given!r}: expected a field, or {{"field": "published", "within": "7d"}}')
+            check_known("key of scope", given, ("field", "within"))
+            return cls(given["field"], seconds(given["within"]) if "within" in given else None)
+        raise ConfigError(
+            f'scope {quoted(given)}: expected a field, or {{"field": "published", "within": "7d"}}'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +101,8 @@ class Explain:
     fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.passages, bool):
-            raise ConfigError(f"passages: expected true or false, got {self.passages!r}")
+        check_truth("passages", self.passages)
+        strings("explain fields", self.fields, MOST_FIELDS)
 
     @classmethod
     def parse(cls, given: object) -> "bool | Explain":
@@ -86,9 +110,11 @@ class Explain:
         if isinstance(given, bool | Explain):
             return given
         if not isinstance(given, Mapping):
-            raise ConfigError(f'explain: expected true, false or {{"passages": true}}, got {given!r}')
-        _only("key of explain", given, ("passages", "fields"))
-        return cls(given.get("passages", True), _strings("fields", given.get("fields", ())))
+            raise ConfigError(f'explain: expected true, false or {{"passages": true}}, got {quoted(given)}')
+        check_known("key of explain", given, ("passages", "fields"))
+        return cls(
+            given.get("passages", True), strings("explain fields", given.get("fields", ()), MOST_FIELDS)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +135,7 @@ class FoldOptions:
     ``explain``: say of each member attached why it was folded; an ``Explain`` may show what matches.
     ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
     whose point in time has ended.
+    ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
     """
 
     min_shared: int | None = None
@@ -126,23 +153,26 @@ class FoldOptions:
     explain: bool | Explain = False
     cursor: bool | str = False
     renew: bool = False
+    closed: bool = False
 
     def __post_init__(self) -> None:
-        _whole("min_shared", self.min_shared, 0, 1024, optional=True)
-        _share("min_resemblance", self.min_resemblance)
-        _share("min_length_ratio", self.min_length_ratio)
+        check_whole("min_shared", self.min_shared, 0, 1024, optional=True)
+        check_share("min_resemblance", self.min_resemblance)
+        check_share("min_length_ratio", self.min_length_ratio)
         if self.linkage not in get_args(Linkage):
-            raise ConfigError.unknown("linkage", str(self.linkage), get_args(Linkage))
-        _whole("members", self.members, 0, 1000)
-        _whole("window", self.window, 1, 1000)
-        _whole("max_window", self.max_window, 1, 10_000)
-        for name in ("across_languages", "fold", "renew"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name}: expected true or false, got {getattr(self, name)!r}")
+            raise ConfigError.unknown("linkage", shortened(self.linkage), get_args(Linkage))
+        check_count("representative", self.representative, MOST_POLICIES)
+        check_count("scope", self.scope, MOST_SCOPES)
+        check_whole("members", self.members, 0, 1000)
+        read_source_filter(self.member_source)
+        check_whole("window", self.window, 1, 1000)
+        check_whole("max_window", self.max_window, 1, 10_000)
+        for name in ("across_languages", "fold", "renew", "closed"):
+            check_truth(name, getattr(self, name))
         if not isinstance(self.explain, bool | Explain):
-            raise ConfigError(f"explain: expected true, false or an Explain, got {self.explain!r}")
+            raise ConfigError(f"explain: expected true, false or an Explain, got {quoted(self.explain)}")
         if not isinstance(self.cursor, bool | str):
-            raise ConfigError(f"cursor: expected true or a cursor from an answer, got {self.cursor!r}")
+            raise ConfigError(f"cursor: expected true or a cursor from an answer, got {quoted(self.cursor)}")
         if self.cursor is not False and not self.fold:
             raise ConfigError("a cursor pages through groups: leave it out, or fold")
         if self.window > self.max_window:
@@ -161,69 +191,112 @@ class FoldOptions:
             ConfigError: an unknown key (the nearest known one is named) or a value that can't be meant.
         """
         if not isinstance(given, Mapping):
-            raise ConfigError(f"dedup: expected an object of options, got {given!r}")
+            raise ConfigError(f"dedup: expected an object of options, got {quoted(given)}")
         if not given:
             return base or cls()
-        known = [f.name for f in fields(cls) if f.name != "member_source"]
-        _only("dedup option", given, known)
+        check_known("dedup option", given, [f.name for f in fields(cls) if f.name not in _NOT_IN_BODIES])
+        if base is not None and base.closed:
+            _check_allowed(given)
         values = {
             name: _READERS.get(name, _same)(value) for name, value in given.items() if name != "members"
         }
-        return replace(base or cls(), **values, **_members(given["members"]) if "members" in given else {})
+        if "members" in given:
+            values |= _members(given["members"])
+        chosen = replace(base or cls(), **values)
+        if base is not None and base.closed:
+            _check_caps(chosen, base)
+        return chosen
+
+    @classmethod
+    def untrusted(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
+        """Read options that a visitor of an application sent; what they leave open is as in ``base``.
+
+        A visitor may set ``fold``, ``members``, ``min_resemblance``, ``min_length_ratio``,
+        ``across_languages``, ``window``, ``max_window``, ``cursor`` and ``renew``, and neither attach more
+        members nor read more hits than ``base`` does. What names fields, scopes, policies and explanations,
+        is the application's. A search under these options takes no more than that from ``ext.dedup`` either.
+
+        Raises:
+            ConfigError: the visitor may not set this, or it can't be meant.
+        """
+        return cls.parse(given, replace(base or cls(), closed=True))
+
+
+def _check_allowed(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in _VISITORS:
+            raise ConfigError(
+                f"{quoted(name)} is for the application to set; a request may set {', '.join(_VISITORS)}"
+            )
+
+
+def _check_caps(chosen: FoldOptions, base: FoldOptions) -> None:
+    for name in _CAPPED:
+        if getattr(chosen, name) > getattr(base, name):
+            raise ConfigError(f"{name}: at most {getattr(base, name)} here, got {getattr(chosen, name)}")
 
 
 def _same(value: Any) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-def _each(parse: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]]:
+def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[object], tuple[Any, ...]]:
     def read(given: object) -> tuple[Any, ...]:
-        return tuple(parse(one) for one in (given if isinstance(given, list | tuple) else [given]))
+        several = given if isinstance(given, list | tuple) else [given]
+        check_count(name, several, most)
+        return tuple(parse(one) for one in several)
 
     return read
 
 
+#: Options that no body has a word for.
+_NOT_IN_BODIES = ("member_source", "closed")
+#: What visitors may set, and what of it only up to what the application has.
+_VISITORS = (
+    "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
+    "window", "max_window", "cursor", "renew",
+)  # fmt: skip
+_CAPPED = ("members", "window", "max_window")
+_FILTER_KEYS = ("includes", "excludes", "include", "exclude")
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {"representative": _each(Preference.parse), "scope": _each(Scope.parse), "explain": Explain.parse}
+    {
+        "representative": _each("representative", Preference.parse, MOST_POLICIES),
+        "scope": _each("scope", Scope.parse, MOST_SCOPES),
+        "explain": Explain.parse,
+    }
 )
 
 
 def _members(given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         return {"members": given}
-    _only("key of members", given, ("size", "_source"))
+    check_known("key of members", given, ("size", "_source"))
     found = {"members": given["size"]} if "size" in given else {}
     return found | ({"member_source": given["_source"]} if "_source" in given else {})
 
 
-def _only(what: str, given: Mapping[str, Any], known: tuple[str, ...] | list[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise ConfigError.unknown(what, str(name), known)
+def _name(what: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise ConfigError(f"{what}: expected the name of a field, got {quoted(given)}")
+    return check_text(what, given)
 
 
-def _strings(name: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, list | tuple) and all(isinstance(one, str) for one in given):
-        return tuple(given)
-    raise ConfigError(f"{name}: expected a list of strings, got {given!r}")
+def read_source_filter(given: object) -> SourceFilter:
+    """Read a ``_source`` filter in the engines' own forms.
+
+    Raises:
+        ConfigError: it can't be meant.
+    """
+    if given is None or isinstance(given, bool):
+        return SourceFilter(wanted=given is not False)
+    if isinstance(given, str):
+        return SourceFilter(includes=(check_text("_source", given),))
+    if not isinstance(given, Mapping):
+        return SourceFilter(includes=strings("_source", given, MOST_PATTERNS))
+    check_known("key of _source", given, _FILTER_KEYS)
+    return SourceFilter(True, _patterns(given, "include"), _patterns(given, "exclude"))
 
 
-def _span(given: object) -> float:
-    match = _SPAN.fullmatch(given) if isinstance(given, str) else None
-    if match is None:
-        raise ConfigError(f"within {given!r}: expected a number and one of ms, s, m, h, d, w, such as 7d")
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-def _whole(name: str, value: object, low: int, high: int, optional: bool = False) -> None:
-    if optional and value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ConfigError(f"{name}: expected a whole number of {low} to {high}, got {value!r}")
-
-
-def _share(name: str, value: object) -> None:
-    if value is None:
-        return
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-        raise ConfigError(f"{name}: expected a number of 0 to 1, got {value!r}")
+def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    found = given.get(f"{name}s", given.get(name)) or ()
+    return strings(f"_source {name}s", [found] if isinstance(found, str) else found, MOST_PATTERNS)

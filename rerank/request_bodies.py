@@ -5,6 +5,8 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
+from shinglefold.quoted import quoted
+from shinglefold.rerank.checks import check_levels, check_whole
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import load_policies
 
@@ -18,6 +20,8 @@ _BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 _SETTLED = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
 _SETTLED |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
 _KEYWORDS = ".supershingles"
+#: The greatest whole number engines count hits with.
+_MOST_HITS = 2**31 - 1
 #: Queries that may stand only at the top of a body.
 _TOP_ONLY = {"hybrid"}
 
@@ -26,17 +30,23 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which every engine would refuse, and what stood there.
 
     Raises:
-        ConfigError: ``ext.dedup`` is no object, or the body collapses hits itself.
+        ConfigError: ``ext`` or ``ext.dedup`` is no object, or the body is too large to be meant.
     """
+    if not isinstance(body, Mapping):
+        raise ConfigError(f"expected a search request, an object, got {quoted(body)}")
+    check_levels(body)
     rest = dict(body)
-    ext = dict(rest.pop("ext", None) or {})
+    given = rest.pop("ext", None)
+    if not (given is None or isinstance(given, Mapping)):
+        raise ConfigError(f'ext: expected an object, such as {{"dedup": {{…}}}}, got {quoted(given)}')
+    ext = dict(given or {})
     ours = ext.pop("dedup", {})
     if ext:
         rest["ext"] = ext
     if isinstance(ours, bool):
         ours = {"fold": ours}
     if not isinstance(ours, Mapping):
-        raise ConfigError(f"ext.dedup: expected an object of options, got {ours!r}")
+        raise ConfigError(f"ext.dedup: expected an object of options, got {quoted(ours)}")
     return rest, ours
 
 
@@ -52,12 +62,11 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
     """Return ``from`` and ``size`` of a request.
 
     Raises:
-        ConfigError: one is no whole number from 0.
+        ConfigError: one is no whole number from 0, or above what any engine takes.
     """
     bounds = body.get("from", 0), body.get("size", 10)
     for name, value in zip(("from", "size"), bounds, strict=True):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise ConfigError(f"{name}: expected a whole number from 0, got {value!r}")
+        check_whole(name, value, 0, _MOST_HITS)
     return bounds
 
 

@@ -7,12 +7,14 @@ from shinglefold.contracts import JSON
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.options import read_source_filter
 from shinglefold.rerank.request_bodies import page_body, sort_keys
 from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts, matched_passages
 from shinglefold.rerank.totals import carried, groups_total
 from shinglefold.rerank.window import Reading
+from shinglefold.source_filter import SourceFilter
 
 #: The name of the groups under ``inner_hits``, and the key of the counters.
 INNER = "duplicates"
@@ -39,15 +41,10 @@ def answer_page(reading: Reading, index: str | None, pit: str | None = None) -> 
 def _answer_page(reading: Reading, index: str | None, pit: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
-    shown = [group.representative for group in groups]
     attached = [_attached(group, reading.options.members) for group in groups]
     everyone = [place for places in attached for place in places]
-    source = reading.options.member_source
-    if source is None:
-        found = inner = yield from _fetch(reading, everyone, index, pit)
-    else:
-        found = yield from _fetch(reading, shown, index, pit)
-        inner = yield from _fetch(reading, everyone, index, pit, source)
+    found = yield from _fetch(reading, everyone, index, pit)
+    inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
         for group, places in zip(groups, attached, strict=True)
@@ -67,15 +64,29 @@ def _attached(group: Group, members: int) -> list[int]:
     return [group.representative, *others[:members]]
 
 
+def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
+    """Return hits with no more of their sources than members are to show.
+
+    The filter is applied to what the request's own left: it shows less, never more.
+    """
+    if source is None:
+        return found
+    wanted = read_source_filter(source)
+    return {place: _with_source(hit, wanted) for place, hit in found.items()}
+
+
+def _with_source(hit: JSON, wanted: SourceFilter) -> JSON:
+    if "_source" not in hit:
+        return hit
+    rest = {name: value for name, value in hit.items() if name != "_source"}
+    return rest | ({"_source": wanted.apply(hit["_source"])} if wanted.wanted else {})
+
+
 def _fetch(
-    reading: Reading,
-    places: Sequence[int],
-    index: str | None,
-    pit: str | None,
-    source: Any = None,  # noqa: ANN401 - JSON
+    reading: Reading, places: Sequence[int], index: str | None, pit: str | None
 ) -> Steps[dict[int, JSON]]:
     """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
-    found = yield from _by_id(reading, reading.body, places, index, pit, source=source)
+    found = yield from _by_id(reading, reading.body, places, index, pit, source=None)
     return {at: _in_rank(reading.hits[at], body, reading) for at, body in found.items()}
 
 
@@ -121,7 +132,7 @@ def _by_number(
 def _sources(
     reading: Reading, places: Sequence[int], index: str | None, pit: str | None, texts: Texts
 ) -> Steps[dict[int, JSON]]:
-    """Return the stored texts of hits, whatever the request itself wants of them."""
+    """Return the stored texts of hits; these are fields that the request's own filter shows."""
     found = yield from _by_id(reading, {}, places, index, pit, source=list(texts.fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 

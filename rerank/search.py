@@ -20,7 +20,7 @@ from shinglefold.rerank.request_bodies import (
 )
 from shinglefold.rerank.response import KEY, answer_page
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps, drive, drive_async
-from shinglefold.rerank.stored_passages import Texts
+from shinglefold.rerank.stored_passages import Texts, shown_fields
 from shinglefold.rerank.window import Reading
 from shinglefold.scheme import Scheme
 
@@ -68,7 +68,7 @@ class _Search(Generic[_Driven]):
             return answer
         refuse_collapse(rest)
         yield from self._check_scheme(index)
-        texts = self._texts(index, chosen)
+        texts = self._texts(index, rest, chosen)
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, texts))
         reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=self._numbers)
@@ -102,14 +102,19 @@ class _Search(Generic[_Driven]):
         after = body.get("search_after")
         return after is None or len(after) == len(total_order(body, self._tiebreaker))
 
-    def _texts(self, index: str | None, options: FoldOptions) -> Texts | None:
-        """Return of what matching passages are wanted; the first time it is, dictionaries are loaded."""
+    def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> Texts | None:
+        """Return what compares the texts of hits; the first time it is wanted, dictionaries are loaded.
+
+        Raises:
+            ConfigError: the request's own ``_source`` does not show these texts.
+        """
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
+        named = [field for name in _names(index) for field in self._checked.get(name, ())]
+        known = tuple(dict.fromkeys(named)) or _TEXTS
+        fields = shown_fields(body.get("_source"), options.explain.fields, known)
         if self._canonicalizer is None:
             self._canonicalizer = Canonicalizer.of(self._scheme)
-        named = [field for name in _names(index) for field in self._checked.get(name, ())]
-        fields = options.explain.fields or tuple(dict.fromkeys(named)) or _TEXTS
         return Texts(fields, self._canonicalizer.tokens)
 
     def _scroll(

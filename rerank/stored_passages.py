@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
+from shinglefold.errors import ConfigError
 from shinglefold.model import Token
+from shinglefold.quoted import shortened
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.passages import GAP, Span, find_passages
+from shinglefold.rerank.options import read_source_filter
+from shinglefold.rerank.passages import GAP, LIMIT, Span, find_passages
 
 Tokenize = Callable[[str], Sequence[Token]]
 _BORDER = "\0"
+#: Characters of all texts of a document that are looked at: enough for the tokens that are aligned.
+_MOST_CHARACTERS = 50 * LIMIT
 
 
 class Texts(NamedTuple):
@@ -18,6 +23,28 @@ class Texts(NamedTuple):
 
     fields: tuple[str, ...]
     tokenize: Tokenize
+
+
+def shown_fields(source: object, asked: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields whose texts are compared: passages show no more than hits do.
+
+    Args:
+        source: the request's own ``_source`` filter.
+        asked: the fields it names for passages, all of which must be shown; none takes of the ``known`` ones
+            those that are.
+
+    Raises:
+        ConfigError: the filter leaves out one that was asked for, or all that are known.
+    """
+    wanted = read_source_filter(source)
+    shown = tuple(field for field in asked or known if wanted.shows(field))
+    if not shown or (asked and len(shown) < len(asked)):
+        hidden = ", ".join(field for field in asked or known if field not in shown)
+        raise ConfigError(
+            f"passages would show what _source leaves out: {shortened(hidden)}. Let _source show it, name "
+            'other fields ({"explain": {"fields": […]}}), or ask without passages ("explain": true)'
+        )
+    return shown
 
 
 class _Part(NamedTuple):
@@ -63,9 +90,10 @@ def _parts(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[_Part]:
         stored = stored_value(source, field)
         several = isinstance(stored, list)
         for number, text in enumerate(stored if several else [stored]):
-            if isinstance(text, str):
-                yield _Part(begin, field, number if several else None, text)
-                begin += len(text) + 1
+            if isinstance(text, str) and begin < _MOST_CHARACTERS:
+                part = text[: _MOST_CHARACTERS - begin]
+                yield _Part(begin, field, number if several else None, part)
+                begin += len(part) + 1
 
 
 def _tokens(parts: Sequence[_Part], tokenize: Tokenize, side: str) -> list[Token]:

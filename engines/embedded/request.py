@@ -8,8 +8,9 @@ from typing import Any
 from shinglefold.engines.embedded.highlight import HighlightOptions, read_highlight
 from shinglefold.engines.embedded.options import checked, strings, truth, whole
 from shinglefold.engines.embedded.sorting import SortKey, read_sort
-from shinglefold.engines.embedded.source_filter import SourceFilter, read_source_filter
+from shinglefold.engines.embedded.source_filter import read_source_filter
 from shinglefold.errors import UnsupportedQuery
+from shinglefold.source_filter import SourceFilter
 
 _KNOWN = (
     "query", "from", "size", "sort", "search_after", "_source", "docvalue_fields", "stored_fields",

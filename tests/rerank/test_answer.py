@@ -97,15 +97,29 @@ def test_the_one_shown_comes_first_wherever_it_is_ranked(library, folded):
     assert all(hit["inner_hits"]["duplicates"]["hits"]["hits"][0]["_id"] == hit["_id"] for hit in hits)
 
 
-def test_members_may_have_a_source_filter_of_their_own(library, folded):
-    body = library.body(
-        0, _source=["title", "rank"], ext={"dedup": {"members": {"size": 2, "_source": ["host"]}}}
-    )
+@pytest.mark.parametrize(
+    ("own", "of_members", "shown"),
+    [
+        (["title", "rank"], ["rank"], {"rank"}),
+        (["title", "rank"], ["host", "rank"], {"rank"}),
+        (["title", "rank"], True, {"title", "rank"}),
+        (["title", "rank"], {"excludes": ["ti*"]}, {"rank"}),
+        (["title", "rank"], "*k", {"rank"}),
+        (["title", "rank"], False, None),
+        (False, ["title"], None),
+        ({"excludes": ["dedup", "host"]}, ["host", "title", "dedup.*"], {"title"}),
+    ],
+)
+def test_members_may_show_less_than_the_request_and_never_more(library, folded, own, of_members, shown):
+    body = library.body(0, _source=own, ext={"dedup": {"members": {"size": 2, "_source": of_members}}})
     hits = folded.search("pages", body)["hits"]["hits"]
-    assert all(hit["_source"].keys() == {"title", "rank"} for hit in hits)
     inner = [other for hit in hits for other in duplicates(hit)]
     assert inner
-    assert all(other["_source"].keys() <= {"host"} for other in inner)
+    for other in inner:
+        assert (set(other["_source"]) if "_source" in other else None) == shown
+    assert hits[0].get("_source") == library.engine.search("pages", library.body(0, _source=own))["hits"][
+        "hits"
+    ][0].get("_source")
 
 
 def test_a_member_is_explained(library, folded):

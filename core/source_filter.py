@@ -1,0 +1,96 @@
+"""``_source`` filters: which parts of a document a hit gives back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFilter:
+    """Patterns with ``*`` on paths; a path brings all below it; what is excluded wins.
+
+    ``wanted`` False gives no source at all; no ``includes`` means everything.
+    """
+
+    wanted: bool = True
+    includes: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether documents are given back as they are."""
+        return self.wanted and not self.includes and not self.excludes
+
+    def apply(self, source: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the wanted parts of a document. Cost: patterns × names, in time linear in their lengths."""
+        if self.whole:
+            return dict(source)
+        return _filtered(source, "", self.includes, self.excludes, included=not self.includes)
+
+    def shows(self, path: str) -> bool:
+        """Tell whether the value at a path is among the wanted parts."""
+        if not self.wanted or _found(self.excludes, path):
+            return False
+        return not self.includes or _found(self.includes, path)
+
+
+def _filtered(
+    source: Mapping[str, Any],
+    prefix: str,
+    includes: tuple[str, ...],
+    excludes: tuple[str, ...],
+    *,
+    included: bool,
+) -> dict[str, Any]:
+    found = {}
+    for name, value in source.items():
+        path = prefix + name
+        if _found(excludes, path):
+            continue
+        here = included or _found(includes, path)
+        kept = _kept(value, path + ".", includes, excludes, included=here)
+        if here or kept not in (None, {}, []):
+            found[name] = kept
+    return found
+
+
+def _kept(
+    value: object,
+    prefix: str,
+    includes: tuple[str, ...],
+    excludes: tuple[str, ...],
+    *,
+    included: bool,
+) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        return _filtered(value, prefix, includes, excludes, included=included)
+    if isinstance(value, list):
+        kept = [_kept(item, prefix, includes, excludes, included=included) for item in value]
+        return kept if included else [item for item in kept if item not in (None, {}, [])]
+    return value if included else None
+
+
+def _found(patterns: tuple[str, ...], path: str) -> bool:
+    """Tell whether a pattern fits a path or what stands above it."""
+    if not patterns:
+        return False
+    ends = [place for place, character in enumerate(path) if character == "."]
+    above = [path[:end] for end in ends] + [path]
+    return any(_fits(pattern, name) for pattern in patterns for name in above)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Tell whether a pattern fits a whole name; part after part from the left, so never by trying again."""
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *between, last = others
+    if not name.startswith(first):
+        return False
+    at = len(first)
+    for part in between:
+        at = name.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return name.endswith(last) and len(name) - len(last) >= at
