@@ -224,9 +224,9 @@ class FoldOptions:
 
 def _check_allowed(given: Mapping[str, Any]) -> None:
     for name in given:
-        if name not in _VISITORS:
+        if name not in VISITORS:
             raise ConfigError(
-                f"{quoted(name)} is for the application to set; a request may set {', '.join(_VISITORS)}"
+                f"{quoted(name)} is for the application to set; a request may set {', '.join(VISITORS)}"
             )
 
 
@@ -252,7 +252,7 @@ def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[obj
 #: Options that no body has a word for.
 _NOT_IN_BODIES = ("member_source", "closed")
 #: What visitors may set, and what of it only up to what the application has.
-_VISITORS = (
+VISITORS = (
     "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
     "window", "max_window", "cursor", "renew",
 )  # fmt: skip

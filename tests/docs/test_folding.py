@@ -33,7 +33,10 @@ def test_its_session_answers_what_it_shows():
 
 def test_it_tells_every_option_and_no_other():
     told = rows("Options")
-    assert told.keys() == {field.name for field in dataclasses.fields(FoldOptions)} - {"member_source"}
+    assert told.keys() == {field.name for field in dataclasses.fields(FoldOptions)} - {
+        "member_source",
+        "closed",
+    }
 
 
 def test_the_defaults_it_tells_are_those_in_force():
