@@ -106,6 +106,8 @@ class Engine(Protocol):
     """A search engine, in the request and response shapes of OpenSearch and Elasticsearch.
 
     Every method raises only the tree under ``EngineError``.
+
+    What makes an order total on an engine is told by ``shinglefold.order``.
     """
 
     @property
