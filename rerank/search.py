@@ -7,7 +7,13 @@ from typing import Any, Generic, TypeVar
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine, Search
-from shinglefold.errors import ConfigError, SchemeMismatch, ShinglefoldError, UnsupportedQuery
+from shinglefold.errors import (
+    ConfigError,
+    PermissionDenied,
+    SchemeMismatch,
+    ShinglefoldError,
+    UnsupportedQuery,
+)
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.options import Explain, FoldOptions
@@ -144,7 +150,12 @@ class _Search(Generic[_Driven]):
         for name in _names(index):
             if name in self._checked:
                 continue
-            mappings = yield Call("mappings", (name,))
+            try:
+                mappings = yield Call("mappings", (name,))
+            except PermissionDenied:
+                # A role may read documents and not mappings; each fingerprint names its scheme, too.
+                self._checked[name] = ()
+                continue
             stored = (mappings.get("_meta") or {}).get("shinglefold") or {}
             if stored.get("id", self._scheme.id) != self._scheme.id:
                 raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)

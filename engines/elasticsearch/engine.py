@@ -15,7 +15,7 @@ from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, PermissionDenied
 
 
 class ElasticsearchEngine(AdministeredEngine):
@@ -27,9 +27,15 @@ class ElasticsearchEngine(AdministeredEngine):
     can: Capabilities = replace(AdministeredEngine.can, slices="shards")
 
     def info(self) -> JSON:
-        """Return ``{"distribution": "elasticsearch", "version": …}``."""
-        with self._asking():
-            return {"distribution": "elasticsearch", "version": self._version()}
+        """Return ``{"distribution": "elasticsearch", "version": …}``.
+
+        The version is empty where whoever asks lacks the cluster privilege ``monitor``.
+        """
+        try:
+            with self._asking():
+                return {"distribution": "elasticsearch", "version": self._version()}
+        except PermissionDenied:
+            return {"distribution": "elasticsearch", "version": ""}
 
     def tiebreaker(self) -> str | None:
         """Return ``_shard_doc``; every version has it."""

@@ -11,7 +11,7 @@ from shinglefold.engines.http.answers import check_given, check_searched, one_ma
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.several import Answer
-from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
 
 
 class AsyncHttpEngine(ABC):
@@ -88,6 +88,15 @@ class AsyncHttpEngine(ABC):
                 return [error]
             # A server that can't read one of them refuses all.
             return [answer for search in searches for answer in await self._several([search])]
+        except PermissionDenied:
+            # A role that only reads indices may search, but on OpenSearch not several times at once.
+            return [await self._one(search) for search in searches]
+
+    async def _one(self, search: Search) -> Answer:
+        try:
+            return await self.search(*search)
+        except EngineError as error:
+            return error
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""

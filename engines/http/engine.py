@@ -12,7 +12,7 @@ from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, ClientErrors, NoDocument
 from shinglefold.engines.several import Answer
-from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
 
 
 class HttpEngine(ABC):
@@ -169,6 +169,15 @@ class HttpEngine(ABC):
                 return [error]
             # A server that can't read one of them refuses all.
             return [answer for search in searches for answer in self._several([search])]
+        except PermissionDenied:
+            # A role that only reads indices may search, but on OpenSearch not several times at once.
+            return [self._one(search) for search in searches]
+
+    def _one(self, search: Search) -> Answer:
+        try:
+            return self.search(*search)
+        except EngineError as error:
+            return error
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""

@@ -77,6 +77,13 @@ _DISK_REMEDY = (
     "Free disk space or add some; then set index.blocks.read_only_allow_delete of the index to null, "
     "if the server does not do it by itself."
 )
+_READ_BLOCK_REMEDY = "The index is blocked for reading: set its index.blocks.read to null."
+#: OpenSearch's words; it answers with status 500.
+_PARTLY_SEEN = "Update is not supported when FLS or DLS"
+_PARTLY_SEEN_REMEDY = (
+    "Whoever sees only some documents or fields can't update any, so nothing unseen is lost: do it as a user "
+    "whose role has no document- or field-level security."
+)
 
 
 def refusal(status: int, body: object, who: str) -> EngineError:
@@ -133,6 +140,10 @@ def _meaning(status: int, kind: str, said: str) -> _Meaning:
         return WindowTooLarge, _WINDOW_REMEDY
     if kind == "cluster_block_exception" and "flood-stage" in said:
         return IndexReadOnly, _DISK_REMEDY
+    if kind == "cluster_block_exception" and "index read (api)" in said:
+        return PermissionDenied, _READ_BLOCK_REMEDY
+    if _PARTLY_SEEN in said:
+        return PermissionDenied, _PARTLY_SEEN_REMEDY
     fallback = EngineError, "See the server's log."
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
 

@@ -1,17 +1,29 @@
 """Which product answers at an address."""
 
 import json
+import re
 import ssl
+from collections.abc import Mapping
+from email.message import Message
 from http.client import HTTPException
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.failures import refusal, unavailable
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.engines.http.failures import BUSY, reason, refusal, unavailable
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable
 
 _MOST = 65_536
+_VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
+
+
+class _Answer(NamedTuple):
+    """What an address said; the names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: object
 
 
 def product_of(connection: Connection) -> str:
@@ -24,13 +36,13 @@ def product_of(connection: Connection) -> str:
         return connection.product
     if connection.aws_region:
         return "opensearch"
-    status, product, body = _ask(connection)
-    if product == "Elasticsearch":
+    answer = _ask(connection)
+    if answer.headers.get("x-elastic-product") == "Elasticsearch":
         return "elasticsearch"
-    if _is_opensearch(body):
+    if _version_header(answer.headers) or _is_opensearch(answer.body) or _guards_opensearch(answer):
         return "opensearch"
-    if status >= 400:
-        raise refusal(status, body, f"server at {connection.address}")
+    if answer.status >= 400:
+        raise refusal(answer.status, answer.body, f"server at {connection.address}")
     raise EngineError(
         f"{connection.address} answers, but neither as OpenSearch nor as Elasticsearch; check the address, "
         "or say which it is: opensearch+http://… or elasticsearch+http://…"
@@ -46,8 +58,28 @@ def _is_opensearch(body: object) -> bool:
     return distribution == "opensearch" or "OpenSearch" in str(body.get("tagline"))
 
 
-def _ask(connection: Connection) -> tuple[int, str, object]:
-    """Return the status, the product header and the body of the first address that answers."""
+def _guards_opensearch(answer: _Answer) -> bool:
+    """Tell whether OpenSearch's security plugin answers: it lets few users ask what the server is."""
+    return answer.status == 403 and "no permissions for [cluster:monitor/main]" in reason(answer.body)
+
+
+def _version_header(headers: Mapping[str, str]) -> str:
+    """Return the version that OpenSearch 3 tells with every answer; empty where it tells none."""
+    found = _VERSION_HEADER.match(headers.get("x-opensearch-version", ""))
+    return found[1] if found else ""
+
+
+def told_version(connection: Connection) -> str:
+    """Return the version that a server tells whoever may not ask for it; empty where it tells none."""
+    try:
+        return _version_header(_ask(connection).headers)
+    except EngineUnavailable:
+        return ""
+
+
+def _ask(connection: Connection) -> _Answer:
+    """Return the answer of the first address that has one; a busy one's only where no other answers."""
+    busy: _Answer | None = None
     failed: Exception | None = None
     for url in connection.urls:
         request = Request(f"{url}/", headers={"Accept": "application/json"})  # noqa: S310 - checked: http(s)
@@ -55,13 +87,22 @@ def _ask(connection: Connection) -> tuple[int, str, object]:
             request.add_unredirected_header("Authorization", authorization)
         try:
             with _opener(connection).open(request, timeout=connection.timeout) as answer:
-                return answer.status, answer.headers.get("X-elastic-product", ""), _json(answer.read(_MOST))
+                return _Answer(answer.status, _lower(answer.headers), _json(answer.read(_MOST)))
         except HTTPError as error:
             with error:
-                return error.code, error.headers.get("X-elastic-product", ""), _json(error.read(_MOST))
+                told = _Answer(error.code, _lower(error.headers), _json(error.read(_MOST)))
+            if told.status not in BUSY or _is_opensearch(told.body):
+                return told
+            busy = busy or told
         except (OSError, HTTPException) as error:
             failed = error
+    if busy:
+        return busy
     raise unavailable(f"server at {connection.address}", getattr(failed, "reason", failed)) from failed
+
+
+def _lower(headers: Message) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _opener(connection: Connection) -> OpenerDirector:

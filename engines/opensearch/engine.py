@@ -13,6 +13,7 @@ from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.product import told_version
 from shinglefold.engines.opensearch.errors import ERRORS
 from shinglefold.engines.opensearch.options import aws_credentials, client_options
 from shinglefold.errors import EngineError, PermissionDenied
@@ -28,9 +29,16 @@ class OpenSearchEngine(AdministeredEngine):
     client_errors: ClassVar[ClientErrors] = ERRORS
 
     def info(self) -> JSON:
-        """Return ``{"distribution": "opensearch", "version": …}``."""
-        with self._asking():
-            answer = self._client.info()
+        """Return ``{"distribution": "opensearch", "version": …}``.
+
+        The version is empty where the server does not tell it to whoever asks: that needs the right
+        ``cluster:monitor/main``, which who may only read has not.
+        """
+        try:
+            with self._asking():
+                answer = self._client.info()
+        except PermissionDenied:
+            return {"distribution": "opensearch", "version": told_version(self.connection)}
         return {"distribution": "opensearch", "version": version_in(answer, self.who)}
 
     def tiebreaker(self) -> str | None:
@@ -39,9 +47,8 @@ class OpenSearchEngine(AdministeredEngine):
         None before 3.3, where ``_doc`` is not unique across shards, and where the server does not tell its
         version to whoever asks.
         """
-        try:
-            version = self.info()["version"]
-        except PermissionDenied:
+        version = self.info()["version"]
+        if not version:
             return None
         major, minor = (int(part) for part in version.split(".")[:2])
         return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None

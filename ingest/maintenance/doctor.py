@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import InputError
+from shinglefold.errors import InputError, PermissionDenied
 from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.scan import Scan
@@ -126,7 +126,12 @@ def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tupl
 
 def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
     templates = engine.templates
-    if templates is not None and templates.component_template(request.component) is None:
+    try:
+        lacking = templates is not None and templates.component_template(request.component) is None
+    except PermissionDenied:
+        yield "your role may not read templates: whether new indices get the fields by themselves is unknown"
+        return
+    if lacking:
         yield f"no component template {request.component!r}: new indices do not get the fields by themselves"
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from support.maintenance import FIELDS, pages
 from support.servers.apart import Apart
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
@@ -13,8 +14,13 @@ from support.servers.security import User
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.rerank import FoldedSearch
 
 _PUBLIC = ["public-*"]
+INDEX = "public-pages"
+PROPERTIES = {**FIELDS, "id": {"type": "keyword"}, "open": {"type": "boolean"}}
+SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 ADMIN = User("chief", "Vrai-mot-de-passe-1", "all")
 READER = User("reader", "Vrai-mot-de-passe-2", "reads_public")
 WRITER = User("writer", "Vrai-mot-de-passe-3", "writes_public")
@@ -48,6 +54,13 @@ ROLES = {
 }
 
 
+class Site(NamedTuple):
+    """An index that all tests share, which none of them changes."""
+
+    engine: Engine
+    folded: FoldedSearch
+
+
 @pytest.fixture(scope="module")
 def secured(apart: Apart) -> LocalServer:
     def make() -> LocalServer:
@@ -61,7 +74,7 @@ def secured(apart: Apart) -> LocalServer:
 def connection(secured: LocalServer) -> Callable[..., Connection]:
     """Make the connection of a user."""
 
-    def make(user: User, **more: Any) -> Connection:
+    def make(user: User, /, **more: Any) -> Connection:
         made = secured.certificates
         proof = (
             {"user": user.name, "password": user.password}
@@ -77,4 +90,30 @@ def connection(secured: LocalServer) -> Callable[..., Connection]:
 def engine_of(connection) -> Iterator[Callable[..., Engine]]:
     """Open the engine of a user; closed at the end."""
     with ExitStack() as opened:
-        yield lambda user, **more: opened.enter_context(closing(open_engine(connection(user, **more))))
+        yield lambda user, /, **more: opened.enter_context(closing(open_engine(connection(user, **more))))
+
+
+@pytest.fixture
+def users() -> dict[str, User]:
+    """The users by name."""
+    return {user.name: user for user in USERS}
+
+
+@pytest.fixture
+def site(engine_of, scheme, canonicalizer) -> Site:
+    """The administrator's engine, and an index of copies, of which some users do not see all."""
+    admin = engine_of(ADMIN)
+    if not admin.index_exists(INDEX):
+        pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+        index_documents(admin, INDEX, copies(), pipeline, properties=PROPERTIES, settings=SETTINGS, workers=1)
+        admin.create_index("secret-pages", {}, {})
+    return Site(admin, FoldedSearch(admin, scheme, tiebreaker="id"))
+
+
+def copies() -> list[dict[str, Any]]:
+    """Three copies of each of twenty pages; one or two of the three are open."""
+    return [
+        {**page, "id": f"{page['id']}-{copy}", "open": (number + copy) % 2 == 0}
+        for number, page in enumerate(pages(20))
+        for copy in range(3)
+    ]

@@ -4,10 +4,12 @@ import base64
 import json
 import urllib.request
 from typing import Any
+from urllib.error import HTTPError
 
 from support.servers.security import Door
 
 _NO_DOOR = Door()
+_LONGEST = 1_000
 
 
 def ask(url: str, method: str, path: str, body: Any = None, door: Door = _NO_DOOR) -> dict[str, Any]:
@@ -17,6 +19,10 @@ def ask(url: str, method: str, path: str, body: Any = None, door: Door = _NO_DOO
     if door.user:
         proof = base64.b64encode(f"{door.user.name}:{door.user.password}".encode()).decode()
         request.add_header("Authorization", f"Basic {proof}")
-    with urllib.request.urlopen(request, timeout=30, context=door.context) as answer:
-        told: dict[str, Any] = json.load(answer)
-        return told
+    try:
+        with urllib.request.urlopen(request, timeout=30, context=door.context) as answer:
+            told: dict[str, Any] = json.load(answer)
+    except HTTPError as error:
+        error.msg = f"{error.msg}: {error.read().decode(errors='replace')[:_LONGEST]}"
+        raise
+    return told

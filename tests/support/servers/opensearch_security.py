@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from support.servers.security import Door, User, certificates_in, distinguished, make_certificates
+from support.servers.waiting import until
 
 #: Users by name and password, or by the common name of the certificate they show.
 _AUTHENTICATION = {
@@ -72,7 +73,8 @@ class OpenSearchSecurity:
         """Do nothing: the server makes users itself."""
 
     def after_start(self, ask: Callable[[str, str, Any], Any]) -> None:
-        """Make roles and users, in one request each kind."""
+        """Make roles and users, in one request each kind, once the plugin has read its configuration."""
+        until(lambda: _is_ready(ask))
         api = "/_plugins/_security/api"
         for path, made in (
             ("roles", dict(self.roles or {})),
@@ -94,6 +96,13 @@ class OpenSearchSecurity:
     def _mapped(self) -> dict[str, dict[str, list[str]]]:
         roles = dict.fromkeys(user.role for user in self.users)
         return {role: {"users": [user.name for user in self.users if user.role == role]} for role in roles}
+
+
+def _is_ready(ask: Callable[[str, str, Any], Any]) -> bool:
+    try:
+        return bool(ask("GET", "/_plugins/_security/health", None)["status"] == "UP")
+    except OSError:
+        return False
 
 
 def _tls(prefix: str, certificate: Path, key: Path, authority: Path) -> dict[str, str]:

@@ -1,0 +1,111 @@
+"""Users who see some documents or fields: folding shows them nothing that a plain search does not."""
+
+import json
+
+import pytest
+
+from shinglefold.errors import PermissionDenied
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.rerank import FoldedSearch, FoldOptions
+
+INDEX = "public-pages"
+BODY = {"query": {"match_all": {}}, "sort": [{"id": "asc"}], "size": 5}
+#: Everything of a response that may hold documents.
+OPTIONS = [
+    FoldOptions(members=10),
+    FoldOptions(window=10, members=10),
+    FoldOptions(explain=True, members=10),
+    FoldOptions(linkage="connected", members=10),
+    FoldOptions.parse({"explain": {"passages": True, "fields": ["title", "body"]}, "members": 10}),
+    FoldOptions.parse({"members": {"size": 10, "_source": ["title", "body"]}}),
+]
+
+
+def visible(engine):
+    return {hit["_id"]: hit for hit in engine.search(INDEX, {"size": 1000})["hits"]["hits"]}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_documents_that_are_hidden_stand_nowhere_in_an_answer(engine_of, users, site, scheme, options):
+    partly = engine_of(users["partly"])
+    seen, every = visible(partly), visible(site.engine)
+    assert 0 < len(seen) < len(every)
+    folded = FoldedSearch(partly, scheme, tiebreaker="id")
+    shown = set()
+    for start in range(0, 25, 5):
+        text = json.dumps(folded.search(INDEX, {**BODY, "from": start}, options))
+        assert not [id_ for id_ in every.keys() - seen.keys() if f'"{id_}"' in text]
+        shown |= {id_ for id_ in seen if f'"{id_}"' in text}
+    assert shown == seen.keys()
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_fields_that_are_hidden_stand_nowhere_in_an_answer(engine_of, users, site, scheme, options):
+    folded = FoldedSearch(engine_of(users["blinkered"]), scheme, tiebreaker="id")
+    words = {word for hit in visible(site.engine).values() for word in hit["_source"]["body"].split()}
+    titles = {hit["_source"]["title"] for hit in visible(site.engine).values()}
+    text = json.dumps(folded.search(INDEX, {**BODY, "size": 20}, options), ensure_ascii=False)
+    for title in titles:
+        text = text.replace(title, "")
+    assert not [word for word in words if f" {word} " in text]
+
+
+def test_a_cursor_walks_what_is_seen_and_nothing_else(engine_of, users, site, scheme):
+    partly = engine_of(users["partly"])
+    folded = FoldedSearch(partly, scheme, tiebreaker="id")
+    pages = list(folded.pages(INDEX, BODY, FoldOptions(members=10)))
+    ids = [
+        member["_id"]
+        for page in pages
+        for hit in page["hits"]["hits"]
+        for member in hit["inner_hits"]["duplicates"]["hits"]["hits"]
+    ]
+    assert sorted(ids) == sorted(visible(partly))
+
+
+def test_a_cursor_of_somebody_else_shows_no_more(engine_of, users, site, scheme):
+    key = bytes(32)
+    partly = engine_of(users["partly"])
+    mine = FoldedSearch(partly, scheme, tiebreaker="id", cursor_key=key)
+    theirs = FoldedSearch(site.engine, scheme, tiebreaker="id", cursor_key=key)
+    cursor = theirs.search(INDEX, BODY, FoldOptions(cursor=True))["dedup"]["cursor"]
+    hidden = visible(site.engine).keys() - visible(partly).keys()
+    while cursor:
+        answer = mine.search(INDEX, BODY, FoldOptions(cursor=cursor, members=10))
+        text = json.dumps(answer["hits"])
+        assert not [id_ for id_ in hidden if f'"{id_}"' in text]
+        cursor = answer["dedup"]["cursor"]
+
+
+@pytest.fixture
+def pipeline(scheme, canonicalizer) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+@pytest.mark.parametrize("name", ["partly", "blinkered"])
+def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
+    engine_of, users, site, scheme, pipeline, name
+):
+    index = f"public-{name}"
+    body = {hit["_id"]: {**hit["_source"], "dedup": None} for hit in visible(site.engine).values()}
+    if site.engine.index_exists(index):
+        site.engine.delete_index(index)
+    site.engine.create_index(index, site.engine.mappings(INDEX), {})
+    site.engine.bulk({"_index": index, "_id": id_, "_source": source} for id_, source in body.items())
+    site.engine.refresh(index)
+    before = site.engine.search(index, {"size": 1000})["hits"]["hits"]
+    told = ""
+    try:
+        told = backfill(engine_of(users[name]), index, pipeline, BackfillOptions(workers=1)).stopped
+    except PermissionDenied as error:
+        told = str(error)
+    assert "document- or field-level security" in told
+    assert site.engine.search(index, {"size": 1000})["hits"]["hits"] == before
+    site.engine.delete_index(index)
+
+
+def test_a_doctor_who_sees_some_documents_examines_those(engine_of, users, site, pipeline):
+    found = diagnose(engine_of(users["partly"]), INDEX, pipeline)
+    assert found.healthy
+    assert found.documents == len(visible(engine_of(users["partly"])))

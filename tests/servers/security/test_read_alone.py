@@ -1,0 +1,80 @@
+"""A role with ``read`` on an index, and nothing else, searches it folded."""
+
+import asyncio
+
+import pytest
+
+from shinglefold.engines import tiebreaker
+from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine
+from shinglefold.errors import PermissionDenied
+from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
+
+INDEX = "public-pages"
+#: Ties, and an order that is the same for everybody.
+BODY = {"query": {"match_all": {}}, "sort": [{"id": "asc"}], "size": 7}
+
+
+@pytest.fixture
+def folded(engine_of, users, site, scheme) -> FoldedSearch:
+    return FoldedSearch(engine_of(users["reader"]), scheme, tiebreaker="id")
+
+
+def without_time(answer):
+    return {name: value for name, value in answer.items() if name != "took"}
+
+
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [
+        ({}, FoldOptions()),
+        ({"from": 7}, FoldOptions(window=10)),
+        ({"size": 20}, FoldOptions(window=10, members=5)),
+        ({}, FoldOptions(explain=True)),
+        ({}, FoldOptions(linkage="connected")),
+        ({"size": 0}, FoldOptions()),
+    ],
+)
+def test_pages_are_those_of_who_may_everything(site, folded, more, options):
+    expected = site.folded.search(INDEX, {**BODY, **more}, options)
+    assert without_time(folded.search(INDEX, {**BODY, **more}, options)) == without_time(expected)
+
+
+def test_a_cursor_shows_every_group_once(site, folded):
+    every = site.folded.search(INDEX, {**BODY, "size": 60})["hits"]["hits"]
+    pages = list(folded.pages(INDEX, BODY))
+    assert [hit["_id"] for page in pages for hit in page["hits"]["hits"]] == [hit["_id"] for hit in every]
+
+
+def test_several_searches_at_once(site, folded):
+    searches = [(INDEX, BODY), (INDEX, {**BODY, "from": 7}), ("secret-pages", {})]
+    *answers, refused = folded.msearch(searches)
+    assert isinstance(refused, PermissionDenied)
+    for (index, body), answer in zip(searches, answers, strict=False):
+        assert without_time(answer) == without_time(site.folded.search(index, body))
+
+
+def test_asynchronously_too(connection, users, site, scheme):
+    async def search():
+        async with AsyncOpenSearchEngine(connection(users["reader"])) as engine:
+            folded = AsyncFoldedSearch(engine, scheme, tiebreaker="id")
+            return await folded.search(INDEX, BODY), await folded.msearch([(INDEX, BODY), (INDEX, BODY)])
+
+    alone, several = asyncio.run(search())
+    expected = without_time(site.folded.search(INDEX, BODY))
+    assert [without_time(answer) for answer in (alone, *several)] == [expected] * 3
+
+
+def test_a_server_that_does_not_tell_its_version_has_no_known_tiebreaker(engine_of, users, site):
+    reader = engine_of(users["reader"])
+    assert reader.info() == {"distribution": "opensearch", "version": ""}
+    assert tiebreaker(reader) is None
+    assert tiebreaker(site.engine) is None
+
+
+def test_documents_of_another_scheme_are_still_told_apart(site, folded, scheme):
+    # The mappings would have said so at once; without them every fingerprint does.
+    from shinglefold.registry import make_scheme
+
+    other = FoldedSearch(folded._engine, make_scheme("classic"), tiebreaker="id")
+    counters = other.search(INDEX, {**BODY, "size": 60})["dedup"]
+    assert counters["other_schemes"] == {scheme.id: 60}
