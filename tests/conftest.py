@@ -16,6 +16,8 @@ from shinglefold.scheme import Scheme
 _ROOT = Path(__file__).resolve().parent.parent
 #: The folders whose tests need real servers.
 _SERVERS = {"servers", "topology", "collapse"}
+#: The fixtures of servers that only some tests are about: what shares one runs in one process.
+_APART = {"secured", "knn", "cluster"}
 _NO_SERVER = "real servers take minutes and 400 MB: make test SERVERS=all (or opensearch-3,elasticsearch-9 …)"
 
 
@@ -34,6 +36,8 @@ def _needs_server(item: pytest.Item) -> bool:
 
 
 def _together_with(item: pytest.Item) -> str:
+    for name in _APART & set(getattr(item, "fixturenames", ())):
+        return name
     parameters = (
         item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     )
