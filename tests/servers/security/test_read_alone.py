@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from shinglefold.engines import tiebreaker
 from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine
 from shinglefold.errors import PermissionDenied
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
@@ -67,8 +66,8 @@ def test_asynchronously_too(connection, users, site, scheme):
 def test_a_server_that_does_not_tell_its_version_has_no_known_tiebreaker(engine_of, users, site):
     reader = engine_of(users["reader"])
     assert reader.info() == {"distribution": "opensearch", "version": ""}
-    assert tiebreaker(reader) is None
-    assert tiebreaker(site.engine) is None
+    assert reader.tiebreaker() is None
+    assert site.engine.tiebreaker() is None
 
 
 def test_documents_of_another_scheme_are_still_told_apart(site, folded, scheme):
