@@ -2,8 +2,6 @@
 
 import re
 
-from selectolax.lexbor import LexborHTMLParser
-
 
 def _either_case(names: str) -> str:
     """Return a pattern for names in letters of either case, decided by the first: twice as fast as a flag."""
@@ -35,6 +33,8 @@ def strip_html(html: str) -> str:
     accepted: broken markup is read as browsers read it, NUL and lone surrogates are dropped.
     Cost: about 25 µs a kilobyte of markup, most of it the parser's.
     """
+    from selectolax.lexbor import LexborHTMLParser
+
     # The line end goes before the tag, where the parser takes it for text; a reader never sees it double.
     parser = LexborHTMLParser(_BLOCK_TAG.sub("\n<", html.replace("\0", "")))
     parser.strip_tags(_UNREAD, recursive=True)

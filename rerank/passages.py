@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rapidfuzz.distance import LCSseq
-
 from shinglefold.model import Token
 
 #: Tokens of each text that are aligned; what follows is not looked at.
@@ -82,6 +80,8 @@ def _chains(one: list[int], other: list[int]) -> Iterator[list[_Run]]:
 
 
 def _runs(one: Sequence[int], other: Sequence[int]) -> Iterator[_Run]:
+    from rapidfuzz.distance import LCSseq
+
     for step in LCSseq.opcodes(one, other):
         if step.tag == "equal":
             yield _Run(step.src_start, step.dest_start, step.src_end - step.src_start)

@@ -3,9 +3,8 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from secrets import token_bytes
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine, Search
 from shinglefold.errors import (
     ConfigError,
@@ -30,6 +29,9 @@ from shinglefold.rerank.stored_passages import Texts, shown_fields
 from shinglefold.rerank.window import Reading
 from shinglefold.scheme import Scheme
 
+if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
+
 _REMEDY = (
     "Search with the scheme of the index (Scheme.from_json of its mapping's _meta.shinglefold), "
     "or index its documents again with the scheme in use."
@@ -53,7 +55,7 @@ class _Search(Generic[_Driven]):
         *,
         keep_alive: str = "5m",
         cursor_key: bytes | None = None,
-        canonicalizer: Canonicalizer | None = None,
+        canonicalizer: "Canonicalizer | None" = None,
     ) -> None:
         self._engine: _Driven = engine
         self._cursor_key = cursor_key or token_bytes(32)
@@ -120,6 +122,8 @@ class _Search(Generic[_Driven]):
         known = tuple(dict.fromkeys(named)) or _TEXTS
         fields = shown_fields(body.get("_source"), options.explain.fields, known)
         if self._canonicalizer is None:
+            from shinglefold.canon import Canonicalizer
+
             self._canonicalizer = Canonicalizer.of(self._scheme)
         return Texts(fields, self._canonicalizer.tokens)
 
