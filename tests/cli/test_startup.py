@@ -1,0 +1,82 @@
+"""A command imports what it needs, and nothing besides that takes long: help waits for no numpy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: What takes 5 ms or more each; nltk 300, with scipy seconds.
+HEAVY = {
+    "asyncio", "elasticsearch", "multiprocessing", "nltk", "numpy", "opensearchpy", "pymorphy3", "rapidfuzz",
+    "rich", "scipy", "selectolax", "tantivy", "urllib3", "xxhash",
+}  # fmt: skip
+_WATCH = """
+import atexit, json, sys
+names = lambda: sorted({name.partition('.')[0] for name in sys.modules})
+atexit.register(lambda: print(json.dumps(names()), file=sys.stderr))
+"""
+_COMMAND = _WATCH + "from shinglefold.cli.main import main; main()"
+
+
+def loaded(program: str, *arguments: object) -> set[str]:
+    """Return the heavy packages that a program has imported when it ends."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C.UTF-8"}
+    )
+    return HEAVY & set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["search", "--help"], ["pairs", "-h"], ["index", "--nonsense"], []]
+)
+def test_help_and_usage_import_nothing_heavy(arguments):
+    assert loaded(_COMMAND, *arguments) == set()
+
+
+def test_the_version_needs_what_schemes_are_hashed_with_and_no_more():
+    assert loaded(_COMMAND, "--version") <= {"xxhash"}
+
+
+def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_folder):
+    found = loaded(_COMMAND, "search", "bridge", "--engine", engine_folder, "--json")
+    assert {"numpy", "tantivy"} <= found
+    assert not found & {
+        "nltk",
+        "pymorphy3",
+        "rapidfuzz",
+        "rich",
+        "selectolax",
+        "opensearchpy",
+        "elasticsearch",
+    }
+
+
+def test_words_of_a_language_load_its_dictionary_only(engine_folder):
+    russian = loaded(_COMMAND, "search", "ремонт", "--engine", engine_folder)
+    assert "pymorphy3" in russian
+    assert not russian & {"nltk", "rapidfuzz", "selectolax"}
+
+
+def test_a_comparison_of_texts_loads_the_aligner():
+    assert "rapidfuzz" in loaded(_COMMAND, "compare", "--text", "the bridge is closed", "the bridge is open")
+
+
+def test_pairs_need_no_engine_and_plain_texts_no_parser():
+    text = "Bridges across the river are closed until Monday because the water rises"
+    Path("two.jsonl").write_text("".join(json.dumps({"id": n, "body": text}) + "\n" for n in "ab"))
+    found = loaded(_COMMAND, "pairs", "two.jsonl", "--workers", "1")
+    assert "numpy" in found
+    assert not found & {"nltk", "rapidfuzz", "selectolax", "tantivy", "opensearchpy", "elasticsearch"}
+    Path("two.html").write_text(f"<p>{text}")
+    assert "selectolax" in loaded(_COMMAND, "pairs", "two.html", "--html", "--workers", "1")
+
+
+@pytest.mark.parametrize("package", ["rerank", "ingest", "canon", "sketch", "engines"])
+def test_a_package_imports_no_engine_dictionary_or_parser(package):
+    found = loaded(f"{_WATCH}import shinglefold.{package}")
+    assert found <= {"numpy", "xxhash", "multiprocessing"}
+    assert ("numpy" in found) == (package != "engines")
