@@ -89,26 +89,26 @@ def _exit_code(summary: "BackfillSummary") -> int:
 
 
 def _lines(summary: "BackfillSummary") -> list[str]:
-    books = summary.counts
-    speed = books.read / summary.seconds if summary.seconds else 0.0
+    counts = summary.counts
+    speed = counts.read / summary.seconds if summary.seconds else 0.0
     lines = [
-        f"{books.updated:,} updated, {books.unchanged:,} right already, {books.dropped:,} dropped, "
-        f"{books.failed:,} failed, {books.gone:,} gone, of {books.read:,} read in {summary.index}",
+        f"{counts.updated:,} updated, {counts.unchanged:,} right already, {counts.dropped:,} dropped, "
+        f"{counts.failed:,} failed, {counts.gone:,} gone, of {counts.read:,} read in {summary.index}",
         f"{summary.seconds:.1f} s, {speed:,.0f} documents/s; scheme {summary.scheme}",
     ]
     if summary.resumed:
         lines.append("went on from its checkpoint; the figures are of all runs")
-    if books.earlier:
+    if counts.earlier:
         lines.append(
-            f"{books.earlier:,} of those right already were updated before the walk had to begin anew"
+            f"{counts.earlier:,} of those right already were updated before the scan had to begin anew"
         )
-    if books.changed:
-        more = ", …" if len(books.changed) > _LISTED else ""
-        shown = ", ".join(books.changed[:_LISTED])
-        lines.append(f"{len(books.changed):,} had changed meanwhile and were done again: {shown}{more}")
-    lines += [f"failed {count:,} times: {reason}" for reason, count in list(books.reasons.items())[:5]]
-    if books.failures:
-        lines.append(f"failed: {', '.join(books.failures[:_LISTED])}")
+    if counts.changed:
+        more = ", …" if len(counts.changed) > _LISTED else ""
+        shown = ", ".join(counts.changed[:_LISTED])
+        lines.append(f"{len(counts.changed):,} had changed meanwhile and were done again: {shown}{more}")
+    lines += [f"failed {count:,} times: {reason}" for reason, count in list(counts.reasons.items())[:5]]
+    if counts.failures:
+        lines.append(f"failed: {', '.join(counts.failures[:_LISTED])}")
     if summary.remaining:
         lines.append(f"{summary.remaining:,} documents have no fingerprint of this scheme")
     return lines

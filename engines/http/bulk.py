@@ -168,9 +168,10 @@ def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
     So an action that is tried again can't overtake a later one on the same document.
     """
     chunk: list[Action] = []
-    seen: set[tuple[object, object]] = set()
+    seen: set[tuple[object, ...]] = set()
     for action in actions:
-        key = (action.get("_index"), str(action.get("_id")))
+        routing = action.get("routing", action.get("_routing"))
+        key = (action.get("_index"), str(action.get("_id")), routing)
         if len(chunk) == CHUNK or (action.get("_id") is not None and key in seen):
             yield chunk
             chunk, seen = [], set()

@@ -23,7 +23,7 @@ from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.summary import Progress
 
-#: Walks over what was written without a fingerprint meanwhile, and walks begun anew without getting anywhere.
+#: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
 _SWEEPS = 10
 _RESTARTS = 5
 
@@ -48,7 +48,7 @@ class BackfillOptions:
 
 @dataclass(frozen=True, slots=True)
 class BackfillSummary:
-    """The end of a run; ``counts`` are the books, over all runs of one checkpoint.
+    """The end of a run; ``counts`` are of all runs of one checkpoint.
 
     ``resumed``: an earlier run was gone on with. ``remaining``: documents of the part without a fingerprint
     of the scheme now, −1 where the engine does not say. ``stopped``: why the run ended early, empty where it
@@ -155,7 +155,7 @@ class _Run:
         self.counts, self.resumed = found.counts, True
         try:
             # Whatever is wrong with the point in time, a new one helps.
-            self._walk(self._query).total(found.place)
+            self._scan(self._query).total(found.place)
         except EngineError:
             self.counts.restart()
             return None
@@ -171,24 +171,24 @@ class _Run:
         return ""
 
     def _all(self, place: Place | None) -> None:
-        self._persistently(self._walk(self._query), place)
+        self._persistently(self._scan(self._query), place)
         for _ in range(_SWEEPS):
             before = self.counts.updated
             self._refresh()
-            walk = self._walk(self._missing)
-            place = walk.start()
-            if walk.total(place) <= len(self.updater.given_up):
-                walk.close(place)
+            scan = self._scan(self._missing)
+            place = scan.start()
+            if scan.total(place) <= len(self.updater.given_up):
+                scan.close(place)
                 return
-            self._persistently(walk, place, sweeping=True)
+            self._persistently(scan, place, sweeping=True)
             if self.counts.updated == before:
                 return
 
-    def _persistently(self, walk: Scan, place: Place | None, sweeping: bool = False) -> None:
+    def _persistently(self, scan: Scan, place: Place | None, sweeping: bool = False) -> None:
         """Scan to the end; begin anew where the point in time is lost, as by a server's restart."""
         for _ in range(_RESTARTS):
             try:
-                self._pass(walk, place, sweeping)
+                self._pass(scan, place, sweeping)
             except PitExpired:
                 place = None
                 if not sweeping:
@@ -199,29 +199,29 @@ class _Run:
             f"the point in time was lost {_RESTARTS} times; see that the server runs steadily, then go on"
         )
 
-    def _pass(self, walk: Scan, place: Place | None, sweeping: bool) -> None:
+    def _pass(self, scan: Scan, place: Place | None, sweeping: bool) -> None:
         if place is None:
-            # What was written last, by others or before the walk began anew, must be seen.
+            # What was written last, by others or before the scan began anew, must be seen.
             self._refresh()
-            place = walk.start()
-        self.total = walk.total(place) + (0 if place.after is None and not sweeping else self.counts.read)
+            place = scan.start()
+        self.total = scan.total(place) + (self.counts.read if sweeping else 0)
         given = self.options
         pages = scan_with_pipeline(
-            walk, place, self.pipeline, given.field, workers=given.workers, without=self.updater.given_up
+            scan, place, self.pipeline, given.field, workers=given.workers, without=self.updater.given_up
         )
         with closing(pages):
             for page, outcomes in pages:
                 # What was written must be accounted for, even at a Ctrl-C.
                 with self.interrupts.held():
-                    self.counts.add(self.updater.settle(page.hits, outcomes))
+                    self.counts.add(self.updater.write(page.hits, outcomes))
                     place = page.place
                     if not sweeping:
                         self.file.save(Checkpoint(self.job, place, self.counts))
                 self._report()
                 self.pace.wait(len(page.hits))
-        walk.close(place)
+        scan.close(place)
 
-    def _walk(self, query: Mapping[str, Any]) -> Scan:
+    def _scan(self, query: Mapping[str, Any]) -> Scan:
         return Scan(self.engine, self.index, query, part=self.options.part, patience=self.options.backoff)
 
     @property
@@ -239,10 +239,10 @@ class _Run:
         """Return how many documents lack a fingerprint of the scheme, −1 where the engine does not say."""
         try:
             self.engine.refresh(self.index)
-            walk = self._walk(self._missing)
-            place = walk.start()
-            found = walk.total(place)
-            walk.close(place)
+            scan = self._scan(self._missing)
+            place = scan.start()
+            found = scan.total(place)
+            scan.close(place)
         except EngineError:
             return -1
         return found

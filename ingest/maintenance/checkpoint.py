@@ -11,7 +11,7 @@ from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.scan import Place
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far an job is: the place behind the last page settled, and the books until there."""
+    """How far a job is: the place behind the last page written, and the counts until there."""
 
     job: Job
     place: Place
@@ -41,7 +41,7 @@ class CheckpointFile:
     path: Path | None
 
     def load(self, job: Job) -> Checkpoint | None:
-        """Return the checkpoint of an job, or None where there is none.
+        """Return the checkpoint of a job, or None where there is none.
 
         Raises:
             ConfigError: the file belongs to another job.

@@ -1,4 +1,4 @@
-"""The books of a backfill: every document read ends in exactly one count."""
+"""The counts of a backfill: every document read ends in exactly one count."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,7 +21,7 @@ class BackfillCounts:
     they are left as they are; ``gone``: deleted while the backfill ran. ``conflicts``: updates that another
     writer was faster than; each was made again from the newer version. ``changed``: ids of documents that
     had changed between being read and being updated. ``earlier``: documents updated before the point in time
-    was lost and the walk began anew; they are met again as unchanged.
+    was lost and the scan began anew; they are met again as unchanged.
     """
 
     read: int = 0
@@ -48,7 +48,7 @@ class BackfillCounts:
             self.changed.append(id)
 
     def add(self, other: "BackfillCounts") -> None:
-        """Add the books of some more documents."""
+        """Add the counts of some more documents."""
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, count in other.reasons.items():
@@ -57,7 +57,7 @@ class BackfillCounts:
         self.changed = list(dict.fromkeys([*self.changed, *other.changed]))[:_LISTED]
 
     def restart(self) -> None:
-        """Begin the counts anew with the walk; what was updated stays known."""
+        """Begin the counts anew with the scan; what was updated stays known."""
         self.earlier += self.updated
         for name in _OUTCOMES:
             setattr(self, name, 0)
@@ -69,7 +69,7 @@ class BackfillCounts:
         self.reasons[known] = self.reasons.get(known, 0) + count
 
     def to_json(self) -> dict[str, Any]:
-        """Return the books as JSON."""
+        """Return the counts as JSON."""
         return asdict(self)
 
     @classmethod
@@ -82,4 +82,4 @@ class BackfillCounts:
         try:
             return cls(**data)
         except TypeError as error:
-            raise InputError(f"not the books of a backfill: {error}") from error
+            raise InputError(f"not the counts of a backfill: {error}") from error

@@ -142,12 +142,12 @@ def _documents(
     options: DoctorOptions,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[tuple[Hit, Finding]]:
-    walk = Scan(engine, index, part=options.part)
+    scan = Scan(engine, index, part=options.part)
     pace = Throttle(options.requests_per_second)
-    place = walk.start()
-    total = walk.total(place)
+    place = scan.start()
+    total = scan.total(place)
     done = 0
-    pages = scan_with_pipeline(walk, place, pipeline, options.field, workers=options.workers)
+    pages = scan_with_pipeline(scan, place, pipeline, options.field, workers=options.workers)
     with closing(pages):
         for page, outcomes in pages:
             for hit, outcome in zip(page.hits, outcomes, strict=True):
@@ -158,7 +158,7 @@ def _documents(
             if progress is not None:
                 progress(Progress(done, done, 0, 0, done / total if total else 0.0))
             pace.wait(len(page.hits))
-    walk.close(place)
+    scan.close(place)
 
 
 def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str) -> Finding:

@@ -1,4 +1,4 @@
-"""A walk whose documents go through a pipeline in worker processes."""
+"""A scan whose documents go through a pipeline in worker processes."""
 
 from collections.abc import Collection, Generator
 from contextlib import closing
@@ -11,7 +11,7 @@ from shinglefold.ingest.writing.workers import process_blocks
 
 
 def scan_with_pipeline(
-    walk: Scan, place: Place, pipeline: Pipeline, field: str, *, workers: int, without: Collection[Key] = ()
+    scan: Scan, place: Place, pipeline: Pipeline, field: str, *, workers: int, without: Collection[Key] = ()
 ) -> Generator[tuple[Page, list[Outcome]], None, None]:
     """Yield each page behind a place with what the pipeline makes of its documents, in order.
 
@@ -23,20 +23,20 @@ def scan_with_pipeline(
         PitExpired: the point in time was closed or ran out.
         EngineError: the engine can't go on.
     """
-    flight: list[Page] = []
+    waiting: list[Page] = []
     with (
-        closing(_documents(walk, place, field, without, flight)) as documents,
+        closing(_documents(scan, place, field, without, waiting)) as documents,
         closing(process_blocks(pipeline, documents, workers)) as answers,
     ):
         for answer in answers:
-            yield flight.pop(0), answer.outcomes
+            yield waiting.pop(0), answer.outcomes
 
 
 def _documents(
-    walk: Scan, place: Place, field: str, without: Collection[Key], flight: list[Page]
+    scan: Scan, place: Place, field: str, without: Collection[Key], waiting: list[Page]
 ) -> Generator[list[Document], None, None]:
     """Yield the documents of each page and keep its hits until the pipeline has answered."""
-    for page in walk.pages(place):
+    for page in scan.pages(place):
         hits = [hit for hit in page.hits if key_of(hit) not in without]
-        flight.append(Page(hits, page.place))
+        waiting.append(Page(hits, page.place))
         yield [document_of(hit, field) for hit in hits]

@@ -1,4 +1,4 @@
-"""Every document of an index once, under a point in time, from wherever an earlier walk was left."""
+"""Every document of an index once, under a point in time, from wherever an earlier scan was left."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,16 @@ _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
 _KEEP_ALIVE = "10m"
 _LONGEST = 300
+#: Indices one scan takes: as many as servers give buckets without being asked twice.
+_INDICES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a walk is: the point in time, the lane in it, and the sort values of the last hit there."""
+    """How far a scan is: the point in time, the section of it, and the sort values of the last hit there."""
 
     pit: str
-    lane: int = 0
+    section: int = 0
     after: tuple[Any, ...] | None = None
 
 
@@ -40,18 +42,30 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How to walk an engine: the order, and the lanes in which it is total."""
+class Section:
+    """A share of a point in time in which the order is total: an index (None for all), and a slice of it."""
 
-    tiebreaker: str
-    lanes: Sequence[JSON]
+    index: str | None
+    slice: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """How an engine is scanned: the sort key, and the sections in which it tells all documents apart."""
+
+    key: str
+    sections: Sequence[Section]
+
+
+_ALL = Section(None, {})
 
 
 class Scan:
-    """A walk over what a query finds.
+    """What a query finds, each document once.
 
-    Under a point in time ``_shard_doc`` is a total order. An engine without it (OpenSearch before 3.3) is
-    walked shard by shard, where ``_doc`` is one.
+    Under a point in time ``_shard_doc`` tells the documents of an index apart. OpenSearch counts it anew in
+    each index, so several are scanned one after the other; before 3.3 it has none, and each shard is scanned
+    by itself, where ``_doc`` does the same. A point in time never changes, so neither do its sections.
 
     Args:
         patience: how often to ask again an engine that does not answer.
@@ -76,16 +90,18 @@ class Scan:
         #: Whether documents come with their versions.
         self.guarded = engine.can.seq_no
         if part.of > 1 and engine.can.slices == "none":
-            raise ConfigError("this engine has no slices: walk the index whole, in one process")
+            raise ConfigError("this engine has no slices: scan the index whole, in one process")
 
     def start(self) -> Place:
         """Open a point in time and return the place before its first document."""
         return Place(self._ask(lambda: self.engine.open_pit(self.index, self.keep_alive)))
 
     def total(self, place: Place) -> int:
-        """Return how many documents the whole walk meets."""
-        way = self._way(place.pit)
-        return sum(self._count(place.pit, way.tiebreaker, lane) for lane in way.lanes)
+        """Return how many documents the whole scan meets."""
+        order = self._order(place.pit)
+        # A part may be of several slices, which are no slice themselves.
+        counted = order.sections if self.part.of > 1 else [_ALL]
+        return sum(self._count(place.pit, order.key, section) for section in counted)
 
     def pages(self, place: Place) -> Iterator[Page]:
         """Yield the documents behind a place, page by page, with their versions where the engine has them.
@@ -95,14 +111,14 @@ class Scan:
             EngineError: the engine can't go on.
             InputError: the index does not store its documents.
         """
-        way = self._way(place.pit)
+        order = self._order(place.pit)
         size = _FIRST
-        while place.lane < len(way.lanes):
-            hits, pit = self._page(place, way, size)
+        while place.section < len(order.sections):
+            hits, pit = self._page(place, order, size)
             if len(hits) < size:
-                place = Place(pit, place.lane + 1)
+                place = Place(pit, place.section + 1)
             else:
-                place = Place(pit, place.lane, tuple(hits[-1]["sort"]))
+                place = Place(pit, place.section, tuple(hits[-1]["sort"]))
             if hits:
                 yield Page(hits, place)
                 size = _next_size(hits)
@@ -111,9 +127,9 @@ class Scan:
         """Give the point in time back."""
         self.engine.close_pit(place.pit)
 
-    def _page(self, place: Place, way: _Way, size: int) -> tuple[list[JSON], str]:
+    def _page(self, place: Place, order: _Order, size: int) -> tuple[list[JSON], str]:
         body = {
-            **self._body(place.pit, way.tiebreaker, way.lanes[place.lane]),
+            **self._body(place.pit, order.key, order.sections[place.section]),
             "size": size,
             "track_total_hits": False,
         }
@@ -130,15 +146,38 @@ class Scan:
             )
         return hits, answer.get("pit_id", place.pit)
 
-    def _way(self, pit: str) -> _Way:
+    def _order(self, pit: str) -> _Order:
         body = {"size": 1, "_source": False, "track_total_hits": False}
         try:
-            shards = self._search({**self._body(pit, "_shard_doc", {}), **body})["_shards"]["total"]
-            self._check_part(shards)
-            return _Way("_shard_doc", self.part.slices(1))
+            shards = self._search({**self._body(pit, "_shard_doc", _ALL), **body})["_shards"]["total"]
         except UnsupportedQuery:
-            shards = self._search({**self._body(pit, "_doc", {}), **body})["_shards"]["total"]
-            return _Way("_doc", self.part.slices(shards))
+            shards = self._search({**self._body(pit, "_doc", _ALL), **body})["_shards"]["total"]
+            # So many slices or more of an index are each of one shard.
+            return _Order("_doc", self._sections(pit, shards))
+        self._check_part(shards)
+        return _Order("_shard_doc", self._sections(pit, 1))
+
+    def _sections(self, pit: str, cuts: int) -> list[Section]:
+        slices = self.part.slices(cuts)
+        if self.engine.can.slices != "any":
+            # Such an engine numbers shards and documents through all indices of a point in time.
+            return [Section(None, one) for one in slices]
+        return [Section(index, one) for index in self._indices(pit) for one in slices]
+
+    def _indices(self, pit: str) -> list[str]:
+        """Return the indices of a point in time that the query finds something in, in order."""
+        body = {
+            "pit": {"id": pit, "keep_alive": self.keep_alive},
+            "query": dict(self.query),
+            "size": 0,
+            "aggs": {"indices": {"terms": {"field": "_index", "size": _INDICES, "order": {"_key": "asc"}}}},
+        }
+        found = self._search(body)["aggregations"]["indices"]
+        if found["sum_other_doc_count"]:
+            raise ConfigError(
+                f"{self.index!r} has documents in more than {_INDICES:,} indices; give a narrower pattern"
+            )
+        return [bucket["key"] for bucket in found["buckets"]]
 
     def _check_part(self, shards: int) -> None:
         """Check that all machines agree on what is in a part.
@@ -152,16 +191,19 @@ class Scan:
                 f"{self.part.of} are too many"
             )
 
-    def _count(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> int:
-        body = {**self._body(pit, tiebreaker, lane), "size": 1, "_source": False, "track_total_hits": True}
+    def _count(self, pit: str, key: str, section: Section) -> int:
+        body = {**self._body(pit, key, section), "size": 1, "_source": False, "track_total_hits": True}
         return int(self._search(body)["hits"]["total"]["value"])
 
-    def _body(self, pit: str, tiebreaker: str, lane: Mapping[str, Any]) -> JSON:
+    def _body(self, pit: str, key: str, section: Section) -> JSON:
+        query = dict(self.query)
+        if section.index is not None:
+            query = {"bool": {"filter": [query, {"term": {"_index": section.index}}]}}
         return {
             "pit": {"id": pit, "keep_alive": self.keep_alive},
-            "query": dict(self.query),
-            "sort": [{tiebreaker: "asc"}],
-            **lane,
+            "query": query,
+            "sort": [{key: "asc"}],
+            **section.slice,
         }
 
     def _search(self, body: JSON) -> JSON:

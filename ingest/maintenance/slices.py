@@ -1,4 +1,4 @@
-"""A share of an index: several machines walk one index, each its own part."""
+"""A share of an index: several machines scan one index, each its own part."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _MOST = 1024
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Slice ``number`` of ``of`` parts, counted from 1; whole by default.
+    """Part ``number`` of ``of``, counted from 1; whole by default.
 
     Which part a document is in depends on its id alone, so machines agree without talking to each other.
     """
@@ -39,15 +39,14 @@ class Slice:
             raise ConfigError(f"part {text!r}: expected NUMBER/OF, such as 2/4 for the second of four")
         return cls(int(found[1]), int(found[2]))
 
-    def slices(self, lanes: int) -> list[JSON]:
-        """Return the ``slice`` of each lane, cutting the part into so many; empty where it is everything.
+    def slices(self, cuts: int) -> list[JSON]:
+        """Return the part as so many slices; one that is empty stands for everything.
 
-        With as many slices as shards, or a multiple, servers give each shard slices of its own: lane k of
-        ``lanes`` = shards then reads one shard only.
+        With as many slices as an index has shards, or more, servers give each shard slices of its own: each
+        of them then reads one shard only.
         """
-        most = self.of * lanes
-        first = (self.number - 1) * lanes
-        return [_slice(first + lane, most) for lane in range(lanes)]
+        first = (self.number - 1) * cuts
+        return [_slice(first + cut, self.of * cuts) for cut in range(cuts)]
 
 
 def _slice(number: int, of: int) -> JSON:

@@ -1,6 +1,7 @@
 """Stored fingerprints beside those a pipeline makes now, and the update that stores a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Document
@@ -8,13 +9,33 @@ from shinglefold.ingest.paths import MISSING, cut, get, parts
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 Action = dict[str, Any]
-#: What names a document: index and id.
-Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What names a document: an id is unique in an index and under a routing only."""
+
+    index: str
+    id: str
+    routing: str | None = None
 
 
 def key_of(hit: Mapping[str, Any]) -> Key:
     """Return what names the document of a hit."""
-    return hit["_index"], hit["_id"]
+    return Key(hit["_index"], hit["_id"], hit.get("_routing"))
+
+
+def key_of_action(action: Mapping[str, Any]) -> Key:
+    """Return what names the document of an update."""
+    return Key(action["_index"], action["_id"], action.get("routing"))
+
+
+def found_by(routing: str | None, ids: Sequence[str]) -> JSON:
+    """Return the query for documents by their ids, all under one routing or all without."""
+    if routing is None:
+        clause = {"must_not": [{"exists": {"field": "_routing"}}]}
+        return {"bool": {"filter": [{"ids": {"values": list(ids)}}], **clause}}
+    return {"bool": {"filter": [{"ids": {"values": list(ids)}}, {"term": {"_routing": routing}}]}}
 
 
 def document_of(hit: Mapping[str, Any], field: str) -> Document:

@@ -1,7 +1,7 @@
 """From documents read and what a pipeline made of them to updates written and counted."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +13,9 @@ from shinglefold.ingest.maintenance.scan import complete, patiently
 from shinglefold.ingest.maintenance.stored import (
     Key,
     document_of,
+    found_by,
     key_of,
+    key_of_action,
     new_fingerprint,
     stored_fingerprint,
     update,
@@ -51,14 +53,14 @@ class Updater:
     stop: Callable[[], bool]
     given_up: set[Key] = field(default_factory=set)
 
-    def settle(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
+    def write(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
         """Account for documents, given what the pipeline made of each.
 
         Raises:
-            EngineError: the engine can't go on; the documents must be settled again.
+            EngineError: the engine can't go on; the documents must be written again.
         """
         counts = BackfillCounts(read=len(hits))
-        conflicts = self._write(list(self._changes(hits, outcomes, counts)), counts)
+        conflicts = self._send(list(self._changes(hits, outcomes, counts)), counts)
         counts.conflicts = len(conflicts)
         self._redo({key_of(change.hit): change.new for change in conflicts}, counts)
         return counts
@@ -79,7 +81,7 @@ class Updater:
             else:
                 yield _Change(hit, new)
 
-    def _write(self, changes: Sequence[_Change], counts: BackfillCounts) -> list[_Change]:
+    def _send(self, changes: Sequence[_Change], counts: BackfillCounts) -> list[_Change]:
         """Update documents and return the changes that another writer was faster than."""
         if not changes:
             return []
@@ -89,7 +91,7 @@ class Updater:
         counts.updated += len(changes) - len(refused)
         conflicts = []
         for failure in refused:
-            change = by_key[failure.action["_index"], failure.action["_id"]]
+            change = by_key[key_of_action(failure.action)]
             if failure.status == _CONFLICT:
                 conflicts.append(change)
             else:
@@ -129,24 +131,28 @@ class Updater:
                     == stored_fingerprint(hit["_source"], self.target)
                 ):
                     counts.change(hit["_id"])
-            again = self._write(list(self._changes(hits, outcomes, counts)), counts)
+            again = self._send(list(self._changes(hits, outcomes, counts)), counts)
             conflicts = {key_of(change.hit): conflicts[key_of(change.hit)] for change in again}
-        for _, id in conflicts:  # noqa: A001
-            counts.fail(id, "other writers change it faster than it can be updated; run the backfill again")
+        for key in conflicts:
+            counts.fail(
+                key.id, "other writers change it faster than it can be updated; run the backfill again"
+            )
 
-    def _read_again(self, keys: Mapping[Key, JSON]) -> list[Hit]:
+    def _read_again(self, keys: Iterable[Key]) -> list[Hit]:
         ids = defaultdict(list)
-        for index, id in keys:  # noqa: A001
-            ids[index].append(id)
-        hits: list[Hit] = []
-        for index, several in ids.items():
+        for key in keys:
+            ids[key.index, key.routing].append(key.id)
+        for index in {index for index, _ in ids}:
             patiently(partial(self.engine.refresh, index), self.backoff)
-            for start in range(0, len(several), _BATCH):
-                hits += self._fetch(index, several[start : start + _BATCH])
-        return hits
+        return [
+            hit
+            for (index, routing), several in ids.items()
+            for start in range(0, len(several), _BATCH)
+            for hit in self._fetch(index, routing, several[start : start + _BATCH])
+        ]
 
-    def _fetch(self, index: str, ids: Sequence[str]) -> list[Hit]:
-        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), "seq_no_primary_term": True}
+    def _fetch(self, index: str, routing: str | None, ids: Sequence[str]) -> list[Hit]:
+        body = {"query": found_by(routing, ids), "size": len(ids), "seq_no_primary_term": True}
         answer = patiently(lambda: complete(self.engine.search(index, body)), self.backoff)
         found: list[Hit] = answer["hits"]["hits"]
         return found

@@ -124,7 +124,7 @@ def test_the_field_may_be_inside_another(engine, scheme, pipeline):
     assert all(source["meta"].keys() == {"kept", "print"} for source in stored(engine, "deep").values())
 
 
-def test_the_embedded_engine_can_not_be_walked_in_parts(engine, unsigned, pipeline):
+def test_the_embedded_engine_can_not_be_scanned_in_parts(engine, unsigned, pipeline):
     with pytest.raises(ConfigError, match="whole"):
         backfill(engine, unsigned, pipeline, BackfillOptions(part=Slice(1, 2)))
 
@@ -160,7 +160,7 @@ def test_an_engine_that_is_away_for_a_while_is_waited_for(engine, unsigned, pipe
     assert (summary.stopped, summary.counts.updated) == ("", 250)
 
 
-def test_an_engine_that_stays_away_stops_it_with_books_that_add_up(engine, unsigned, pipeline):
+def test_an_engine_that_stays_away_stops_it_with_counts_that_add_up(engine, unsigned, pipeline):
     away = Failing(engine, "bulk", *range(2, 50), error=EngineUnavailable("gone; start it"))
     summary = backfill(away, unsigned, pipeline, BackfillOptions(workers=1, backoff=Backoff(2, 0.01)))
     assert summary.stopped == "gone; start it"

@@ -9,21 +9,21 @@ from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.scan import Place
 
-ERRAND = Job("pages", "sf1-a", "dedup", "1/1", False)
+JOB = Job("pages", "sf1-a", "dedup", "1/1", False)
 
 
 def checkpoint() -> Checkpoint:
     counts = BackfillCounts(read=5, updated=3, failed=2)
     counts.change("a")
-    return Checkpoint(ERRAND, Place("pit", 2, (7, "x")), counts)
+    return Checkpoint(JOB, Place("pit", 2, (7, "x")), counts)
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path):
     file = CheckpointFile(tmp_path / "folder" / "checkpoint.json")
     file.save(checkpoint())
-    assert file.load(ERRAND) == checkpoint()
+    assert file.load(JOB) == checkpoint()
     file.remove()
-    assert file.load(ERRAND) is None
+    assert file.load(JOB) is None
     assert list((tmp_path / "folder").iterdir()) == []
 
 
@@ -31,38 +31,38 @@ def test_a_crash_while_saving_leaves_the_one_before(tmp_path: Path):
     file = CheckpointFile(tmp_path / "checkpoint.json")
     file.save(checkpoint())
     # What a process killed in the middle of writing leaves behind.
-    (tmp_path / "checkpoint.json.part").write_text('{"format": 1, "err')
-    assert file.load(ERRAND) == checkpoint()
+    (tmp_path / "checkpoint.json.part").write_text('{"format": 2, "jo')
+    assert file.load(JOB) == checkpoint()
     file.save(replace(checkpoint(), place=Place("later")))
-    assert file.load(ERRAND).place == Place("later")
+    assert file.load(JOB).place == Place("later")
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("index", "news"), ("scheme", "sf1-b"), ("field", "d"), ("part", "1/2"), ("only_missing", True)],
 )
-def test_a_checkpoint_of_another_errand_is_refused_and_says_what_differs(tmp_path: Path, name, value):
+def test_a_checkpoint_of_another_job_is_refused_and_says_what_differs(tmp_path: Path, name, value):
     file = CheckpointFile(tmp_path / "checkpoint.json")
     file.save(checkpoint())
     with pytest.raises(ConfigError, match=f"{name} .*delete the file"):
-        file.load(replace(ERRAND, **{name: value}))
+        file.load(replace(JOB, **{name: value}))
 
 
-@pytest.mark.parametrize("text", ["", "5", "[]", "{}", '{"format": 2}', '{"format": 1, "place": 5}', "{x"])
+@pytest.mark.parametrize("text", ["", "5", "[]", "{}", '{"format": 1}', '{"format": 2, "place": 5}', "{x"])
 def test_a_damaged_file_says_to_delete_it(tmp_path: Path, text):
     (tmp_path / "checkpoint.json").write_text(text)
     with pytest.raises(InputError, match="delete it to begin anew"):
-        CheckpointFile(tmp_path / "checkpoint.json").load(ERRAND)
+        CheckpointFile(tmp_path / "checkpoint.json").load(JOB)
 
 
-def test_unknown_books_are_damage_too(tmp_path: Path):
+def test_unknown_counts_are_damage_too(tmp_path: Path):
     file = CheckpointFile(tmp_path / "checkpoint.json")
     file.save(checkpoint())
     data = json.loads(file.path.read_text())
     data["counts"]["surprise"] = 1
     file.path.write_text(json.dumps(data))
     with pytest.raises(InputError, match="surprise"):
-        file.load(ERRAND)
+        file.load(JOB)
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
@@ -73,4 +73,4 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
 
 def test_without_a_path_nothing_is_kept():
     CheckpointFile(None).save(checkpoint())
-    assert CheckpointFile(None).load(ERRAND) is None
+    assert CheckpointFile(None).load(JOB) is None

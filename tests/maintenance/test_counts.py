@@ -7,7 +7,7 @@ from shinglefold.ingest.maintenance.counts import BackfillCounts
 OUTCOMES = ("updated", "unchanged", "dropped", "gone")
 
 
-def books(outcomes: list[str]) -> BackfillCounts:
+def counted(outcomes: list[str]) -> BackfillCounts:
     counts = BackfillCounts(read=len(outcomes))
     for number, outcome in enumerate(outcomes):
         if outcome == "failed":
@@ -21,9 +21,9 @@ lists = st.lists(st.sampled_from([*OUTCOMES, "failed"]), max_size=30)
 
 
 @given(lists, lists)
-def test_books_of_two_blocks_are_the_books_of_both(one, other):
-    both = books(one)
-    both.add(books(other))
+def test_counts_of_two_blocks_are_the_counts_of_both(one, other):
+    both = counted(one)
+    both.add(counted(other))
     assert adds_up(both)
     assert both.read == len(one) + len(other)
     assert sum(both.reasons.values()) == both.failed == len(both.failures)
@@ -31,7 +31,7 @@ def test_books_of_two_blocks_are_the_books_of_both(one, other):
 
 
 def test_beginning_anew_keeps_what_was_updated():
-    counts = books(["updated", "updated", "failed", "gone"])
+    counts = counted(["updated", "updated", "failed", "gone"])
     counts.change("7")
     counts.restart()
     assert counts == BackfillCounts(earlier=2, changed=["7"])

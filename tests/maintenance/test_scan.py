@@ -29,36 +29,36 @@ def test_a_whole_answer_is_given_back():
 
 
 def test_every_document_is_met_once_and_a_place_leads_to_the_rest(engine, unsigned):
-    walk = Scan(engine, unsigned)
-    start = walk.start()
-    met = list(walk.pages(start))
+    scan = Scan(engine, unsigned)
+    start = scan.start()
+    met = list(scan.pages(start))
     ids = [hit["_id"] for page in met for hit in page.hits]
     assert sorted(ids) == sorted(page["id"] for page in pages(250))
-    assert walk.total(start) == 250
+    assert scan.total(start) == 250
     for number, page in enumerate(met):
-        rest = [hit["_id"] for later in walk.pages(page.place) for hit in later.hits]
+        rest = [hit["_id"] for later in scan.pages(page.place) for hit in later.hits]
         assert rest == [hit["_id"] for later in met[number + 1 :] for hit in later.hits]
-    walk.close(start)
+    scan.close(start)
     with pytest.raises(PitExpired):
-        list(walk.pages(start))
+        list(scan.pages(start))
 
 
 def test_pages_of_long_documents_are_short(engine, unsigned):
     store(engine, unsigned, [{"id": f"long-{n}", "title": "", "body": "слово " * 20_000} for n in range(150)])
-    walk = Scan(engine, unsigned)
-    sizes = [len(page.hits) for page in walk.pages(walk.start())]
+    scan = Scan(engine, unsigned)
+    sizes = [len(page.hits) for page in scan.pages(scan.start())]
     assert sum(sizes) == 400
     assert sizes[-2] < 100
 
 
 def test_what_is_written_later_is_not_met(engine, unsigned):
-    walk = Scan(engine, unsigned)
-    start = walk.start()
+    scan = Scan(engine, unsigned)
+    start = scan.start()
     store(engine, unsigned, [{"id": "late", "title": "x", "body": "y"}])
-    assert "late" not in {hit["_id"] for page in walk.pages(start) for hit in page.hits}
+    assert "late" not in {hit["_id"] for page in scan.pages(start) for hit in page.hits}
 
 
-def test_an_index_that_keeps_no_sources_can_not_be_walked(engine, unsigned):
+def test_an_index_that_keeps_no_sources_can_not_be_scanned(engine, unsigned):
     class Sourceless:
         def __getattr__(self, name):
             return getattr(engine, name)
@@ -69,6 +69,6 @@ def test_an_index_that_keeps_no_sources_can_not_be_walked(engine, unsigned):
                 hit.pop("_source", None)
             return answer
 
-    walk = Scan(Sourceless(), unsigned)
+    scan = Scan(Sourceless(), unsigned)
     with pytest.raises(InputError, match="_source is off"):
-        list(walk.pages(walk.start()))
+        list(scan.pages(scan.start()))

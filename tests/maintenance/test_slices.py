@@ -15,18 +15,18 @@ def test_what_is_no_part_is_refused_with_an_example(text):
         Slice.parse(text)
 
 
-def test_the_whole_in_one_lane_needs_no_slice():
+def test_the_whole_in_one_needs_no_slice():
     assert Slice().slices(1) == [{}]
 
 
-@pytest.mark.parametrize(("of", "lanes"), [(1, 3), (4, 1), (4, 3), (2, 5)])
-def test_the_lanes_of_all_parts_are_every_slice_once(of, lanes):
-    slices = [one["slice"] for number in range(1, of + 1) for one in Slice(number, of).slices(lanes)]
-    assert [one["id"] for one in slices] == list(range(of * lanes))
-    assert {one["max"] for one in slices} == {of * lanes}
+@pytest.mark.parametrize(("of", "cuts"), [(1, 3), (4, 1), (4, 3), (2, 5)])
+def test_the_slices_of_all_parts_are_all_slices_once(of, cuts):
+    slices = [one["slice"] for number in range(1, of + 1) for one in Slice(number, of).slices(cuts)]
+    assert [one["id"] for one in slices] == list(range(of * cuts))
+    assert {one["max"] for one in slices} == {of * cuts}
 
 
-def test_each_lane_stays_in_one_shard():
+def test_each_slice_stays_in_one_shard():
     # A server puts slice s of at least as many slices as shards into shard s modulo the number of shards.
     for number in (1, 2, 3, 4):
         assert [one["slice"]["id"] % 3 for one in Slice(number, 4).slices(3)] == [0, 1, 2]

@@ -48,17 +48,17 @@ def test_edits_made_meanwhile_stay_and_are_signed(engine, server, unsigned, pipe
         ask(server.url, "DELETE", f"/{index}/_doc/page-{COUNT - 3}")
 
     summary = backfill(engine, index, pipeline, ALONE, once(edit))
-    books = summary.counts
-    assert adds_up(books)
+    counts = summary.counts
+    assert adds_up(counts)
     # Those on the first page were signed before they were edited or deleted; the others are met as changed.
-    assert set(books.changed) <= set(list(edited)[::4])
-    assert 0 < len(books.changed) == books.conflicts
-    assert books.gone <= 2
+    assert set(counts.changed) <= set(list(edited)[::4])
+    assert 0 < len(counts.changed) == counts.conflicts
+    assert counts.gone <= 2
     found = stored(engine, index)
     assert len(found) == COUNT - 2
     assert all(found[id_]["body"] == body for id_, body in list(edited.items())[::4])
     stale = set(wrongly_signed(found, pipeline.tools.fingerprinter))
-    assert stale == set(list(edited)[::4]) - set(books.changed)
+    assert stale == set(list(edited)[::4]) - set(counts.changed)
     assert summary.remaining == 0
 
 
@@ -123,7 +123,7 @@ def test_documents_with_a_routing_stay_where_they_are(engine, server, unsigned, 
     assert len(stored(engine, index)) == 21
 
 
-def test_an_alias_is_walked_over_all_its_indices(engine, server, unsigned, pipeline):
+def test_an_alias_is_scanned_over_all_its_indices(engine, server, unsigned, pipeline):
     indices = [unsigned(30), unsigned(20)]
     actions = [{"add": {"index": index, "alias": "shinglefold-test-all"}} for index in indices]
     ask(server.url, "POST", "/_aliases", {"actions": actions})
