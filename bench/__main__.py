@@ -19,6 +19,7 @@ BENCHMARKS: Mapping[str, str] = {
     "search": "bench.search",
     "servers": "bench.servers",
     "storage": "bench.storage",
+    "main_content": "bench.main_content",
 }
 
 

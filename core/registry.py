@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
 from shinglefold.language import Language
 from shinglefold.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
 
 LANGUAGES = "shinglefold.languages"
+PROCESSORS = "shinglefold.processors"
+REPRESENTATIVES = "shinglefold.representatives"
 
 
 def installed() -> dict[str, EntryPoint]:
@@ -47,6 +50,34 @@ def language_class(code: str) -> type[Language]:
     if not (isinstance(loaded, type) and issubclass(loaded, Language)):
         raise ConfigError(f"the plugin {plugin} is no subclass of shinglefold.language.Language")
     return loaded
+
+
+def load_plugin(group: str, kind: str, name: str, built_in: Iterable[str] = ()) -> Any:  # noqa: ANN401
+    """Import and return what an installed distribution offers under a name.
+
+    Args:
+        group: the entry points to look among.
+        kind: what it is, for messages.
+        built_in: names that stand beside the installed ones.
+
+    Raises:
+        ConfigError: nothing has this name, two distributions claim it, or it can't be imported.
+    """
+    points = {(point.name, point.value): point for point in entry_points(group=group)}
+    found = [point for (named, _), point in points.items() if named == name]
+    if not found:
+        raise ConfigError.unknown(kind, name, [*built_in, *(named for named, _ in points)])
+    if len(found) > 1:
+        values = " and ".join(point.value for point in found)
+        raise ConfigError(f"two plugins claim the {kind} {name!r}: {values}; uninstall one of them")
+    try:
+        return found[0].load()
+    except ShinglefoldError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"the {kind} {found[0].value} can't be imported: {error!r}; reinstall it"
+        ) from error
 
 
 def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:

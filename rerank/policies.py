@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shinglefold.errors import ConfigError
+from shinglefold.registry import REPRESENTATIVES, load_plugin
 from shinglefold.rerank.hits import Hit, field_values, moment
 from shinglefold.rerank.options import Preference
-
-GROUP = "shinglefold.representatives"
 
 
 class Candidate(NamedTuple):
@@ -53,15 +51,9 @@ def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candi
 def _factory(name: str) -> Callable[[Preference], Policy]:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    points = {point.name: point for point in entry_points(group=GROUP)}
-    if name not in points:
-        raise ConfigError.unknown("representative policy", name, [*_BUILT_IN, *points])
-    try:
-        loaded: Callable[[Preference], Policy] = points[name].load()
-    except Exception as error:
-        raise ConfigError(
-            f"the policy {points[name].value} can't be imported: {error!r}; reinstall it"
-        ) from error
+    loaded: Callable[[Preference], Policy] = load_plugin(
+        REPRESENTATIVES, "representative policy", name, _BUILT_IN
+    )
     return loaded
 
 

@@ -8,25 +8,41 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.paths import said
 from shinglefold.ingest.pipeline.condition import Condition, parse_condition
 from shinglefold.ingest.pipeline.step import Step
-from shinglefold.ingest.processors.fields import Drop, Fail, Remove, Set
+from shinglefold.ingest.processors.dates import Date
+from shinglefold.ingest.processors.fields import Append, Drop, Fail, Remove, Rename, Set
+from shinglefold.ingest.processors.main_content import MainContent
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.supershingle import Supershingle
 from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip
 from shinglefold.ingest.processors.tools import Tools
+from shinglefold.ingest.processors.values import Convert, Gsub, Join, Lowercase, Split, Trim, Uppercase
+from shinglefold.registry import PROCESSORS, load_plugin
 
 #: Makes a processor from its options; must take every option it knows.
 Factory = Callable[[Options, Tools], Processor]
 
-BUILT_IN: Mapping[str, Factory] = {
-    "canonicalize": Canonicalize,
-    "detect_language": DetectLanguage,
-    "drop": Drop,
-    "fail": Fail,
-    "html_strip": HtmlStrip,
-    "remove": Remove,
-    "set": Set,
-    "supershingle": Supershingle,
-}
+_CLASSES = (
+    Append,
+    Canonicalize,
+    Convert,
+    Date,
+    DetectLanguage,
+    Drop,
+    Fail,
+    Gsub,
+    HtmlStrip,
+    Join,
+    Lowercase,
+    MainContent,
+    Remove,
+    Rename,
+    Set,
+    Split,
+    Supershingle,
+    Trim,
+    Uppercase,
+)
+BUILT_IN: Mapping[str, Factory] = {made.type: made for made in _CLASSES}
 
 
 def build_steps(
@@ -50,16 +66,19 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
     if not isinstance(definition, Mapping) or len(definition) != 1:
         raise ConfigError(f'{where}: a processor is an object with one key, such as {{"drop": {{}}}}')
     name, values = next(iter(definition.items()))
-    if name not in factories:
-        raise ConfigError.unknown(f"processor (in {where})", str(name), factories)
+    factory = factories.get(str(name)) or load_plugin(
+        PROCESSORS, f"processor (in {where})", str(name), factories
+    )
     options = Options(values, _place(where, str(name), values))
     tag = options.optional("tag")
     description = options.optional("description")
     condition = _condition(options)
     ignore_failure = options.flag("ignore_failure", False)
     handlers = build_steps(_handlers(options), tools, factories, f"{where}.on_failure")
-    processor = factories[str(name)](options, tools)
+    processor = factory(options, tools)
     options.done()
+    if not isinstance(processor, Processor):
+        raise ConfigError(f"{where}: the plugin {name!r} made {processor!r:.100}, which is no processor")
     return Step(processor, condition, tag, description, ignore_failure, handlers)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import Document, Processor
 from shinglefold.errors import ProcessorError
+from shinglefold.ingest.paths import said
 from shinglefold.ingest.pipeline.condition import Condition
 
 #: Where a pipeline keeps its own facts while a document travels: the time, and why a step failed.
@@ -87,11 +88,18 @@ class Step:
         try:
             outcomes = self.processor.apply(documents) if documents else []
             if len(outcomes) == len(documents):
-                return outcomes
+                return [self._checked(outcome) for outcome in outcomes]
             wrong = f"{self.processor.type} returned {len(outcomes)} documents for {len(documents)}"
             return [ProcessorError(wrong)] * len(documents)
         except Exception as error:
             return [error] if len(runs) == 1 else [self._outcomes([run])[0] for run in runs]
+
+    def _checked(self, outcome: Document | Exception | None) -> Document | Exception | None:
+        if outcome is None or isinstance(outcome, dict | Exception):
+            return outcome
+        return ProcessorError(
+            f"the processor returned {said(outcome)} where it should a document: a fault of its own"
+        )
 
     def _chosen(self, run: Run, trace: Tracer) -> bool:
         if self.condition is None or run.document is None:

@@ -1,4 +1,4 @@
-"""Processors on fields and on the flow: set, remove, drop, fail."""
+"""Processors on fields and on the flow: set, append, rename, remove, drop, fail."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -58,6 +58,68 @@ def _rendered(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         return {key: _rendered(item, document) for key, item in value.items()}
     return value
+
+
+class Append:
+    """Add values to a list, which is made where there is none, or of the single value there is.
+
+    Options: ``field`` (a template too), ``value`` (one or a list; templates too), ``allow_duplicates``
+    (true; false adds only what the list does not have).
+    """
+
+    type: ClassVar[str] = "append"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        if not options.has("value"):
+            raise ConfigError(f"{options.place}: the option 'value' is required")
+        self.value = options.value("value")
+        self.allow_duplicates = options.flag("allow_duplicates", True)
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Append to one field of each document."""
+        return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        field = render(self.field, document)
+        found = get(document, field)
+        there = [] if found is MISSING or found is None else found if isinstance(found, list) else [found]
+        added = _rendered(self.value, document)
+        for value in added if isinstance(added, list) else [added]:
+            if self.allow_duplicates or value not in there:
+                there = [*there, value]
+        return put(document, field, there)
+
+
+class Rename:
+    """Give a field another name.
+
+    Options: ``field``, ``target_field`` (templates too), ``ignore_missing`` (false), ``override`` (false: a
+    target that is there already fails the document).
+    """
+
+    type: ClassVar[str] = "rename"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        self.target = options.text("target_field")
+        self.ignore_missing = options.flag("ignore_missing", False)
+        self.override = options.flag("override", False)
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Rename one field of each document."""
+        return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        field, target = render(self.field, document), render(self.target, document)
+        value = get(document, field)
+        if value is MISSING:
+            if self.ignore_missing:
+                return document
+            raise ProcessorError(f"field [{field}] is missing")
+        if not self.override and get(document, target) is not MISSING:
+            raise ProcessorError(f"field [{target}] is there already; set override to replace it")
+        return put(cut(document, field), target, value)
 
 
 class Remove:

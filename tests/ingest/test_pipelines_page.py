@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 def test_its_pipelines_can_be_built(make_pipeline: Callable[..., Pipeline]):
     definitions = [json.loads(block) for block in blocks("json") if '"processors"' in block]
-    assert len(definitions) == 2
+    assert len(definitions) == 3
     for definition in definitions:
         make_pipeline(*definition.pop("processors"), **definition)
 
@@ -60,7 +60,18 @@ def test_its_conditions_are_understood():
 
 @pytest.mark.parametrize("processor", sorted(BUILT_IN))
 def test_it_tells_every_option_of_every_processor(make_pipeline: Callable[..., Pipeline], processor: str):
-    required = {"set": {"field": "x", "value": 1}, "drop": {}, "fail": {"message": "x"}}
+    required = {
+        "append": {"field": "x", "value": 1},
+        "convert": {"field": "x", "type": "long"},
+        "date": {"field": "x", "formats": "UNIX"},
+        "drop": {},
+        "fail": {"message": "x"},
+        "gsub": {"field": "x", "pattern": "a", "replacement": "b"},
+        "join": {"field": "x", "separator": ","},
+        "rename": {"field": "x", "target_field": "y"},
+        "set": {"field": "x", "value": 1},
+        "split": {"field": "x", "separator": ","},
+    }
     options = required.get(processor, {"field": "x"})
     with pytest.raises(ConfigError) as told:
         make_pipeline({processor: {**options, "no_such_option": 1}})

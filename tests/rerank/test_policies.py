@@ -5,8 +5,9 @@ from importlib.metadata import EntryPoint
 import pytest
 from support.hits import SCHEME, Spec, hits_of
 
+from shinglefold import registry
 from shinglefold.errors import ConfigError
-from shinglefold.rerank import FoldOptions, Policy, collapse, policies
+from shinglefold.rerank import FoldOptions, Policy, collapse
 
 
 def shown(hits, *representative):
@@ -95,8 +96,10 @@ def shortest_title(preference):
 
 
 def test_a_policy_of_others_is_found_by_its_entry_point(copies, monkeypatch):
-    point = EntryPoint("shortest_title", f"{__name__}:shortest_title", policies.GROUP)
+    point = EntryPoint("shortest_title", f"{__name__}:shortest_title", registry.REPRESENTATIVES)
     monkeypatch.setattr(EntryPoint, "load", lambda self: shortest_title)
-    monkeypatch.setattr(policies, "entry_points", lambda group: [point] if group == policies.GROUP else [])
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: [point] if group == registry.REPRESENTATIVES else []
+    )
     copies[1]["fields"]["title"] = ["short"]
     assert shown(copies, "shortest_title") == 1

@@ -1,0 +1,254 @@
+"""Processors on single values: letter case, white space, patterns, types, lists."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from shinglefold.contracts import Document
+from shinglefold.errors import ConfigError, ProcessorError
+from shinglefold.ingest.paths import MISSING, get, put, said
+from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.texts import Outcome, attempt
+from shinglefold.ingest.processors.tools import Tools
+
+_TRUTH = {"true": True, "false": False}
+
+
+class OnValue(ABC):
+    """Turn the value of one field into another.
+
+    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
+    """
+
+    type: ClassVar[str]
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        self.target = options.text("target_field", self.field)
+        self.ignore_missing = options.flag("ignore_missing", False)
+
+    @abstractmethod
+    def _turn(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """Return the new value.
+
+        Raises:
+            ProcessorError: the value can't be turned into one.
+        """
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Turn the value in each document."""
+        return attempt(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        value = get(document, self.field)
+        if value is MISSING or value is None:
+            if self.ignore_missing:
+                return document
+            raise ProcessorError(f"field [{self.field}] is {'missing' if value is MISSING else 'null'}")
+        return put(document, self.target, self._turn(value))
+
+    def _text(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ProcessorError(f"field [{self.field}] is {said(value)}, expected text")
+        return value
+
+
+class _OnText(OnValue):
+    """Turn a text, or every text of a list."""
+
+    def _turn(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(value, list):
+            return [self._turned(self._text(item)) for item in value]
+        return self._turned(self._text(value))
+
+    @abstractmethod
+    def _turned(self, text: str) -> str:
+        """Return the new text."""
+
+
+class Lowercase(_OnText):
+    """Write a text, or the texts of a list, in lower case. Options: those of ``OnValue``."""
+
+    type: ClassVar[str] = "lowercase"
+
+    def _turned(self, text: str) -> str:
+        return text.lower()
+
+
+class Uppercase(_OnText):
+    """Write a text, or the texts of a list, in upper case. Options: those of ``OnValue``."""
+
+    type: ClassVar[str] = "uppercase"
+
+    def _turned(self, text: str) -> str:
+        return text.upper()
+
+
+class Trim(_OnText):
+    """Take white space away from both ends of a text, or of the texts of a list. Options: as ``OnValue``."""
+
+    type: ClassVar[str] = "trim"
+
+    def _turned(self, text: str) -> str:
+        return text.strip()
+
+
+class Gsub(_OnText):
+    """Replace every match of a pattern.
+
+    Options: those of ``OnValue``, ``pattern`` (a regular expression of Python's), ``replacement`` (``\\1`` or
+    ``$1`` stands for the first group).
+    """
+
+    type: ClassVar[str] = "gsub"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
+        self.pattern = _pattern(options, "pattern")
+        replacement = options.value("replacement")
+        if not isinstance(replacement, str):
+            raise ConfigError(f"{options.place}: 'replacement' must be text, not {said(replacement)}")
+        # As the servers write groups.
+        self.replacement = re.sub(r"\$(\d)", r"\\g<\1>", replacement)
+        try:
+            # The replacement is read even where nothing matches.
+            self.pattern.sub(self.replacement, "")
+        except (re.error, IndexError) as error:
+            raise ConfigError(f"{options.place}: 'replacement': {error}") from error
+
+    def _turned(self, text: str) -> str:
+        return self.pattern.sub(self.replacement, text)
+
+
+class Split(OnValue):
+    """Split a text into a list.
+
+    Options: those of ``OnValue``, ``separator`` (a regular expression), ``preserve_trailing`` (false: empty
+    pieces at the end are left out, as on the servers).
+    """
+
+    type: ClassVar[str] = "split"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
+        self.separator = _pattern(options, "separator")
+        self.preserve_trailing = options.flag("preserve_trailing", False)
+
+    def _turn(self, value: Any) -> list[str]:  # noqa: ANN401 - JSON
+        # Groups in a separator would be handed out as pieces.
+        text, pieces, begin = self._text(value), [], 0
+        for match in self.separator.finditer(text):
+            if match.end() > match.start():
+                pieces.append(text[begin : match.start()])
+                begin = match.end()
+        pieces.append(text[begin:])
+        while pieces and not pieces[-1] and not self.preserve_trailing:
+            pieces.pop()
+        return pieces
+
+
+class Join(OnValue):
+    """Join the values of a list into a text. Options: those of ``OnValue``, ``separator``."""
+
+    type: ClassVar[str] = "join"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
+        separator = options.value("separator")
+        if not isinstance(separator, str):
+            raise ConfigError(f"{options.place}: 'separator' must be text, not {said(separator)}")
+        self.separator = separator
+
+    def _turn(self, value: Any) -> str:  # noqa: ANN401 - JSON
+        if not isinstance(value, list):
+            raise ProcessorError(f"field [{self.field}] is {said(value)}, expected a list")
+        return self.separator.join(
+            str(item).lower() if isinstance(item, bool) else str(item) for item in value if item is not None
+        )
+
+
+class Convert(OnValue):
+    """Turn a value, or the values of a list, into another type.
+
+    Options: those of ``OnValue``, ``type``: ``integer``, ``long``, ``float``, ``double``, ``boolean``,
+    ``string``, or ``auto`` (what a text looks like).
+    """
+
+    type: ClassVar[str] = "convert"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
+        self.kind = options.text("type")
+        if self.kind not in _CONVERSIONS:
+            raise ConfigError.unknown(f"type (in {options.place})", self.kind, _CONVERSIONS)
+
+    def _turn(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(value, list):
+            return [self._turn(item) for item in value]
+        try:
+            return _CONVERSIONS[self.kind](value)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ProcessorError(f"field [{self.field}]: {value!r:.100} is no {self.kind}") from error
+
+
+def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
+    if isinstance(value, bool) or (isinstance(value, str) and len(value) > 20):
+        raise ValueError
+    number = int(value, 0) if isinstance(value, str) and value[:2].lower() == "0x" else int(value)
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError
+    return number
+
+
+def _float(value: Any) -> float:  # noqa: ANN401 - JSON
+    number = float(value)
+    if isinstance(value, bool) or number - number != 0:
+        # JSON has neither infinity nor NaN.
+        raise ValueError
+    return number
+
+
+def _boolean(value: Any) -> bool:  # noqa: ANN401 - JSON
+    if isinstance(value, bool):
+        return value
+    found = _TRUTH.get(str(value).lower())
+    if found is None:
+        raise ValueError
+    return found
+
+
+def _string(value: Any) -> str:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        raise TypeError
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _auto(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if not isinstance(value, str):
+        return value
+    for turn in (_boolean, _integer, _float):
+        try:
+            return turn(value)
+        except (ValueError, OverflowError):
+            continue
+    return value
+
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "integer": _integer,
+    "long": _integer,
+    "float": _float,
+    "double": _float,
+    "boolean": _boolean,
+    "string": _string,
+    "auto": _auto,
+}
+
+
+def _pattern(options: Options, name: str) -> re.Pattern[str]:
+    source = options.text(name)
+    try:
+        return re.compile(source)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ConfigError(f"{options.place}: {name!r} is no regular expression: {error}") from error

@@ -1,0 +1,63 @@
+"""main_content: the article of a page stays, what surrounds it on every page goes."""
+
+import pytest
+
+MENU = "".join(
+    f'<li><a href="/{name}">{name}</a></li>' for name in ("Новости", "Спорт", "Погода", "Контакты")
+)
+ARTICLE = """
+<h1>Мост через Каменку закроют на ремонт</h1>
+<p>С понедельника мост через реку Каменку закроют на ремонт, движение пустят в объезд через старый город.</p>
+<p>Работы продлятся до конца лета, говорят в мэрии; пешеходы смогут пройти по временному мостику рядом.</p>
+"""
+
+
+def page(article: str, name: str) -> str:
+    return f"""<!DOCTYPE html><html><head><title>{name}</title></head><body>
+    <header><div class="logo">{name}</div><nav><ul>{MENU}</ul></nav></header>
+    <main><article>{article}</article></main>
+    <aside class="sidebar"><h3>Читайте также</h3><ul>{MENU * 3}</ul></aside>
+    <footer>© 2026 {name}. Все права защищены. Перепечатка без разрешения редакции запрещена.</footer>
+    </body></html>"""
+
+
+@pytest.fixture
+def run_main_content(run_one):
+    def run(html, **options):
+        return run_one({"body": html}, {"main_content": {"field": "body", **options}})
+
+    return run
+
+
+def test_menu_header_and_footer_go_and_the_article_stays(run_main_content):
+    text = run_main_content(page(ARTICLE, "Городская газета")).document["body"]
+    assert "движение пустят в объезд" in text
+    assert "временному мостику" in text
+    for around in ("Погода", "Читайте также", "Все права защищены"):
+        assert around not in text
+
+
+def test_a_copy_on_another_site_has_the_same_fingerprint(run_one):
+    steps = ({"main_content": {"field": "body"}}, {"supershingle": {"field": "body"}})
+    prints = [run_one({"body": page(ARTICLE, name)}, *steps).document["dedup"] for name in ("А", "Газета Б")]
+    assert prints[0]["digest"] == prints[1]["digest"]
+
+
+def test_a_page_without_an_article_keeps_its_text_and_is_counted(make_pipeline):
+    pipeline = make_pipeline({"main_content": {"field": "body"}})
+    (outcome,) = pipeline.run([{"body": f"<nav><ul>{MENU}</ul></nav>"}])
+    assert "Погода" in outcome.document["body"]
+    assert pipeline.meter.counts["no_main_content"] == 1
+
+
+@pytest.mark.parametrize(
+    "html", ["", "<", "\0", "\ud800<p>да", "plain text", "<div>" * 3000, "<!--", "<p>a</b></i><table><td>"]
+)
+def test_no_text_is_a_failure(run_main_content, html):
+    assert run_main_content(html).status == "done"
+
+
+def test_a_field_that_is_missing_or_no_text_is_told(run_one):
+    assert run_one({}, {"main_content": {"field": "body"}}).status == "failed"
+    assert run_one({}, {"main_content": {"field": "body", "ignore_missing": True}}).status == "done"
+    assert "is a number" in run_one({"body": 5}, {"main_content": {"field": "body"}}).failure.reason
