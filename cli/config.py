@@ -32,6 +32,7 @@ def show(invocation: Invocation, /) -> int:
 
     settings, origins = settings_with_origins(invocation.config)
     values = {name: _plain(getattr(settings, name)) for name in origins}
+    values["data_dir"] = _without_secrets(settings.data_dir)
     scheme = settings.scheme()
     if invocation.json:
         told = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
@@ -43,6 +44,13 @@ def show(invocation: Invocation, /) -> int:
 
 
 config.add_command(show)
+
+
+def _without_secrets(address: str) -> str:
+    """Return the address of a server without its credentials, and a folder as it is."""
+    from shinglefold.engines.http import is_server, looks_like_server, shown
+
+    return shown(address) if is_server(address) or looks_like_server(address) else address
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON

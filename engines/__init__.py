@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts import Engine
-from shinglefold.engines.http import Connection, is_server, load_connection
+from shinglefold.engines.http import Connection, is_server, load_connection, looks_like_server, shown
+from shinglefold.errors import ConfigError
 
 __all__ = ["Connection", "load_connection", "open_engine"]
 
@@ -32,6 +33,11 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
     address = str(where)
     if is_server(address):
         return _open_server(load_connection(address))
+    if looks_like_server(address) and not address.startswith(_EMBEDDED):
+        raise ConfigError(
+            f"{shown(address)!r} looks like a server, but names none: write http://HOST:PORT or "
+            "https://HOST:PORT; a folder of such a name is ./NAME or embedded:NAME"
+        )
     from shinglefold.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(address.removeprefix(_EMBEDDED), canonicalizer)

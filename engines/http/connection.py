@@ -1,6 +1,7 @@
 """How to reach a server: addresses, and what proves who asks. Secrets never show in ``repr`` or errors."""
 
 import base64
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
@@ -11,6 +12,9 @@ PRODUCTS = ("opensearch", "elasticsearch")
 _SCHEMES = ("http", "https")
 #: The fields that must not be printed.
 SECRETS = ("password", "api_key", "bearer_token")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
+#: ``scheme://…``, ``//host``, ``user:password@host`` and ``host:port``.
+_MEANT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|$)|\[[0-9a-fA-F:.]+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,20 @@ def is_server(address: str) -> bool:
     return bool(separator) and scheme.rpartition("+")[2] in _SCHEMES
 
 
+def looks_like_server(address: str) -> bool:
+    """Tell whether an address that ``is_server`` does not know was still meant as one, not as a folder."""
+    return bool(_MEANT.match(address))
+
+
+def shown(address: str) -> str:
+    """Return an address as messages may show it: without credentials, query and fragment."""
+    scheme, separator, _ = address.partition("://")
+    # What stands before the last @ may be a password, whatever characters it holds.
+    _, at, host = address.rpartition("@")
+    text = f"{scheme}{separator}{host}" if at and separator and _SCHEME.match(scheme) else host
+    return re.split(r"[?#]", text, maxsplit=1)[0]
+
+
 def _check_url(url: str) -> None:
     parts = _split(url)
     if "@" in parts.netloc:
@@ -136,10 +154,8 @@ def _split(url: str) -> SplitResult:
 
 
 def _no_address(url: str) -> ConfigError:
-    # What stands before the @ may be a password with a character that should have been encoded.
-    shown = url.rpartition("@")[2]
     return ConfigError(
-        f"{shown!r} is no address of a server; expected http(s)://host:port (in a password before it, "
+        f"{shown(url)!r} is no address of a server; expected http(s)://host:port (in a password before it, "
         "characters such as / # @ must be percent-encoded)"
     )
 

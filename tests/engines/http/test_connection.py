@@ -2,10 +2,12 @@
 
 import base64
 import pickle
+import traceback
 
 import pytest
 
-from shinglefold.engines.http.connection import Connection, is_server, parse_urls
+from shinglefold.engines import open_engine
+from shinglefold.engines.http.connection import Connection, is_server, looks_like_server, parse_urls, shown
 from shinglefold.errors import ConfigError
 
 URL = ("https://search.example.org:9200",)
@@ -86,3 +88,37 @@ def test_a_server_is_told_from_a_folder():
         assert is_server(server)
     for folder in ("pages", "/data/http", "embedded:pages", "./https:/x", "file:///x"):
         assert not is_server(folder)
+
+
+SECRET = [
+    "ftp://ada:hidden@host",
+    "//ada:hidden@host:9200",
+    "ada:hidden@host:9200",
+    "http://host:9200?token=hidden",
+    "https://host:9200/#hidden",
+    "https://ada:hid?hidden@host:port",
+    "opensearch+https://ada:hid/hidden@host/path?x=hidden",
+    "http://ada:hidden@[host",
+]
+
+
+@pytest.mark.parametrize("address", SECRET)
+def test_no_form_of_an_address_shows_its_secret(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "hidden" not in shown(address)
+    with pytest.raises(ConfigError) as caught:
+        open_engine(address)
+    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    # The line of this test that made the call is part of a traceback, and holds no address.
+    assert "hidden" not in told
+    assert "host" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_meant_as_a_server_is_told_from_a_folder():
+    for address in ("localhost:9200", "ftp://x", "//x", "ada:pass@x", "10.0.0.1:9200/prefix", "[::1]:9200"):
+        assert looks_like_server(address)
+    for folder in ("pages", "/data/a:b", "./localhost:9200", "pages@2024", "C-drive", "data.2024", "~/x@y:z"):
+        assert not looks_like_server(folder)
+    assert shown("localhost:9200") == "localhost:9200"
+    assert shown("ftp://ada:hidden@x/y") == "ftp://x/y"

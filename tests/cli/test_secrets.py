@@ -1,0 +1,50 @@
+"""No command shows the password of an address, however the address is written."""
+
+import json
+
+import pytest
+
+ADDRESSES = [
+    "ftp://ada:hidden@host",
+    "//ada:hidden@host",
+    "ada:hidden@host:9200",
+    "http://host:9200?token=hidden",
+    "http://ada:hidden@127.0.0.1:1",
+    "opensearch+http://ada:hidden@127.0.0.1:1",
+    "elasticsearch+http://ada:hidden@127.0.0.1:1",
+    "https://ada:hid/hidden@host",
+]
+COMMANDS = [
+    ["index", "pages.jsonl"],
+    ["search", "word"],
+    ["explain", "1", "2"],
+    ["setup", "pages"],
+    ["backfill", "pages"],
+    ["doctor", "pages"],
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("how", [[], ["--json"]], ids=["text", "json"])
+def test_no_command_shows_a_password(run, tmp_path, command, address, how):
+    (tmp_path / "pages.jsonl").write_text(json.dumps({"id": "1", "body": "word " * 30}))
+    ran = run(*how, *command, "--engine", address)
+    assert ran.code in (1, 2)
+    assert "hidden" not in ran.out + ran.err
+    assert "host" in ran.err or "127.0.0.1" in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["pages.jsonl"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_neither_do_the_settings(run, monkeypatch, address):
+    monkeypatch.setenv("SHINGLEFOLD_DATA_DIR", address)
+    for command in (["search", "word"], ["doctor", "pages"]):
+        ran = run(*command)
+        assert ran.code in (1, 2)
+        assert "hidden" not in ran.out + ran.err
+    for how in ([], ["--json"]):
+        ran = run(*how, "config", "show")
+        assert ran.code == 0
+        assert "hidden" not in ran.out + ran.err
+        assert "host" in ran.out or "127.0.0.1" in ran.out
