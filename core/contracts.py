@@ -9,8 +9,11 @@ from shinglefold.errors import EngineError
 #: A JSON object. While it travels through a pipeline ``_id`` and ``_index`` stand beside its fields.
 Document = dict[str, Any]
 JSON = dict[str, Any]
-#: One of several searches: the index, or None where the body names a point in time, and the body.
-Search = tuple[str | None, Mapping[str, Any]]
+#: What stands in the address of a request beside its body, by its name in the servers' interface.
+Parameters = Mapping[str, Any]
+#: One of several searches: the index, or None where the body names a point in time, the body and, where there
+#: are any, the parameters.
+Search = tuple[str | None, Mapping[str, Any]] | tuple[str | None, Mapping[str, Any], Parameters | None]
 
 
 @runtime_checkable
@@ -201,8 +204,13 @@ class Engine(Protocol):
         """Return ``{"_index", "_id", "_source"}`` or None."""
         ...
 
-    def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
-        """Run a search; ``index`` is None where the body names a point in time."""
+    def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> JSON:
+        """Run a search; ``index`` is None where the body names a point in time.
+
+        A parameter that the engine does not know raises ``UnsupportedQuery``.
+        """
         ...
 
     def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
@@ -212,7 +220,7 @@ class Engine(Protocol):
         """
         ...
 
-    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id, for ``{"pit": {"id": …}}`` in a body."""
         ...
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
+from shinglefold.source_filter import SourceFilter
 
 #: Scopes, policies and fields of passages a request may name.
 MOST_SCOPES, MOST_POLICIES, MOST_FIELDS = 16, 16, 32
@@ -18,6 +19,7 @@ MOST_NAME, MOST_TEXT = 512, 10_000
 MOST_LEVELS, _BITS = 100, 256
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _LONGEST_SPAN = 20
+_FILTER_KEYS = ("includes", "excludes", "include", "exclude")
 _SECONDS = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0})
 
 
@@ -84,6 +86,27 @@ def check_truth(name: str, value: object) -> None:
     """Raise ``ConfigError`` unless a value is true or false."""
     if not isinstance(value, bool):
         raise ConfigError(f"{name}: expected true or false, got {quoted(value)}")
+
+
+def read_source_filter(given: object) -> SourceFilter:
+    """Read a ``_source`` filter in the engines' own forms.
+
+    Raises:
+        ConfigError: it can't be meant.
+    """
+    if given is None or isinstance(given, bool):
+        return SourceFilter(wanted=given is not False)
+    if isinstance(given, str):
+        return SourceFilter(includes=(check_text("_source", given),))
+    if not isinstance(given, Mapping):
+        return SourceFilter(includes=strings("_source", given, MOST_PATTERNS))
+    check_known("key of _source", given, _FILTER_KEYS)
+    return SourceFilter(True, _patterns(given, "include"), _patterns(given, "exclude"))
+
+
+def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    found = given.get(f"{name}s", given.get(name)) or ()
+    return strings(f"_source {name}s", [found] if isinstance(found, str) else found, MOST_PATTERNS)
 
 
 def check_levels(body: Mapping[str, Any]) -> None:

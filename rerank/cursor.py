@@ -19,7 +19,17 @@ _SEAL = 16
 #: What may differ from page to page: it decides neither which hits there are nor how they fold.
 _FREE_KEYS = {"size", "_source", "highlight", "fields", "docvalue_fields", "aggs", "aggregations", "suggest"}
 _FREE_KEYS |= {"track_total_hits", "stored_fields", "script_fields", "explain", "version", "profile"}
-_FREE_OPTIONS = ("cursor", "renew", "members", "member_source", "explain", "fold", "max_window")
+_FREE_OPTIONS = (
+    "closed",
+    "inner_hits",
+    "cursor",
+    "renew",
+    "members",
+    "member_source",
+    "explain",
+    "fold",
+    "max_window",
+)
 
 
 @dataclass(frozen=True, slots=True)

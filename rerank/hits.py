@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
+from shinglefold.source_filter import SourceFilter
+
 Hit = Mapping[str, Any]
 #: Characters of a date as text.
 _LONGEST_DATE = 64
@@ -24,6 +26,14 @@ def field_values(hit: Hit, name: str) -> list[Any]:
 def identity(hit: Hit) -> tuple[Any, Any]:
     """Return what no two documents share: index and id."""
     return hit.get("_index"), hit.get("_id")
+
+
+def with_source(hit: Hit, wanted: SourceFilter) -> dict[str, Any]:
+    """Return a hit with the wanted parts of its source, as far as it has one."""
+    if "_source" not in hit:
+        return dict(hit)
+    rest = {name: value for name, value in hit.items() if name != "_source"}
+    return rest | ({"_source": wanted.apply(hit["_source"])} if wanted.wanted else {})
 
 
 def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON

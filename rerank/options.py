@@ -9,7 +9,6 @@ from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted, shortened
 from shinglefold.rerank.checks import (
     MOST_FIELDS,
-    MOST_PATTERNS,
     MOST_POLICIES,
     MOST_SCOPES,
     MOST_TEXT,
@@ -20,10 +19,11 @@ from shinglefold.rerank.checks import (
     check_text,
     check_truth,
     check_whole,
+    read_source_filter,
     seconds,
     strings,
 )
-from shinglefold.source_filter import SourceFilter
+from shinglefold.rerank.inner_hits import InnerHits, check_names, read_inner_hits
 
 Linkage = Literal["leader", "connected"]
 
@@ -135,6 +135,7 @@ class FoldOptions:
     ``explain``: say of each member attached why it was folded; an ``Explain`` may show what matches.
     ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
     whose point in time has ended.
+    ``inner_hits``: members in the engines' own form, with orders and names of their own.
     ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
     """
 
@@ -153,6 +154,7 @@ class FoldOptions:
     explain: bool | Explain = False
     cursor: bool | str = False
     renew: bool = False
+    inner_hits: tuple[InnerHits, ...] = ()
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -165,6 +167,7 @@ class FoldOptions:
         check_count("scope", self.scope, MOST_SCOPES)
         check_whole("members", self.members, 0, 1000)
         read_source_filter(self.member_source)
+        check_names(self.inner_hits)
         check_whole("window", self.window, 1, 1000)
         check_whole("max_window", self.max_window, 1, 10_000)
         for name in ("across_languages", "fold", "renew", "closed"):
@@ -257,12 +260,12 @@ VISITORS = (
     "window", "max_window", "cursor", "renew",
 )  # fmt: skip
 _CAPPED = ("members", "window", "max_window")
-_FILTER_KEYS = ("includes", "excludes", "include", "exclude")
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
         "representative": _each("representative", Preference.parse, MOST_POLICIES),
         "scope": _each("scope", Scope.parse, MOST_SCOPES),
         "explain": Explain.parse,
+        "inner_hits": read_inner_hits,
     }
 )
 
@@ -279,24 +282,3 @@ def _name(what: str, given: object) -> str:
     if not isinstance(given, str):
         raise ConfigError(f"{what}: expected the name of a field, got {quoted(given)}")
     return check_text(what, given)
-
-
-def read_source_filter(given: object) -> SourceFilter:
-    """Read a ``_source`` filter in the engines' own forms.
-
-    Raises:
-        ConfigError: it can't be meant.
-    """
-    if given is None or isinstance(given, bool):
-        return SourceFilter(wanted=given is not False)
-    if isinstance(given, str):
-        return SourceFilter(includes=(check_text("_source", given),))
-    if not isinstance(given, Mapping):
-        return SourceFilter(includes=strings("_source", given, MOST_PATTERNS))
-    check_known("key of _source", given, _FILTER_KEYS)
-    return SourceFilter(True, _patterns(given, "include"), _patterns(given, "exclude"))
-
-
-def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    found = given.get(f"{name}s", given.get(name)) or ()
-    return strings(f"_source {name}s", [found] if isinstance(found, str) else found, MOST_PATTERNS)

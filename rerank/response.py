@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts import JSON
+from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
-from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.options import read_source_filter
+from shinglefold.rerank.hits import Hit, identity, with_source
+from shinglefold.rerank.inner_hits import DUPLICATES
+from shinglefold.rerank.members import inner_hits_of
 from shinglefold.rerank.request_bodies import page_body, sort_keys
 from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts, matched_passages
 from shinglefold.rerank.totals import carried, groups_total
 from shinglefold.rerank.window import Reading
-from shinglefold.source_filter import SourceFilter
 
-#: The name of the groups under ``inner_hits``, and the key of the counters.
-INNER = "duplicates"
+#: The key of the counters.
 KEY = "dedup"
 _AT_ONCE = 1000
 
@@ -25,7 +25,7 @@ _AT_ONCE = 1000
 def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     """Return the folded hits attached to a hit of an answer, itself left out."""
     own = identity(hit)
-    inner = hit.get("inner_hits", {}).get(INNER, {}).get("hits", {}).get("hits", ())
+    inner = hit.get("inner_hits", {}).get(DUPLICATES, {}).get("hits", {}).get("hits", ())
     return [other for other in inner if identity(other) != own]
 
 
@@ -50,6 +50,10 @@ def _answer_page(reading: Reading, index: str | None, pit: str | None) -> Steps[
         for group, places in zip(groups, attached, strict=True)
         if group.representative in found
     ]
+    if reading.options.inner_hits:
+        shown = [group for group in groups if group.representative in found]
+        named = yield from inner_hits_of(reading, shown, index, pit)
+        page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
     if reading.options.explain:
         texts = reading.texts
@@ -72,14 +76,7 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
     if source is None:
         return found
     wanted = read_source_filter(source)
-    return {place: _with_source(hit, wanted) for place, hit in found.items()}
-
-
-def _with_source(hit: JSON, wanted: SourceFilter) -> JSON:
-    if "_source" not in hit:
-        return hit
-    rest = {name: value for name, value in hit.items() if name != "_source"}
-    return rest | ({"_source": wanted.apply(hit["_source"])} if wanted.wanted else {})
+    return {place: with_source(hit, wanted) for place, hit in found.items()}
 
 
 def _fetch(
@@ -155,7 +152,7 @@ def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
         "hits": list(hits),
     }
     own = hits[0].get("inner_hits", {}) if hits else {}
-    return {"inner_hits": {**own, INNER: {"hits": told}}}
+    return {"inner_hits": {**own, DUPLICATES: {"hits": told}}}
 
 
 def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JSON]) -> JSON:

@@ -16,6 +16,7 @@ from shinglefold.errors import (
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.options import Explain, FoldOptions
+from shinglefold.rerank.parameters import read_parameters, with_parameters
 from shinglefold.rerank.request_bodies import (
     page_bounds,
     refuse_collapse,
@@ -79,7 +80,9 @@ class _Search(Generic[_Driven]):
         texts = self._texts(index, rest, chosen)
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, texts))
-        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=self._numbers)
+        # Members found by an order of their own are asked for by id.
+        numbers = self._numbers and not chosen.inner_hits
+        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=numbers)
         if "pit" not in rest:
             yield from self._read_first(index, reading)
         if reading.stopped_by is None and self._may_read_on(rest):
@@ -87,10 +90,28 @@ class _Search(Generic[_Driven]):
         yield from reading.read_more(index)
         return (yield from answer_page(reading, index))
 
+    def _asked(
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        options: FoldOptions | None,
+        parameters: Mapping[str, Any],
+    ) -> Steps[JSON]:
+        """Run a search with what was said beside its body."""
+        if not parameters:
+            return (yield from self._steps(index, body, options))
+        read = read_parameters(parameters)
+        steps = self._steps(index, {**body, **read.body}, options)
+        return (yield from with_parameters(steps, read))
+
     def _all_steps(
-        self, searches: Iterable[Search], options: FoldOptions | None
+        self,
+        searches: Iterable[Search],
+        options: FoldOptions | None,
+        parameters: Mapping[str, Any],
     ) -> Steps[list[JSON | ShinglefoldError]]:
-        return run_side_by_side([self._steps(index, body, options) for index, body in searches])
+        each = ((one[0], one[1], {**parameters, **((one[2:] or (None,))[0] or {})}) for one in searches)
+        return run_side_by_side([self._asked(index, body, options, own) for index, body, own in each])
 
     def _read_first(self, index: str | None, reading: Reading) -> Steps[None]:
         try:
@@ -186,7 +207,15 @@ class FoldedSearch(_Search[Engine]):
             when passages are asked for.
     """
 
-    def search(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None) -> JSON:
+    def search(
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        options: FoldOptions | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
+    ) -> JSON:
         """Return a page of representatives in the engine's own shape.
 
         Each hit carries its group under ``inner_hits.duplicates``, as after a native collapse: the total
@@ -197,6 +226,8 @@ class FoldedSearch(_Search[Engine]):
             index: one name or several with commas; None where the body names a point in time.
             body: a search request; ``from`` and ``size`` count representatives; ``ext.dedup`` has options.
             options: for what ``ext.dedup`` leaves open.
+            params: what the engines take in the address (``routing``, ``preference``, ``search_type`` …), in
+                an object, or each as a keyword.
 
         Raises:
             ConfigError: the options or the body can't be meant.
@@ -206,25 +237,37 @@ class FoldedSearch(_Search[Engine]):
         Cost: two requests where the first window fills the page, and none of a point in time. Passages take
         one more, and the alignment of each member's text: some ms a thousand words.
         """
-        return drive(self._engine, self._steps(index, body, options))
+        return drive(self._engine, self._asked(index, body, options, {**(params or {}), **parameters}))
 
     def msearch(
-        self, searches: Iterable[Search], options: FoldOptions | None = None
+        self,
+        searches: Iterable[Search],
+        options: FoldOptions | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches, their windows read with one request, then their hits.
 
         Args:
-            searches: index and body of each, as for ``search``.
+            searches: index and body of each, as for ``search``, and its parameters where it has its own.
+            params: parameters of all of them.
 
         Returns:
             the answers in order; what one of them raises stands in its place.
 
         Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
         """
-        return drive(self._engine, self._all_steps(searches, options))
+        return drive(self._engine, self._all_steps(searches, options, {**(params or {}), **parameters}))
 
     def pages(
-        self, index: str, body: Mapping[str, Any], options: FoldOptions | None = None
+        self,
+        index: str,
+        body: Mapping[str, Any],
+        options: FoldOptions | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> Iterator[JSON]:
         """Yield page after page until the results end; no group is on two of them.
 
@@ -232,7 +275,7 @@ class FoldedSearch(_Search[Engine]):
         """
         rest, chosen = _opened(body, options)
         while chosen.cursor:
-            answer = self.search(index, rest, chosen)
+            answer = self.search(index, rest, chosen, params=params, **parameters)
             yield answer
             chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
 
@@ -241,24 +284,45 @@ class AsyncFoldedSearch(_Search[AsyncEngine]):
     """``FoldedSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     async def search(
-        self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None = None
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        options: FoldOptions | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
-        return await drive_async(self._engine, self._steps(index, body, options))
+        return await drive_async(
+            self._engine, self._asked(index, body, options, {**(params or {}), **parameters})
+        )
 
     async def msearch(
-        self, searches: Iterable[Search], options: FoldOptions | None = None
+        self,
+        searches: Iterable[Search],
+        options: FoldOptions | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
-        return await drive_async(self._engine, self._all_steps(searches, options))
+        return await drive_async(
+            self._engine, self._all_steps(searches, options, {**(params or {}), **parameters})
+        )
 
     async def pages(
-        self, index: str, body: Mapping[str, Any], options: FoldOptions | None = None
+        self,
+        index: str,
+        body: Mapping[str, Any],
+        options: FoldOptions | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> AsyncIterator[JSON]:
         """Yield page after page until the results end; see ``FoldedSearch.pages``."""
         rest, chosen = _opened(body, options)
         while chosen.cursor:
-            answer = await self.search(index, rest, chosen)
+            answer = await self.search(index, rest, chosen, params=params, **parameters)
             yield answer
             chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from shinglefold.contracts import JSON, Capabilities, Engine, Search
+from shinglefold.contracts import JSON, Capabilities, Engine, Parameters, Search
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
@@ -34,7 +34,9 @@ class AsyncEngine(Protocol):
         """Return the mappings of an index."""
         ...
 
-    def search(self, index: str | None, body: Mapping[str, Any]) -> Awaitable[JSON]:
+    def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> Awaitable[JSON]:
         """Run a search."""
         ...
 
@@ -42,7 +44,9 @@ class AsyncEngine(Protocol):
         """Run several searches at once."""
         ...
 
-    def open_pit(self, index: str, keep_alive: str = "1m") -> Awaitable[str]:
+    def open_pit(
+        self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None
+    ) -> Awaitable[str]:
         """Open a point in time and return its id."""
         ...
 

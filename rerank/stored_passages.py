@@ -8,8 +8,8 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model import Token
 from shinglefold.quoted import shortened
+from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.options import read_source_filter
 from shinglefold.rerank.passages import GAP, LIMIT, Span, find_passages
 
 Tokenize = Callable[[str], Sequence[Token]]

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 from elasticsearch import AsyncElasticsearch, BadRequestError, NotFoundError
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Parameters
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
 from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.parameters import in_address, search_path
 from shinglefold.errors import EngineError, MissingExtra
 
 
@@ -25,11 +26,12 @@ class AsyncElasticsearchEngine(AsyncHttpEngine):
     product: ClassVar[str] = "Elasticsearch"
     client_errors: ClassVar[ClientErrors] = ERRORS
 
-    async def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
         check_given(index)
+        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
         with self._asking():
-            answer = await self._client.open_point_in_time(index=index, keep_alive=keep_alive)
+            answer = await self._post(search_path(index, "_pit"), given)
         return str(answer["id"])
 
     async def close_pit(self, pit: str) -> None:
@@ -40,6 +42,14 @@ class AsyncElasticsearchEngine(AsyncHttpEngine):
         except EngineError as error:
             if not isinstance(error.__cause__, NotFoundError | BadRequestError):
                 raise
+
+    async def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        return await self._post(search_path(index, "_search"), parameters, body)
+
+    async def _post(self, path: str, parameters: dict[str, str], body: JSON | None = None) -> Any:  # noqa: ANN401
+        # The client's own methods refuse parameters that servers of other versions have.
+        headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
+        return await self._client.perform_request("POST", path, params=parameters, headers=headers, body=body)
 
     async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return await self._client.msearch(searches=list(lines))

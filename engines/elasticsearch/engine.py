@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from elasticsearch import ApiError, BadRequestError, Elasticsearch, NotFoundError
 from elasticsearch.helpers import streaming_bulk
 
-from shinglefold.contracts import JSON, Capabilities
+from shinglefold.contracts import JSON, Capabilities, Parameters
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
 from shinglefold.engines.http.administered import AdministeredEngine
@@ -15,6 +15,7 @@ from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.parameters import in_address, search_path
 from shinglefold.errors import EngineError, PermissionDenied
 
 
@@ -41,11 +42,13 @@ class ElasticsearchEngine(AdministeredEngine):
         """Return ``_shard_doc``; every version has it."""
         return "_shard_doc"
 
-    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
         check_given(index)
+        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
         with self._asking():
-            return str(self._client.open_point_in_time(index=index, keep_alive=keep_alive)["id"])
+            answer = self._post(search_path(index, "_pit"), given)
+        return str(answer["id"])
 
     def close_pit(self, pit: str) -> None:
         """Close a point in time; one that is gone already is no error."""
@@ -58,6 +61,14 @@ class ElasticsearchEngine(AdministeredEngine):
 
     def _connect(self, connection: Connection) -> Elasticsearch:
         return Elasticsearch(**client_options(connection))
+
+    def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        return self._post(search_path(index, "_search"), parameters, body)
+
+    def _post(self, path: str, parameters: dict[str, str], body: JSON | None = None) -> Any:  # noqa: ANN401
+        # The client's own methods refuse parameters that servers of other versions have.
+        headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
+        return self._client.perform_request("POST", path, params=parameters, headers=headers, body=body)
 
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return self._client.msearch(searches=list(lines))

@@ -8,7 +8,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from shinglefold.contracts import JSON, BulkFailure, BulkResult, Capabilities, IndexInfo, Search
+from shinglefold.contracts import (
+    JSON,
+    BulkFailure,
+    BulkResult,
+    Capabilities,
+    IndexInfo,
+    Parameters,
+    Search,
+)
 from shinglefold.engines.embedded.actions import Action, Refused, read_action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
@@ -22,6 +30,7 @@ from shinglefold.engines.embedded.folders import (
 )
 from shinglefold.engines.embedded.index import Index, Snapshot
 from shinglefold.engines.embedded.options import checked
+from shinglefold.engines.embedded.parameters import check_parameters
 from shinglefold.engines.embedded.pits import Pits
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
@@ -222,13 +231,16 @@ class EmbeddedEngine:
             source = self._index(index).source(id)
         return None if source is None else {"_index": index, "_id": id, "_source": source}
 
-    def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
+    def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> JSON:
         """Run a search in the servers' query DSL, on what the last refresh made visible.
 
         Raises:
             UnsupportedQuery: the body holds something this engine has not; the message says what it has.
             PitExpired: the point in time was closed or ran out.
         """
+        check_parameters(parameters)
         under_pit = "pit" in body
         request = read_request(body, under_pit)
         with self._lock:
@@ -240,8 +252,9 @@ class EmbeddedEngine:
         """Run several searches, one after the other; see ``Engine.msearch``."""
         return one_by_one(self.search, searches)
 
-    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Keep what searches see now and return its id; it outlives refreshes and merges, not the engine."""
+        check_parameters(parameters)
         with self._lock:
             return self._pits.open(self._index(index).snapshot, keep_alive)
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, Capabilities, Search
+from shinglefold.contracts import JSON, Capabilities, Parameters, Search
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_searched, one_mapping, plain
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
 
@@ -46,12 +47,16 @@ class AsyncHttpEngine(ABC):
         return f"{self.product} at {self.connection.address}"
 
     @abstractmethod
-    async def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
 
     @abstractmethod
     async def close_pit(self, pit: str) -> None:
         """Close a point in time; one that is gone already is no error."""
+
+    @abstractmethod
+    async def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        """Send a search with parameters through the client."""
 
     @abstractmethod
     async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
@@ -68,16 +73,29 @@ class AsyncHttpEngine(ABC):
             answer = await self._client.indices.get_mapping(index=index)
         return one_mapping(index, plain(answer), self.who)
 
-    async def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
+    async def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> JSON:
         """Run a search; see ``HttpEngine.search``."""
         check_searched(index, body)
         with self._asking():
+            if parameters:
+                return plain(await self._search_with(index, dict(body), in_address(parameters)))
             return plain(await self._client.search(index=index, body=dict(body)))
 
     async def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
         refusals, sent = several.checked(searches)
-        return several.in_place(refusals, await self._several(sent) if sent else [])
+        if all(several.fits(search) for search in sent):
+            return several.in_place(refusals, await self._several(sent) if sent else [])
+        # Some parameters hold for a whole request: each search is one then.
+        return several.in_place(refusals, [await self._answer(search) for search in sent])
+
+    async def _answer(self, search: Search) -> Answer:
+        try:
+            return await self.search(*search)
+        except EngineError as error:
+            return error
 
     async def _several(self, searches: Sequence[Search]) -> list[Answer]:
         try:

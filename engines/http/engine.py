@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, BulkResult, Capabilities, Search
+from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_name, check_searched, one_mapping, plain
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, ClientErrors, NoDocument
+from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
 
@@ -58,7 +59,7 @@ class HttpEngine(ABC):
         """Return the sort key that makes any order total under a point in time."""
 
     @abstractmethod
-    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
 
     @abstractmethod
@@ -68,6 +69,10 @@ class HttpEngine(ABC):
     @abstractmethod
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
         """Return the client."""
+
+    @abstractmethod
+    def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        """Send a search with parameters through the client."""
 
     @abstractmethod
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
@@ -143,7 +148,9 @@ class HttpEngine(ABC):
             return None
         return {name: answer[name] for name in ("_index", "_id", "_source")}
 
-    def search(self, index: str | None, body: Mapping[str, Any]) -> JSON:
+    def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> JSON:
         """Run a search.
 
         Raises:
@@ -153,12 +160,23 @@ class HttpEngine(ABC):
         """
         check_searched(index, body)
         with self._asking():
+            if parameters:
+                return plain(self._search_with(index, dict(body), in_address(parameters)))
             return plain(self._client.search(index=index, body=dict(body)))
 
     def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
         refusals, sent = several.checked(searches)
-        return several.in_place(refusals, self._several(sent) if sent else [])
+        if all(several.fits(search) for search in sent):
+            return several.in_place(refusals, self._several(sent) if sent else [])
+        # Some parameters hold for a whole request: each search is one then.
+        return several.in_place(refusals, [self._answer(search) for search in sent])
+
+    def _answer(self, search: Search) -> Answer:
+        try:
+            return self.search(*search)
+        except EngineError as error:
+            return error
 
     def _several(self, searches: Sequence[Search]) -> list[Answer]:
         try:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from shinglefold.contracts import JSON, Search
+from shinglefold.contracts import JSON, Parameters, Search
 from shinglefold.engines.http.answers import check_searched
 from shinglefold.engines.http.failures import refusal
+from shinglefold.engines.http.parameters import fits_header, in_address
 from shinglefold.engines.several import Answer
 from shinglefold.errors import UnsupportedQuery
 
@@ -16,10 +17,13 @@ def checked(searches: Sequence[Search]) -> tuple[list[UnsupportedQuery | None], 
 
 
 def lines(searches: Sequence[Search]) -> list[JSON]:
-    """Return the lines of a request: for each search where, and its body."""
-    return [
-        line for index, body in searches for line in ({} if index is None else {"index": index}, dict(body))
-    ]
+    """Return the lines of a request: for each search where and with what parameters, and its body."""
+    return [line for search in searches for line in (_header(*search), dict(search[1]))]
+
+
+def fits(search: Search) -> bool:
+    """Tell whether a search may stand beside others in one request."""
+    return len(search) < 3 or fits_header(search[2] or {})
 
 
 def meant(answer: JSON, who: str) -> list[Answer]:
@@ -33,9 +37,13 @@ def in_place(refusals: Sequence[UnsupportedQuery | None], answers: Sequence[Answ
     return [next(others) if refusal is None else refusal for refusal in refusals]
 
 
+def _header(index: str | None, _: object, parameters: Parameters | None = None) -> JSON:
+    return {**({} if index is None else {"index": index}), **in_address(parameters or {})}
+
+
 def _refused(search: Search) -> UnsupportedQuery | None:
     try:
-        check_searched(*search)
+        check_searched(search[0], search[1])
     except UnsupportedQuery as error:
         return error
     return None

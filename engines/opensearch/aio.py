@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from opensearchpy.exceptions import NotFoundError, RequestError
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Parameters
 from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.opensearch.errors import ERRORS
 from shinglefold.engines.opensearch.options import aws_credentials, client_options
 from shinglefold.errors import EngineError, MissingExtra
@@ -29,11 +30,12 @@ class AsyncOpenSearchEngine(AsyncHttpEngine):
     product: ClassVar[str] = "OpenSearch"
     client_errors: ClassVar[ClientErrors] = ERRORS
 
-    async def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
         check_given(index)
+        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
         with self._asking():
-            answer = await self._client.create_pit(index=index, params={"keep_alive": keep_alive})
+            answer = await self._client.create_pit(index=index, params=given)
         return str(answer["pit_id"])
 
     async def close_pit(self, pit: str) -> None:
@@ -44,6 +46,9 @@ class AsyncOpenSearchEngine(AsyncHttpEngine):
         except EngineError as error:
             if not isinstance(error.__cause__, NotFoundError | RequestError):
                 raise
+
+    async def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        return await self._client.search(index=index, body=body, params=parameters)
 
     async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return await self._client.msearch(body=list(lines))

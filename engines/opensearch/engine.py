@@ -7,12 +7,13 @@ from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 from opensearchpy.exceptions import NotFoundError, RequestError
 from opensearchpy.helpers import streaming_bulk
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Parameters
 from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.product import told_version
 from shinglefold.engines.opensearch.errors import ERRORS
 from shinglefold.engines.opensearch.options import aws_credentials, client_options
@@ -53,11 +54,12 @@ class OpenSearchEngine(AdministeredEngine):
         major, minor = (int(part) for part in version.split(".")[:2])
         return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
 
-    def open_pit(self, index: str, keep_alive: str = "1m") -> str:
+    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
         check_given(index)
+        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
         with self._asking():
-            answer = self._client.create_pit(index=index, params={"keep_alive": keep_alive})
+            answer = self._client.create_pit(index=index, params=given)
         return str(answer["pit_id"])
 
     def close_pit(self, pit: str) -> None:
@@ -77,6 +79,9 @@ class OpenSearchEngine(AdministeredEngine):
                 credentials, connection.aws_region, connection.aws_service
             )
         return OpenSearch(**options)
+
+    def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        return self._client.search(index=index, body=body, params=parameters)
 
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return self._client.msearch(body=list(lines))

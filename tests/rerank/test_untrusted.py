@@ -7,7 +7,7 @@ from support.hits import SCHEME
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
-from shinglefold.rerank.options import read_source_filter
+from shinglefold.rerank.checks import read_source_filter
 
 OWN = FoldOptions(scope=(Scope("host"),), members=3, window=100, max_window=500)
 MAY = {
@@ -27,6 +27,7 @@ MAY_NOT = {
     "representative": "prefer:salary=1",
     "scope": "salary",
     "explain": {"passages": True, "fields": ["salary"]},
+    "inner_hits": {"fields": ["salary"]},
 }
 
 
