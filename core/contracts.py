@@ -16,6 +16,11 @@ Parameters = Mapping[str, Any]
 Search = tuple[str | None, Mapping[str, Any]] | tuple[str | None, Mapping[str, Any], Parameters | None]
 
 
+def search_parts(search: Search) -> tuple[str | None, Mapping[str, Any], Parameters | None]:
+    """Return index, body and parameters of one of several searches."""
+    return search if len(search) == 3 else (search[0], search[1], None)
+
+
 @runtime_checkable
 class Processor(Protocol):
     """One step of an ingest pipeline; works on blocks, because fingerprinting is cheap only in blocks."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from shinglefold.contracts import JSON, Search
+from shinglefold.contracts import JSON, Search, search_parts
 from shinglefold.errors import EngineError
 
 Answer = JSON | EngineError
@@ -15,6 +15,6 @@ def one_by_one(search: Callable[..., JSON], searches: Iterable[Search]) -> list[
 
 def _answer(search: Callable[..., JSON], one: Search) -> Answer:
     try:
-        return search(*one)
+        return search(*search_parts(one))
     except EngineError as error:
         return error

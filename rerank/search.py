@@ -5,7 +5,7 @@ from dataclasses import replace
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shinglefold.contracts import JSON, Engine, Search
+from shinglefold.contracts import JSON, Engine, Search, search_parts
 from shinglefold.errors import (
     ConfigError,
     PermissionDenied,
@@ -110,8 +110,10 @@ class _Search(Generic[_Driven]):
         options: FoldOptions | None,
         parameters: Mapping[str, Any],
     ) -> Steps[list[JSON | ShinglefoldError]]:
-        each = ((one[0], one[1], {**parameters, **((one[2:] or (None,))[0] or {})}) for one in searches)
-        return run_side_by_side([self._asked(index, body, options, own) for index, body, own in each])
+        each = [search_parts(one) for one in searches]
+        return run_side_by_side(
+            [self._asked(index, body, options, {**parameters, **(own or {})}) for index, body, own in each]
+        )
 
     def _read_first(self, index: str | None, reading: Reading) -> Steps[None]:
         try:

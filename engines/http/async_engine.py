@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, Capabilities, Parameters, Search
+from shinglefold.contracts import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_searched, one_mapping, plain
 from shinglefold.engines.http.connection import Connection
@@ -93,7 +93,7 @@ class AsyncHttpEngine(ABC):
 
     async def _answer(self, search: Search) -> Answer:
         try:
-            return await self.search(*search)
+            return await self.search(*search_parts(search))
         except EngineError as error:
             return error
 
@@ -112,7 +112,7 @@ class AsyncHttpEngine(ABC):
 
     async def _one(self, search: Search) -> Answer:
         try:
-            return await self.search(*search)
+            return await self.search(*search_parts(search))
         except EngineError as error:
             return error
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
-from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
+from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.http import several
 from shinglefold.engines.http.answers import check_given, check_name, check_searched, one_mapping, plain
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
@@ -174,7 +174,7 @@ class HttpEngine(ABC):
 
     def _answer(self, search: Search) -> Answer:
         try:
-            return self.search(*search)
+            return self.search(*search_parts(search))
         except EngineError as error:
             return error
 
@@ -193,7 +193,7 @@ class HttpEngine(ABC):
 
     def _one(self, search: Search) -> Answer:
         try:
-            return self.search(*search)
+            return self.search(*search_parts(search))
         except EngineError as error:
             return error
 

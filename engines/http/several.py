@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shinglefold.contracts import JSON, Parameters, Search
+from shinglefold.contracts import JSON, Search, search_parts
 from shinglefold.engines.http.answers import check_searched
 from shinglefold.engines.http.failures import refusal
 from shinglefold.engines.http.parameters import fits_header, in_address
@@ -18,12 +18,12 @@ def checked(searches: Sequence[Search]) -> tuple[list[UnsupportedQuery | None], 
 
 def lines(searches: Sequence[Search]) -> list[JSON]:
     """Return the lines of a request: for each search where and with what parameters, and its body."""
-    return [line for search in searches for line in (_header(*search), dict(search[1]))]
+    return [line for search in searches for line in (_header(search), dict(search[1]))]
 
 
 def fits(search: Search) -> bool:
     """Tell whether a search may stand beside others in one request."""
-    return len(search) < 3 or fits_header(search[2] or {})
+    return fits_header(search_parts(search)[2] or {})
 
 
 def meant(answer: JSON, who: str) -> list[Answer]:
@@ -37,7 +37,8 @@ def in_place(refusals: Sequence[UnsupportedQuery | None], answers: Sequence[Answ
     return [next(others) if refusal is None else refusal for refusal in refusals]
 
 
-def _header(index: str | None, _: object, parameters: Parameters | None = None) -> JSON:
+def _header(search: Search) -> JSON:
+    index, _, parameters = search_parts(search)
     return {**({} if index is None else {"index": index}), **in_address(parameters or {})}
 
 
