@@ -160,6 +160,13 @@ class Engine(Protocol):
         """
         ...
 
+    def check(self, index: str) -> None:
+        """Check the files of an index as thoroughly as can be; ``EngineUnavailable`` names what is damaged.
+
+        Servers watch over their files themselves, so that there is nothing to do.
+        """
+        ...
+
     def replace_index(self, index: str, by: str) -> None:
         """Let a name mean another index from now on, and delete what it meant, in one step.
 

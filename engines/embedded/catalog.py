@@ -6,6 +6,7 @@ a new field takes the next free one. A column nobody uses costs one byte a docum
 
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,7 +34,8 @@ class NoColumnLeft(ValueError):
 class Catalog:
     """An unchanging view of an index's mappings; growing returns a new one.
 
-    ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens. ``fields`` by the path
+    ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens,
+    ``schema`` is the checksum of tantivy's schema, 0 where it is not known. ``fields`` by the path
     queries use, ``by_source`` by the path in documents, ``objects`` path → how it takes new fields.
     """
 
@@ -42,6 +44,7 @@ class Catalog:
     pools: Mapping[str, int]
     columns: Mapping[str, str]
     analysis: str
+    schema: int = 0
     fields: Mapping[str, Field] = field(init=False)
     by_source: Mapping[str, tuple[Field, ...]] = field(init=False)
     objects: Mapping[str, str] = field(init=False)
@@ -102,7 +105,8 @@ class Catalog:
 
     def save(self, folder: Path) -> None:
         """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
-        data = {"format": _FORMAT, **{name: getattr(self, name) for name in _STORED}}
+        own = {name: getattr(self, name) for name in _STORED}
+        data = {"format": _FORMAT, "checksum": _checksum(own), **own}
         part = folder / f".{_FILE}.{os.getpid()}"
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
@@ -121,14 +125,23 @@ class Catalog:
             data = json.loads((folder / _FILE).read_text("utf-8"))
             if data["format"] != _FORMAT:
                 raise ValueError(f"format {data['format']}, this version reads {_FORMAT}")
-            return cls(**{name: data[name] for name in _STORED})
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            own = {name: data[name] for name in _STORED if name in data}
+            # Indices of earlier versions have none.
+            if "checksum" in data and data["checksum"] != _checksum(own):
+                raise ValueError("it has another content than was written")
+            return cls(**own)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
-                f"the index in {folder} can't be read ({error}); delete the folder and index again"
+                f"the index in {folder} is damaged: {_FILE}: {error}. Restore the folder from a copy, or "
+                "delete the index and index again"
             ) from error
 
 
-_STORED = ("mappings", "settings", "pools", "columns", "analysis")
+_STORED = ("mappings", "settings", "pools", "columns", "analysis", "schema")
+
+
+def _checksum(own: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(own, sort_keys=True).encode())
 
 
 def _field(path: str, source: str, definition: Mapping[str, Any], column: str) -> Field:

@@ -2,7 +2,8 @@
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
@@ -29,11 +30,13 @@ from shinglefold.engines.embedded.folders import (
     there,
 )
 from shinglefold.engines.embedded.index import Index, Snapshot
+from shinglefold.engines.embedded.integrity import damaged, problems
 from shinglefold.engines.embedded.options import checked
 from shinglefold.engines.embedded.parameters import check_parameters
 from shinglefold.engines.embedded.pits import Pits
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
+from shinglefold.engines.embedded.schema import TANTIVY, is_panic
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.writer import Portion
 from shinglefold.engines.several import Answer, one_by_one
@@ -146,6 +149,15 @@ class EmbeddedEngine:
             documents = None
         return IndexInfo(name, documents, folder_size(self.path / name))
 
+    def check(self, index: str) -> None:
+        """Read all files of an index and compare their contents with their checksums.
+
+        Raises:
+            EngineUnavailable: some are damaged; the message names them.
+        """
+        with self._lock:
+            self._index(index).check()
+
     def replace_index(self, index: str, by: str) -> None:
         """Give an index the name of another, which is deleted; points in time of both are closed.
 
@@ -245,7 +257,8 @@ class EmbeddedEngine:
         request = read_request(body, under_pit)
         with self._lock:
             snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)
-        response = run_search(snapshot, self._analysis, request)
+        with self._whole(snapshot.name):
+            response = run_search(snapshot, self._analysis, request)
         return response if pit is None else {"pit_id": pit, **response}
 
     def msearch(self, searches: Sequence[Search]) -> list[Answer]:
@@ -286,11 +299,14 @@ class EmbeddedEngine:
 
     def _index(self, index: str) -> Index:
         if not self.index_exists(index):
-            if self._indices.pop(index, None):
+            if gone := self._indices.pop(index, None):
+                gone.close()
                 raise EngineUnavailable(
                     f"the folder of the index {index!r} is gone; create it and index again"
                 )
             raise self._missing(index)
+        if index in self._indices and self._indices[index].replaced:
+            self._indices.pop(index).close()
         if index not in self._indices:
             self._indices[index] = Index(self.path / index, self._analysis, self._portion)
         return self._indices[index]
@@ -307,6 +323,24 @@ class EmbeddedEngine:
         pit = checked("pit", given, ("id", "keep_alive"))
         id_ = str(pit.get("id"))
         return self._pits.snapshot(id_, pit.get("keep_alive")), id_
+
+    @contextmanager
+    def _whole(self, index: str) -> Iterator[None]:
+        """Say which files are damaged, where that is why something went wrong.
+
+        Raises:
+            EngineUnavailable: files are damaged.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, ValueError | OSError) and not is_panic(error):
+                raise
+            if found := problems(self.path / index / TANTIVY):
+                raise damaged(self.path / index, found) from error
+            if is_panic(error):
+                raise EngineError(f"searching {index}: tantivy failed: {error}") from error
+            raise
 
     def _missing(self, index: str) -> IndexMissing:
         names = ", ".join(index_names(self.path)) or "none"

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import stored_source
+from shinglefold.engines.embedded.integrity import check_files, read_meta, schema_checksum
+from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.writer import Portion, Writer
-from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,11 @@ class Index:
         self._portion = portion
         self._catalog = Catalog.load(folder)
         _check_analysis(folder, self._catalog, analysis)
-        with translated(f"opening {folder.name}"):
-            self._tantivy = tantivy.Index.open(str(folder / TANTIVY))
-            # What searches see changes at a refresh only.
-            self._tantivy.config_reader("manual")
-            self._tantivy.reload()
         self._writer: Writer | None = None
-        self.snapshot = self._snapshot()
+        self._seen = stamp(folder)
+        self._reading = Reading(folder, self._catalog.schema)
+        self._tantivy = self._reading.index
+        self._snapshot = self._make_snapshot()
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
@@ -56,13 +56,28 @@ class Index:
             shutil.rmtree(part, ignore_errors=True)
             (part / TANTIVY).mkdir(parents=True)
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
-            catalog.save(part)
+            replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
             part.rename(folder)
 
     @property
     def catalog(self) -> Catalog:
         """The newest catalog, with what uncommitted documents added."""
-        return self._writer.catalog if self._writer else self._catalog
+        return self._writer.catalog if self._writer else self.snapshot.catalog
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What searches see: all that other processes committed, or as of the last refresh of our own writer.
+
+        Cost: a look at three files.
+        """
+        if self._writer is None and self._reading.stamp() != self._seen:
+            self._read_again()
+        return self._snapshot
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another index stands in its place."""
+        return self._writer is None and self._reading.stamp()[0] != self._seen[0]
 
     def run(self, action: Action) -> None:
         """Do one bulk action, committing when a portion is full.
@@ -99,7 +114,7 @@ class Index:
         writer = self._open_writer()
         self.refresh()
         found = query()
-        count, _ = find(self.snapshot.searcher, found, 1)
+        count, _ = find(self._snapshot.searcher, found, 1)
         writer.delete(found)
         self.refresh()
         return count
@@ -108,42 +123,67 @@ class Index:
         """Commit what was written, and let searches see it and what other processes committed."""
         if self._writer and self._writer.dirty:
             self._commit(self._writer)
-        with translated(f"refreshing {self.folder.name}"):
-            self._tantivy.reload()
+        self._read_again()
+
+    def _read_again(self) -> None:
+        # Read before the rest: what is committed meanwhile is seen with the next look.
+        seen = self._reading.stamp()
+        self._reading.reload()
         self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
-        self.snapshot = self._snapshot()
+        self._seen = seen
+        self._snapshot = self._make_snapshot()
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         """Return a document as it is now, refreshed or not."""
-        return self._writer.source(id) if self._writer else self._stored(id)
+        if self._writer:
+            return self._writer.source(id)
+        return _source(self.snapshot, id)
 
     def close(self) -> None:
         """Commit what was written and give the folder back."""
         writer, self._writer = self._writer, None
-        if writer:
-            writer.close()
+        try:
+            if writer:
+                writer.close()
+        finally:
+            self._reading.close()
+
+    def check(self) -> None:
+        """Check the contents of all files.
+
+        Raises:
+            EngineUnavailable: some are damaged; the message names them.
+        """
+        check_files(self.folder / TANTIVY, self._catalog.schema)
 
     def _open_writer(self) -> Writer:
         if self._writer is None:
+            if self._reading.read_only:
+                raise IndexReadOnly(
+                    f"the index in {self.folder} can be read only: its folder is not yours to write to. Ask for "
+                    "the right, or copy the folder"
+                )
             self._writer = Writer.open(
                 self.folder, self._tantivy, self._analysis, self._portion, self._stored
             )
-            with translated(f"opening {self.folder.name}"):
-                self._tantivy.reload()
+            self._reading.reload()
         return self._writer
 
     def _commit(self, writer: Writer) -> None:
         writer.commit()
-        with translated(f"refreshing {self.folder.name}"):
-            self._tantivy.reload()
+        self._reading.reload()
 
     def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        searcher = self._tantivy.searcher()
-        hits = searcher.search(tantivy.Query.term_query(self._tantivy.schema, "_id", id), 1, count=False).hits
-        return stored_source(searcher, hits[0][1]).load() if hits else None
+        return _source(self._make_snapshot(), id)
 
-    def _snapshot(self) -> Snapshot:
+    def _make_snapshot(self) -> Snapshot:
         return Snapshot(self.folder.name, self._catalog, self._tantivy.searcher(), self._tantivy.schema)
+
+
+def _source(snapshot: Snapshot, id: str) -> dict[str, Any] | None:  # noqa: A002
+    query = tantivy.Query.term_query(snapshot.schema, "_id", id)
+    hits = snapshot.searcher.search(query, 1, count=False).hits
+    return stored_source(snapshot.searcher, hits[0][1]).load() if hits else None
 
 
 def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:

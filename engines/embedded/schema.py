@@ -52,6 +52,11 @@ def find(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[
     return count, result.hits[:limit]
 
 
+def is_panic(error: BaseException) -> bool:
+    """Tell whether an error is tantivy's panic: it can't be imported, and is no ``Exception``."""
+    return type(error).__name__ == "PanicException"
+
+
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Turn tantivy's and the system's exceptions into this project's.
@@ -61,7 +66,9 @@ def translated(doing: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, OSError) as error:
+    except BaseException as error:
+        if not isinstance(error, ValueError | OSError) and not is_panic(error):
+            raise
         if "LockBusy" in str(error):
             raise EngineUnavailable(
                 f"{doing}: another process is writing to this index; wait until it has closed it, or stop it"

@@ -45,6 +45,14 @@ class AdministeredEngine(HttpEngine):
             if pattern.startswith(".") or _of_users(name)
         ]
 
+    def check(self, index: str) -> None:
+        """Check that there is such an index; servers watch over their files themselves.
+
+        Raises:
+            IndexMissing: there is none.
+        """
+        self._aliases(index)
+
     def replace_index(self, index: str, by: str) -> None:
         """Make a name an alias of another index, and delete the index it meant, in one step.
 

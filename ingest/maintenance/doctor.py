@@ -89,6 +89,7 @@ def diagnose(
         EngineError: the engine can't go on.
     """
     start = perf_counter()
+    engine.check(index)
     mapping, remarks = _around(engine, index, pipeline.scheme, options.field)
     found: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}

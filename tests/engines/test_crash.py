@@ -1,9 +1,11 @@
 """What was committed survives kill -9, whenever it comes."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,65 @@ def test_the_next_writer_goes_on_where_a_killed_one_ended(tmp_path: Path, words)
         assert engine.get("pages", "last") is not None
         mapped = engine.mappings("pages")["properties"]
         assert {"unheard", "field0", "field9"} <= mapped.keys()
+
+
+_CUT_SHORT = """
+import os, sys
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.model import Token
+
+engine = EmbeddedEngine(sys.argv[1], lambda text: [Token(text, 0, len(text), "any")])
+engine.create_index("pages", {}, {})
+engine.bulk([{"_index": "pages", "_id": "1", "_source": {"unheard": "of"}}])
+Catalog.save = lambda *_: os._exit(9)
+engine.refresh("pages")
+"""
+
+
+def test_no_document_is_there_before_the_catalog_knows_its_fields(tmp_path: Path, words):
+    killed = subprocess.run([sys.executable, "-c", _CUT_SHORT, tmp_path], check=False)
+    assert killed.returncode == 9
+    with EmbeddedEngine(tmp_path, words) as engine:
+        assert engine.search("pages", {})["hits"]["total"]["value"] == 0
+        engine.bulk([{"_index": "pages", "_id": "1", "_source": {"unheard": "of"}}])
+        engine.refresh("pages")
+        assert engine.search("pages", {"query": {"match": {"unheard": "of"}}})["hits"]["hits"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_writer_killed_at_any_moment_leaves_files_that_are_whole(tmp_path: Path, words, seed):
+    chance = random.Random(seed)
+    for _ in range(3):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        # A portion is committed every few tens of milliseconds, and segments are merged meanwhile.
+        time.sleep(chance.uniform(0.0, 0.6))
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.stdout.close()
+        writer.wait()
+        with EmbeddedEngine(tmp_path, words) as engine:
+            engine.check("pages")
+            hits = engine.search("pages", {"size": 100_000, "sort": ["number"]})["hits"]["hits"]
+            assert [hit["_source"]["number"] for hit in hits] == list(range(len(hits)))
+            assert len(hits) % _PORTION == 0
+
+
+def test_a_replacement_cut_short_is_finished_by_who_looks_next(tmp_path: Path, engine: EmbeddedEngine):
+    for name in ("pages", "beside"):
+        engine.create_index(name, {}, {})
+        engine.bulk([{"_index": name, "_id": name, "_source": {}}])
+        engine.refresh(name)
+    engine.close()
+    (tmp_path / ".pages.replaced-by").write_text("beside")
+    (tmp_path / "pages").rename(tmp_path / ".pages.deleted")
+    with EmbeddedEngine(tmp_path, lambda text: []) as after:
+        assert [info.name for info in after.indices("pages")] == ["pages"]
+        assert after.get("pages", "beside") is not None
+        assert not after.index_exists("beside")
 
 
 def test_a_creation_cut_short_is_no_index(tmp_path: Path, engine: EmbeddedEngine):

@@ -1,0 +1,114 @@
+"""tantivy's folder as searches read it: in place, or through a mirror where nothing may be written."""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import tantivy
+
+from shinglefold.engines.embedded.integrity import META, check_files, segment_files
+from shinglefold.engines.embedded.schema import TANTIVY, translated
+from shinglefold.errors import EngineUnavailable
+
+_LOCK = ".tantivy-meta.lock"
+#: Bytes up to which an index is read once when it is opened, to see whether it is whole: 60 ms from memory.
+_CHECKED = 256_000_000
+#: What tells one version of an index from the next: folder, list of segments, catalog.
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+class Reading:
+    """An index's files, open for searches.
+
+    tantivy wants to write a lock file whenever it opens segments. Where it can't, it is given a folder of
+    links to the files instead, in the system's folder for temporary files.
+
+    Args:
+        folder: of the index.
+        schema: the checksum of its schema, 0 where it is not known.
+
+    Raises:
+        EngineUnavailable: the files are damaged or can't be read.
+    """
+
+    def __init__(self, folder: Path, schema: int) -> None:
+        self._folder = folder
+        self._files = folder / TANTIVY
+        check_files(self._files, schema, _CHECKED)
+        self._mirror = None if _writable(self._files) else _Mirror(self._files)
+        with translated(f"opening {folder.name}"):
+            self.index = tantivy.Index.open(str(self._mirror.path if self._mirror else self._files))
+            # What searches see changes when this engine says so.
+            self.index.config_reader("manual")
+            self.index.reload()
+
+    def reload(self) -> None:
+        """Let new searchers see what is committed now."""
+        with translated(f"refreshing {self._folder.name}"):
+            if self._mirror:
+                self._mirror.update()
+            self.index.reload()
+
+    def stamp(self) -> Stamp:
+        """Return what changes with every commit, whoever makes it. Cost: a few microseconds."""
+        return stamp(self._folder)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing may be written to the folder."""
+        return self._mirror is not None
+
+    def close(self) -> None:
+        """Give the mirror back."""
+        if self._mirror:
+            self._mirror.close()
+
+
+def stamp(folder: Path) -> Stamp:
+    """Return what tells one version of an index from another; zeros where it is gone."""
+    with suppress(OSError):
+        files = (folder / TANTIVY, folder / TANTIVY / META, folder / "catalog.json")
+        first, *others = [file.stat() for file in files]
+        return ((first.st_ino, 0, 0), *((one.st_ino, one.st_mtime_ns, one.st_size) for one in others))
+    return ((0, 0, 0),)
+
+
+class _Mirror:
+    """A folder with tantivy's list of segments and links to their files."""
+
+    def __init__(self, files: Path) -> None:
+        self._files = files.resolve()
+        try:
+            self._folder = TemporaryDirectory(prefix="shinglefold-", ignore_cleanup_errors=True)
+        except OSError as error:
+            raise EngineUnavailable(
+                f"the index in {files.parent} can't be written, and there is no folder for temporary files "
+                f"to read it through ({error}); set TMPDIR to one"
+            ) from error
+        self.path = Path(self._folder.name)
+        with translated(f"opening {files.parent.name}"):
+            self.update()
+
+    def update(self) -> None:
+        """Link what came, then take over the list of segments."""
+        content = (self._files / META).read_bytes()
+        wanted = {name for name, _ in segment_files(json.loads(content))}
+        for name in wanted:
+            if not (self.path / name).is_symlink():
+                (self.path / name).symlink_to(self._files / name)
+        part = self.path / f".{META}"
+        part.write_bytes(content)
+        part.replace(self.path / META)
+        for link in self.path.iterdir():
+            if link.is_symlink() and link.name not in wanted:
+                link.unlink()
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+
+def _writable(files: Path) -> bool:
+    lock = files / _LOCK
+    return os.access(files, os.W_OK | os.X_OK) and (not lock.exists() or os.access(lock, os.R_OK | os.W_OK))
