@@ -160,8 +160,8 @@ class Index:
         if self._writer is None:
             if self._reading.read_only:
                 raise IndexReadOnly(
-                    f"the index in {self.folder} can be read only: its folder is not yours to write to. Ask for "
-                    "the right, or copy the folder"
+                    f"the index in {self.folder} can be read only: its folder is not yours to write to. Ask "
+                    "for the right, or copy the folder"
                 )
             self._writer = Writer.open(
                 self.folder, self._tantivy, self._analysis, self._portion, self._stored

@@ -20,9 +20,11 @@ if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
 with EmbeddedEngine(sys.argv[1], str.split) as engine:
-    told = [engine.search("pages", {"size": 0})["hits"]["total"]["value"], engine.get("pages", "3")["_source"]]
+    told = [engine.search("pages", {"size": 0})["hits"]["total"]["value"]]
+    told.append(engine.get("pages", "3")["_source"])
     pit = engine.open_pit("pages")
-    told.append(len(engine.search(None, {"pit": {"id": pit}, "sort": ["number"], "size": 9})["hits"]["hits"]))
+    body = {"pit": {"id": pit}, "sort": ["number"], "size": 9}
+    told.append(len(engine.search(None, body)["hits"]["hits"]))
     engine.check("pages")
     told.append(engine.indices()[0].documents)
     for write in (
