@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.command import DONE, FAILED, INTERRUPTED, PARTLY, Invocation, command
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.maintenance import opened_index, reporter, walk_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
@@ -84,7 +84,7 @@ def _exit_code(summary: "BackfillSummary") -> int:
     if summary.stopped:
         remark(f"stopped: {printable(summary.stopped)}")
         remark("the same command goes on from here")
-        return INTERRUPTED if summary.stopped == "interrupted" else FAILED
+        return stopped_code(summary.stopped)
     return PARTLY if summary.counts.failed or summary.remaining > summary.counts.dropped else DONE
 
 

@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from shinglefold.settings import Settings
 
 #: Exit codes; the page docs/cli.md tells them.
-DONE, FAILED, MISUSED, PARTLY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
+DONE, FAILED, MISUSED, PARTLY, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 2, 3, 130, 141, 143
 HELP = ["-h", "--help"]
+
+
+def stopped_code(stopped: str) -> int:
+    """Return the exit code for a run that ended early, for the reason its summary gives."""
+    return {"interrupted": INTERRUPTED, "terminated": TERMINATED}.get(stopped, FAILED)
 
 
 @dataclass(slots=True)

@@ -37,10 +37,12 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
     Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
     """
     from shinglefold.cli.before_after import print_search
-    from shinglefold.cli.index import summary_lines
+    from shinglefold.cli.index import exit_code, summary_lines
     from shinglefold.examples import queries
 
     with indexed_examples(invocation) as (store, summary):
+        if summary.stopped:
+            return exit_code(summary)
         searches = [(query, *both_pages(store, query.text, size)) for query in queries()]
     if invocation.json:
         told = [

@@ -10,6 +10,7 @@ import numpy as np
 from shinglefold.contracts import Document
 from shinglefold.ingest import Pipeline, Record
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.model import Bytes, Fingerprint, Uint64s
 from shinglefold.scheme import Scheme
@@ -71,18 +72,26 @@ def collect(
     pending: list[list[Record]] = []
 
     def documents() -> Iterator[list[Document]]:
-        for block in blocks(
-            _readable(records, collection), lambda record: weight(record.document), RAW_BUDGET
-        ):
+        made = blocks(_readable(records, collection), lambda record: weight(record.document), RAW_BUDGET)
+        while True:
+            with interrupts.breakable():
+                block = next(made, None)
+            if block is None:
+                return
+            interrupts.check()
             pending.append(block)
             yield [_only(record.document or {}, wanted) for record in block]
 
-    with closing(process_blocks(pipeline, documents(), workers)) as answers:
+    with (
+        Interrupts() as interrupts,
+        closing(process_blocks(pipeline, documents(), workers, check=interrupts.check)) as answers,
+    ):
         for answer in answers:
             block = pending.pop(0)
             for record, outcome in zip(block, answer.outcomes, strict=True):
                 _take(collection, record, outcome.document, outcome.failure)
             progress(block[-1].fraction, f"{len(collection.ids):,} documents")
+        interrupts.check()
     return collection
 
 

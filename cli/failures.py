@@ -1,11 +1,12 @@
 """From an exception to an exit code and one line that says what to do."""
 
 import os
+import signal
 import sys
 
 import click
 
-from shinglefold.cli.command import FAILED, INTERRUPTED, MISUSED
+from shinglefold.cli.command import FAILED, INTERRUPTED, MISUSED, TERMINATED
 from shinglefold.cli.output import printable, remark, write_json
 from shinglefold.errors import ConfigError, ShinglefoldError
 
@@ -16,7 +17,7 @@ DEBUG = "SHINGLEFOLD_DEBUG"
 def report(error: BaseException, as_json: bool) -> int:
     """Say what went wrong and return the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return INTERRUPTED
+        return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
     code = _code(error)
     text = _message(error)
     remark(f"error: {printable(text)}")

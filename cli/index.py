@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, FAILED, INTERRUPTED, PARTLY, Invocation, command
+from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.options import chosen_scheme, engine_options, preset_option, workers_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
@@ -67,7 +67,7 @@ def index(
     SOURCE is JSONL or CSV (also .gz), an HTML or text file, a folder of such files, or - for standard input.
     The index is made where it is missing. Exit code 3 says that some documents failed.
     """
-    from contextlib import closing
+    from dataclasses import replace
 
     from shinglefold.cli.pipelines import load_pipeline
     from shinglefold.cli.stores import search_canonicalizer
@@ -81,7 +81,8 @@ def index(
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
         lexicon.load(settings.lexicon_file)
-    with closing(open_engine(engine or settings.data_dir, search_canonicalizer(scheme))) as opened:
+    opened = open_engine(engine or settings.data_dir, search_canonicalizer(scheme))
+    try:
         if recreate and opened.index_exists(index):
             opened.delete_index(index)
         summary = run(
@@ -93,13 +94,29 @@ def index(
             dead_letters=dead_letters,
             workers=settings.workers if workers is None else workers,
         )
-    if settings.lexicon_file:
+    finally:
+        unclosed = close(opened)
+    if unclosed and not summary.stopped:
+        summary = replace(summary, stopped=unclosed)
+    # One that was broken off in the middle of learning a word is not to be trusted.
+    if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
     if invocation.json:
         write_json(summary.to_json())
     else:
         _print(summary)
     return exit_code(summary)
+
+
+def close(engine: "Engine") -> str:
+    """Close an engine and return what went wrong with that: a summary must not get lost over it."""
+    from shinglefold.errors import EngineError
+
+    try:
+        engine.close()
+    except EngineError as error:
+        return str(error)
+    return ""
 
 
 def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
@@ -144,7 +161,7 @@ def exit_code(summary: "Summary") -> int:
     """Return the exit code of a run; why it is none of the good ones goes to standard error."""
     if summary.stopped:
         remark(f"stopped: {printable(summary.stopped)}")
-        return INTERRUPTED if summary.stopped == "interrupted" else FAILED
+        return stopped_code(summary.stopped)
     if not summary.read:
         remark("no documents found; check the sources, or say their --format")
         return FAILED
@@ -179,4 +196,6 @@ def summary_lines(summary: "Summary") -> list[str]:
     if summary.failed and summary.dead_letters:
         again = f"shinglefold retry {printable(summary.dead_letters)} --index {summary.index}"
         lines.append(f"failed ones are kept; once mended: {again}")
+    if summary.counts.get("not_kept"):
+        lines.append("those not kept are in no file of dead letters: once mended, index the sources again")
     return lines

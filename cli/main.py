@@ -1,8 +1,11 @@
 """The entry point: ``shinglefold COMMAND``."""
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -22,6 +25,7 @@ from shinglefold.cli.retry import retry
 from shinglefold.cli.search import search
 from shinglefold.cli.setup import setup
 from shinglefold.cli.simulate import simulate
+from shinglefold.interruption import raise_interrupted
 
 _COMMANDS = (
     demo,
@@ -84,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     invocation = Invocation(json=asks_for_json(given))
     prepare_streams()
     try:
-        code = _run(given, invocation)
+        with _ended_tidily():
+            code = _run(given, invocation)
         sys.stdout.flush()
     except BrokenPipeError:
         discard_output()
@@ -92,6 +97,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         return report(error, invocation.json)
     return code
+
+
+@contextmanager
+def _ended_tidily() -> Iterator[None]:
+    """Have SIGTERM end a command as Ctrl-C does, unless somebody handles or ignores it already."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, raise_interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:

@@ -86,7 +86,12 @@ class ProcessorError(ShinglefoldError):
 
 
 class EngineError(ShinglefoldError):
-    """The engine refused or could not."""
+    """The engine refused or could not.
+
+    ``lost``: changes it had taken before and could not keep.
+    """
+
+    lost = 0
 
 
 class IndexMissing(EngineError):

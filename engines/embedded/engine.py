@@ -230,6 +230,10 @@ class EmbeddedEngine:
                 done += 1
             except Refused as refused:
                 failures.append(BulkFailure(given, refused.status, refused.reason))
+            except EngineError as error:
+                # Those of this request are told by its failing.
+                error.lost = max(0, error.lost - done)
+                raise
         return BulkResult(done, tuple(failures))
 
     def refresh(self, index: str) -> None:

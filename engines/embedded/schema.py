@@ -1,13 +1,16 @@
 """The tantivy schema of an index: pools of columns and what every document has."""
 
+import errno
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.heads import COLUMNS, column_name
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly
 
 #: The folder of tantivy's files in that of an index.
 TANTIVY = "tantivy"
@@ -15,6 +18,10 @@ TANTIVY = "tantivy"
 NAMES, MANY = "_names", "\0"
 #: The document as JSON, without the objects at its top level; and its head, where columns do not hold it.
 SOURCE, HEAD = "_source", "_head"
+
+#: Bytes left below which a write that failed is taken to have failed for want of them: tantivy does not say.
+_ROOM = 64_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 #: A hit while it is being ranked: score and address.
 Found = tuple[float, tantivy.DocAddress]
@@ -58,10 +65,14 @@ def is_panic(error: BaseException) -> bool:
 
 
 @contextmanager
-def translated(doing: str) -> Iterator[None]:
+def translated(doing: str, folder: Path | None = None) -> Iterator[None]:
     """Turn tantivy's and the system's exceptions into this project's.
 
+    Args:
+        folder: where is written.
+
     Raises:
+        IndexReadOnly: the disk is full.
         EngineUnavailable: the files are locked, damaged, or can't be written.
     """
     try:
@@ -73,7 +84,22 @@ def translated(doing: str) -> Iterator[None]:
             raise EngineUnavailable(
                 f"{doing}: another process is writing to this index; wait until it has closed it, or stop it"
             ) from error
+        if folder is not None and (full := _full_disk(doing, folder, error)):
+            raise full from error
         raise EngineUnavailable(
             f"{doing}: {error}; look at the folder's rights and free space; if its files are damaged, "
             "delete the index and index again"
         ) from error
+
+
+def _full_disk(doing: str, folder: Path, error: Exception) -> EngineError | None:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return None
+    if getattr(error, "errno", None) not in _FULL and free >= _ROOM:
+        return None
+    return IndexReadOnly(
+        f"{doing}: the disk is full ({free / 1e6:,.1f} MB left). Make room and index the documents again: "
+        "what was written since the last commit is not stored"
+    )

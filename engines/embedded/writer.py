@@ -1,6 +1,7 @@
 """The one writer of an index: takes actions in order, and knows what it has not committed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import Source, prepare
 from shinglefold.engines.embedded.schema import translated
+from shinglefold.errors import EngineError
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
 _THREADS = 1
@@ -120,7 +122,7 @@ class Writer:
 
         The catalog goes first: one that knows more fields than the documents do is harmless.
         """
-        with translated(f"writing to {self.folder.name}"):
+        with self._writing():
             if self._grown:
                 self.catalog.save(self.folder)
                 self._grown = False
@@ -134,7 +136,7 @@ class Writer:
             if self.dirty:
                 self.commit()
         finally:
-            with translated(f"closing {self.folder.name}"):
+            with translated(f"closing {self.folder.name}", self.folder):
                 self._tantivy.wait_merging_threads()
 
     def _put(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
@@ -143,7 +145,7 @@ class Writer:
         except ValueError as error:
             raise Refused(400, f"mapper_parsing_exception: {error}") from error
         self._delete(id)
-        with translated(f"writing to {self.folder.name}"):
+        with self._writing():
             self._tantivy.add_document(ready.document)
         self._pending[id] = ready.source
         self._grown = self._grown or ready.catalog is not self.catalog
@@ -152,5 +154,16 @@ class Writer:
         self._size += len(ready.source.main) + len(ready.source.head)
 
     def _delete(self, id: str) -> None:  # noqa: A002
-        with translated(f"writing to {self.folder.name}"):
+        with self._writing():
             self._tantivy.delete_documents_by_term("_id", id)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write; an error says how many changes are lost, which are not tried again."""
+        try:
+            with translated(f"writing to {self.folder.name}", self.folder):
+                yield
+        except EngineError as error:
+            error.lost, self._actions, self._size = self._actions, 0, 0
+            self._pending.clear()
+            raise

@@ -164,8 +164,8 @@ class _Run:
     def _stopped_by(self, work: Callable[[], None]) -> str:
         try:
             work()
-        except KeyboardInterrupt:
-            return "interrupted"
+        except KeyboardInterrupt as error:
+            return str(error) or "interrupted"
         except EngineError as error:
             return str(error)
         return ""
@@ -218,7 +218,8 @@ class _Run:
                     if not sweeping:
                         self.file.save(Checkpoint(self.job, place, self.counts))
                 self._report()
-                self.pace.wait(len(page.hits))
+                with self.interrupts.breakable():
+                    self.pace.wait(len(page.hits))
         scan.close(place)
 
     def _scan(self, query: Mapping[str, Any]) -> Scan:

@@ -1,5 +1,6 @@
 """The dead-letter file: every document that was not indexed, and why, to be read again once mended."""
 
+import errno
 import json
 import os
 from collections import Counter
@@ -32,6 +33,26 @@ class DeadLetters:
         self.count = 0
         self._file: int | None = None
 
+    def check(self) -> None:
+        """See that the file can be written, without making it: a mistyped path is no matter for later.
+
+        Raises:
+            InputError: it can't.
+        """
+        if self.path is None:
+            return
+        try:
+            if self.path.exists():
+                self._opened()
+            elif not os.access(self.path.parent, os.W_OK | os.X_OK):
+                raise FileNotFoundError(errno.ENOENT, f"no folder {self.path.parent} that can be written to")
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> InputError:
+        remedy = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the path"
+        return InputError(f"cannot write the dead-letter file {self.path}: {error.strerror}; {remedy}")
+
     def write(self, stage: str, reason: str, record: Record) -> None:
         """Keep one document (or what stood in its place).
 
@@ -52,7 +73,7 @@ class DeadLetters:
             while data:
                 data = data[os.write(file, data) :]
         except OSError as error:
-            raise InputError(f"cannot write the dead-letter file {self.path}: {error.strerror}") from error
+            raise self._unwritable(error) from error
 
     def _opened(self) -> int:
         if self._file is None:

@@ -17,7 +17,7 @@ from shinglefold.ingest.writing.batch import Batch, make_batch
 from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.ledger import Ledger
+from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
@@ -42,7 +42,8 @@ def index_documents(
 ) -> Summary:
     """Take documents through a pipeline into an index, which is created where it is missing.
 
-    Ctrl-C, or an engine that can't go on, ends the run with a summary that says so and a consistent index.
+    Ctrl-C, SIGTERM, or an engine that can't go on, ends the run with a summary that says so and a consistent
+    index. The first Ctrl-C waits for what the engine is doing, a second one does not.
 
     Args:
         records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id).
@@ -57,29 +58,30 @@ def index_documents(
     Raises:
         SchemeMismatch: the index was made with another scheme.
         ConfigError: the index was not made for fingerprints, or ``workers`` is negative.
-        InputError: the input can't be opened, or the dead-letter file can't be written.
+        InputError: the input can't be opened, or the dead-letter file is in a place that can't be written to.
     """
-    ensure_index(engine, index, pipeline.scheme, field=field, properties=properties, settings=settings)
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
+        letters.check()
+        ensure_index(engine, index, pipeline.scheme, field=field, properties=properties, settings=settings)
         ledger = Ledger(engine, index, letters, interrupts)
-        with closing(Outbox(ledger, backoff or Backoff())) as outbox:
-            run = _Run(ledger, outbox, pipeline, progress)
-            try:
-                stopped = _stopped_by(lambda: run.all_blocks(records, workers))
-            finally:
-                # Whatever happened, what was written until then is to be counted and found.
-                unfinished = _stopped_by(run.commit)
-        return ledger.summary(pipeline.scheme.id, stopped or unfinished, perf_counter() - start)
+        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, progress)
+        try:
+            stopped = _stopped_by(lambda: run.all_blocks(records, workers))
+        finally:
+            # Whatever happened, what was written until then is to be counted and found.
+            unfinished = _stopped_by(run.commit)
+        stopped = interrupts.reason or stopped or unfinished
+        return ledger.summary(pipeline.scheme.id, stopped, perf_counter() - start)
 
 
 def _stopped_by(work: Callable[[], None]) -> str:
     """Do the work and return what ended it early, or nothing."""
     try:
         work()
-    except KeyboardInterrupt:
-        return "interrupted"
-    except EngineError as error:
+    except KeyboardInterrupt as error:
+        return str(error) or "interrupted"
+    except (EngineError, Unkept) as error:
         return str(error)
     return ""
 
@@ -96,14 +98,16 @@ class _Run:
         flight: list[list[Record]] = []
         with (
             closing(_documents(self.ledger, records, flight)) as documents,
-            closing(
-                process_blocks(self.pipeline, documents, workers, self.ledger.engine.can.takes_json)
-            ) as answers,
+            closing(self._answers(documents, workers)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
                 self._put(make_batch(self.ledger.index, flight.pop(0), answer))
         while not self.outbox.empty:
             self._book()
+
+    def _answers(self, documents: Iterator[list[Document]], workers: int) -> Generator[Answer, None, None]:
+        as_json = self.ledger.engine.can.takes_json
+        return process_blocks(self.pipeline, documents, workers, as_json, self.ledger.interrupts.check)
 
     def _put(self, batch: Batch) -> None:
         while not self.outbox.takes(batch):
@@ -119,17 +123,26 @@ class _Run:
 
     def commit(self) -> None:
         """Account for what is still on its way, and make everything written visible."""
-        with self.ledger.interrupts.held():
-            self.outbox.finish()
-            with self.ledger.meter.stage("commit"):
+        self.outbox.finish()
+        with self.ledger.meter.stage("commit"), self.ledger.interrupts.breakable(at_once=False):
+            try:
                 self.ledger.engine.refresh(self.ledger.index)
+            except EngineError as error:
+                self.ledger.lose(error)
+                raise
 
 
 def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:
-    """Return the next answer; the time is one of waiting, but for the reading done inside."""
+    """Return the next answer; the time is one of waiting, but for the reading done inside.
+
+    Raises:
+        Interrupted: the run is to end.
+    """
+    ledger.interrupts.check()
     seconds = ledger.meter.seconds
     before, start = seconds["read"], perf_counter()
-    answer = next(answers, None)
+    with ledger.interrupts.breakable(at_once=False):
+        answer = next(answers, None)
     seconds["wait"] += perf_counter() - start - (seconds["read"] - before)  # type: ignore[assignment]
     return answer
 
@@ -138,10 +151,11 @@ def _documents(
     ledger: Ledger, records: _Records, flight: list[list[Record]]
 ) -> Generator[list[Document], None, None]:
     """Yield blocks of documents for the workers and keep their records until the answers come."""
-    with closing(_records(records)) as source:
+    interrupts = ledger.interrupts
+    with closing(_records(records, interrupts)) as source:
         made = blocks(source, _weight, RAW_BUDGET)
         while True:
-            with ledger.meter.stage("read"):
+            with ledger.meter.stage("read"), interrupts.breakable():
                 block = next(made, None)
             if block is None:
                 return
@@ -149,8 +163,9 @@ def _documents(
             yield [record.document for record in block if record.document is not None]
 
 
-def _records(records: _Records) -> Generator[Record, None, None]:
+def _records(records: _Records, interrupts: Interrupts) -> Generator[Record, None, None]:
     for number, record in enumerate(records, 1):
+        interrupts.check()
         yield record if isinstance(record, Record) else _record(record, number)
 
 

@@ -1,67 +1,144 @@
-"""Ctrl-C, held back while the engine writes, so that what was written is also counted."""
+"""Ctrl-C and SIGTERM, noted where they fall and looked at between steps, so that no moment is special.
 
+An exception raised by a signal handler is lost where it falls into ``__del__``, a weak-reference callback or
+a fork, and leaves half a step behind anywhere else. So the handler only takes a note.
+"""
+
+import _thread
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
+from shinglefold.interruption import Interrupted, raise_interrupted, said
+
+#: Seconds until a wait that nothing can be lost in is broken off; until then the note is mostly seen.
+_PATIENCE = 0.5
+#: ``timeout`` and some supervisors send a signal to the process and again to its group.
+_SAME_REQUEST = 0.3
+_HANDLERS = (signal.default_int_handler, raise_interrupted, signal.SIG_DFL)
+
 
 class Interrupts:
-    """Between ``with`` and its end: raise KeyboardInterrupt at once, but inside ``held`` at its end.
+    """Between ``with`` and its end: take note of Ctrl-C and SIGTERM, for ``check`` to raise.
 
-    Does nothing outside the main thread, or where somebody else handles the signal.
+    Does nothing outside the main thread, or for a signal that somebody else handles.
     """
 
     def __init__(self) -> None:
-        self.pending = False
-        self._held = False
-        self._old: Any = None
+        #: The number of the signal, 0 before there is one.
+        self.asked = 0
+        #: Whether it was asked for again: what can be given up is not waited for any longer.
+        self.insistent = False
+        self._since = 0.0
+        self._breakable = self._at_once = False
+        self._reminding = False
+        self._over = False
+        self._lock = threading.Lock()
+        self._old: dict[int, Any] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether the run is to end."""
+        return bool(self.asked)
+
+    @property
+    def reason(self) -> str:
+        """What a summary says ended the run; empty where nothing was asked for."""
+        return said(self.asked) if self.asked else ""
 
     def __enter__(self) -> "Interrupts":
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            try:
-                self._old = signal.signal(signal.SIGINT, self._on_signal)
-            except ValueError:
-                self._old = None
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) in _HANDLERS:
+                    self._old[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._old is not None:
-            signal.signal(signal.SIGINT, self._old)
-            self._old = None
+        with self._lock:
+            self._over = True
+        for number, old in self._old.items():
+            signal.signal(number, old)
+        self._old.clear()
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if not self._held:
-            raise KeyboardInterrupt
-        self.pending = True
+    def check(self) -> None:
+        """Go on, or not.
+
+        Raises:
+            Interrupted: the run is to end.
+        """
+        if self.asked:
+            raise Interrupted(self.asked)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold Ctrl-C back until the end of the block."""
-        self._held = True
+        """Let nothing break off the block, and look at the note at its end."""
+        yield
+        self.check()
+
+    @contextmanager
+    def breakable(self, at_once: bool = True) -> Iterator[None]:
+        """Break the block off where it waits: nothing is lost by that.
+
+        Args:
+            at_once: at the first signal, else only where it is asked for again.
+
+        Raises:
+            Interrupted: in the middle of the block, at the latest half a second after the signal.
+        """
+        around = self._breakable, self._at_once
+        self._breakable, self._at_once = True, at_once
         try:
             yield
         finally:
-            self._held = False
-        if self.pending:
-            self.pending = False
-            raise KeyboardInterrupt
+            self._breakable, self._at_once = around
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        reminded, self._reminding = self._reminding, False
+        if not self.asked:
+            self.asked, self._since = number, monotonic()
+            # Lower than ``threading``: the signal may have come while that holds its locks.
+            _thread.start_new_thread(self._remind, (number,))
+        elif not reminded and monotonic() - self._since > _SAME_REQUEST:
+            self.insistent = True
+        if self._breakable and (self.insistent or (reminded and self._at_once)):
+            self._breakable = False
+            raise Interrupted(self.asked)
+
+    def _remind(self, number: int) -> None:
+        """Send the signal again and again: a wait goes on after a handler that raises nothing."""
+        main = threading.main_thread().ident
+        assert main is not None
+        while True:
+            sleep(_PATIENCE)
+            with self._lock:
+                if self._over:
+                    return
+                self._reminding = True
+                signal.pthread_kill(main, number)
 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block, whoever handles it; outside the main thread do nothing."""
-    caught: list[int] = []
-    old = signal.getsignal(signal.SIGINT)
-    if old is None or threading.current_thread() is not threading.main_thread():
+    """Hold Ctrl-C and SIGTERM back until the end of the block, whoever handles them.
+
+    Outside the main thread do nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    caught: list[int] = []
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    old = {number: handler for number, handler in before.items() if handler is not None}
+    for number in old:
+        signal.signal(number, lambda number, _: caught.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, old)
-    if caught:
-        signal.raise_signal(signal.SIGINT)
+        for number, handler in old.items():
+            signal.signal(number, handler)
+    for number in caught:
+        signal.raise_signal(number)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shinglefold.contracts import BulkFailure, Engine
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, InputError
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.batch import Batch
@@ -12,6 +12,10 @@ from shinglefold.ingest.writing.bulk import Sent
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.summary import Progress, Summary
+
+
+class Unkept(Exception):
+    """The dead-letter file can't be written any more: what fails from here on would be lost."""
 
 
 @dataclass(slots=True)
@@ -26,13 +30,22 @@ class Ledger:
     indexed: int = 0
     dropped: int = 0
     failed: int = 0
+    #: Why the dead-letter file can't be written.
+    unkept: str = ""
 
     def book(self, batch: Batch, sent: Sent | EngineError) -> None:
         """Account for every record of a batch, given what became of its actions.
 
         Raises:
             EngineError: the one given; the batch is accounted for all the same.
+            Unkept: failed documents can't be kept; they are accounted for all the same.
         """
+        self._count(batch, sent)
+        if self.unkept:
+            count = self.meter.counts["not_kept"]
+            raise Unkept(f"{self.unkept} (failed documents not kept: {count:,})")
+
+    def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)
         self.dropped += batch.dropped
         for refused in batch.refused:
@@ -41,15 +54,29 @@ class Ledger:
             # How much the engine took is unknown; indexing again does no harm where ids are given.
             for record in batch.records:
                 self._fail("index", str(sent), record)
+            self.lose(sent)
             raise sent
         self.meter.counts["sent_again"] += sent.again
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             self._fail("index", f"{failure.status}: {failure.reason}", record)
 
+    def lose(self, error: EngineError) -> None:
+        """Account for documents booked as indexed that the engine could not keep after all."""
+        lost = min(error.lost, self.indexed)
+        if lost:
+            self.indexed -= lost
+            self.failed += lost
+            self.letters.reasons[str(error)] += lost
+            self.meter.counts["not_kept"] += lost
+
     def _fail(self, stage: str, reason: str, record: Record) -> None:
         self.failed += 1
-        self.letters.write(stage, reason, record)
+        try:
+            self.letters.write(stage, reason, record)
+        except InputError as error:
+            self.unkept = self.unkept or str(error)
+            self.meter.counts["not_kept"] += 1
 
     def progress(self, fraction: float) -> Progress:
         """Return how far the run is."""

@@ -1,19 +1,26 @@
 """Batches on their way to the engine: several at once where it takes that, booked in order."""
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import suppress
+from threading import Thread
 from typing import NamedTuple
 
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.ingest.writing.batch import Batch
 from shinglefold.ingest.writing.bulk import Backoff, Sent, send
-from shinglefold.ingest.writing.ledger import Ledger
+from shinglefold.ingest.writing.ledger import Ledger, Unkept
+from shinglefold.interruption import Interrupted
+
+#: Seconds between looks at what asks the run to end.
+_TICK = 0.2
+_Result = Sent | EngineError
 
 
 class _Travelling(NamedTuple):
     batch: Batch
-    sent: "Future[Sent | EngineError]"
+    sent: "Future[_Result]"
+    thread: Thread | None
 
 
 class Outbox:
@@ -31,7 +38,6 @@ class Outbox:
         self._ledger = ledger
         self._backoff = backoff
         self._most = ledger.engine.can.bulks_at_once
-        self._pool = ThreadPoolExecutor(self._most) if self._most > 1 else None
         self._travelling: deque[_Travelling] = deque()
         self._ending = False
 
@@ -53,43 +59,51 @@ class Outbox:
 
     def put(self, batch: Batch) -> None:
         """Send a batch: in a thread where the engine takes several at once, else before this returns."""
-        # What the engine wrote must be counted, even at a Ctrl-C.
-        with self._ledger.interrupts.held():
-            self._travelling.append(_Travelling(batch, self._start(batch)))
+        self._travelling.append(self._start(batch))
 
     def book(self) -> Batch:
         """Wait for the oldest batch, account for it and return it.
 
         Raises:
             EngineError: the engine can't go on; the batch is accounted for all the same.
+            Unkept: failed documents can't be kept; they are accounted for all the same.
         """
-        with self._ledger.interrupts.held():
-            return self._book()
+        batch, result = self._oldest()
+        self._ledger.book(batch, result)
+        return batch
 
     def finish(self) -> None:
-        """Account for all that is still on its way, at the early end of a run: nothing is tried again.
-
-        To be called with Ctrl-C held back.
-        """
+        """Account for all that is still on its way, at the early end of a run: nothing is tried again."""
         self._ending = True
         while self._travelling:
-            with suppress(EngineError):
-                self._book()
+            with suppress(EngineError, Unkept):
+                self.book()
 
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+    def _start(self, batch: Batch) -> _Travelling:
+        sent: Future[_Result] = Future()
+        if self._most == 1 or not batch.actions:
+            with self._ledger.meter.stage("index"):
+                sent.set_result(self._send_here(batch))
+            return _Travelling(batch, sent, None)
+        # A daemon: one that is given up must not keep the process alive until the server answers.
+        thread = Thread(target=self._send_into, args=(batch, sent), daemon=True)
+        thread.start()
+        return _Travelling(batch, sent, thread)
 
-    def _start(self, batch: Batch) -> "Future[Sent | EngineError]":
-        if self._pool is not None and batch.actions:
-            return self._pool.submit(self._send, batch)
-        done: Future[Sent | EngineError] = Future()
-        with self._ledger.meter.stage("index"):
-            done.set_result(self._send(batch))
-        return done
+    def _send_here(self, batch: Batch) -> _Result:
+        try:
+            with self._ledger.interrupts.breakable(at_once=False):
+                return self._send(batch)
+        except Interrupted:
+            return _given_up()
 
-    def _send(self, batch: Batch) -> Sent | EngineError:
+    def _send_into(self, batch: Batch, sent: "Future[_Result]") -> None:
+        try:
+            sent.set_result(self._send(batch))
+        except BaseException as error:
+            sent.set_exception(error)
+
+    def _send(self, batch: Batch) -> _Result:
         try:
             return send(self._ledger.engine, batch.actions, self._backoff, self._stop)
         except EngineError as error:
@@ -98,10 +112,19 @@ class Outbox:
     def _stop(self) -> bool:
         return self._ending or self._ledger.interrupts.pending
 
-    def _book(self) -> Batch:
-        batch, sent = self._travelling[0]
+    def _oldest(self) -> tuple[Batch, _Result]:
+        """Wait for the oldest batch, which no longer is on its way then, and what became of it."""
+        batch, sent, thread = self._travelling.popleft()
         with self._ledger.meter.stage("index"):
-            result = sent.result()
-        self._travelling.popleft()
-        self._ledger.book(batch, result)
-        return batch
+            while not wait((sent,), _TICK).done:
+                if self._ledger.interrupts.insistent:
+                    return batch, _given_up()
+        if thread is not None:
+            thread.join()
+        return batch, sent.result()
+
+
+def _given_up() -> EngineError:
+    return EngineUnavailable(
+        "interrupted again before the engine had answered; it may have taken some of these: index them again"
+    )

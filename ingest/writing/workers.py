@@ -10,7 +10,7 @@ import os
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -28,6 +28,12 @@ from shinglefold.ingest.writing.interrupts import deferred
 _Documents = list[Document]
 #: Crashes in one block after which its other documents are given up instead of tried one by one.
 _PATIENCE = 3
+#: Seconds between looks at what asks the run to end.
+_TICK = 0.2
+
+
+def _go_on() -> None:
+    """Ask nobody."""
 
 
 class Answer(NamedTuple):
@@ -54,13 +60,18 @@ def process(pipeline: Pipeline, documents: Sequence[Document], as_json: bool = F
 
 
 def process_blocks(
-    pipeline: Pipeline, blocks: Iterable[_Documents], workers: int, as_json: bool = False
+    pipeline: Pipeline,
+    blocks: Iterable[_Documents],
+    workers: int,
+    as_json: bool = False,
+    check: Callable[[], None] = _go_on,
 ) -> Generator[Answer, None, None]:
     """Yield the answer to each block, in order.
 
     Args:
         workers: processes; 0 means one a core, 1 means none but this one.
         as_json: have the documents encoded by the workers.
+        check: called while a worker is waited for; what it raises ends the run.
 
     Raises:
         ConfigError: ``workers`` is negative.
@@ -71,7 +82,7 @@ def process_blocks(
     if count == 1 or "fork" not in multiprocessing.get_all_start_methods():
         return (process(pipeline, block, as_json) for block in blocks)
     pipeline.tools.warm()
-    return _in_processes(pipeline, iter(blocks), count, as_json)
+    return _in_processes(pipeline, iter(blocks), [_Worker(pipeline, as_json, check) for _ in range(count)])
 
 
 def _cores() -> int:
@@ -79,10 +90,9 @@ def _cores() -> int:
 
 
 def _in_processes(
-    pipeline: Pipeline, blocks: Iterator[_Documents], count: int, as_json: bool
+    pipeline: Pipeline, blocks: Iterator[_Documents], workers: Sequence["_Worker"]
 ) -> Generator[Answer, None, None]:
     waiting: deque[tuple[_Worker, _Documents]] = deque()
-    workers = [_Worker(pipeline, as_json) for _ in range(count)]
     free = deque(workers)
     try:
         while True:
@@ -142,8 +152,9 @@ def _crashed(fate: str) -> Outcome:
 class _Worker:
     """A process that answers blocks; started when it is first asked, and again after it died."""
 
-    def __init__(self, pipeline: Pipeline, as_json: bool) -> None:
+    def __init__(self, pipeline: Pipeline, as_json: bool, check: Callable[[], None]) -> None:
         self.fate = ""
+        self._check = check
         self._as_json = as_json
         self._pipeline = pipeline
         self._process: BaseProcess | None = None
@@ -156,7 +167,7 @@ class _Worker:
         process = context.Process(
             target=_serve, args=(self._pipeline, self._as_json, theirs, ours), daemon=True
         )
-        # A Ctrl-C in the middle of a fork would be lost, or leave a process that nobody knows.
+        # An exception in the middle of a fork would be lost, or leave a process that nobody knows.
         with deferred():
             process.start()
             self._process, self._channel = process, ours
@@ -175,6 +186,8 @@ class _Worker:
         """Wait for the answer; None when the worker died, ``fate`` says how."""
         assert self._channel is not None
         try:
+            while not self._channel.poll(_TICK):
+                self._check()
             answer: Answer = self._channel.recv()
         except (EOFError, ConnectionResetError):
             self._bury()
@@ -203,7 +216,8 @@ class _Worker:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
-            self._process.terminate()
+            # It has nothing to tidy up, and pays no heed to a milder signal.
+            self._process.kill()
             self._process.join()
         self._channel = self._process = None
 
@@ -212,8 +226,9 @@ def _serve(pipeline: Pipeline, as_json: bool, channel: Connection, others: Conne
     others.close()
     # What was there before the fork stays: looking it through for garbage would only copy its pages.
     gc.freeze()
-    # Ctrl-C reaches the whole process group; the parent decides what it means.
+    # Ctrl-C reaches the whole process group, and so may SIGTERM; the parent decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             asked = channel.recv()

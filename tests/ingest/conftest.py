@@ -1,7 +1,5 @@
-"""What the ingest tests share: pipelines on one warm canonicalizer, an engine, and Ctrl-C that arrives."""
+"""What the ingest tests share: pipelines on one warm canonicalizer, and an engine."""
 
-import gc
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,15 +41,3 @@ def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEng
     opened = EmbeddedEngine(tmp_path / "engine", canonicalizer)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def _interruptible() -> Iterator[None]:
-    """Shells start background jobs with Ctrl-C ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    # What is raised in a callback of the garbage collector, such as hypothesis's, is lost.
-    callbacks = gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    signal.signal(signal.SIGINT, before)
-    gc.callbacks.extend(callbacks)

@@ -1,6 +1,4 @@
 import json
-import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -237,48 +235,6 @@ def test_an_engine_that_is_gone_ends_the_run_with_numbers_that_add_up(
     assert adds_up(summary)
     assert (summary.indexed, summary.failed) == (1_000, 1_000)
     assert [record.document["_id"] for record in replay(dead)] == [str(n) for n in range(1_000, 2_000)]
-
-
-@pytest.mark.usefixtures("_interruptible")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_leaves_a_consistent_index_and_a_summary(
-    engine: EmbeddedEngine, pages: Pipeline, workers: int
-):
-    def endless() -> Iterator[dict[str, Any]]:
-        yield from sources(3_500)
-        os.kill(os.getpid(), signal.SIGINT)
-        raise AssertionError("the signal did not arrive")
-
-    before = signal.getsignal(signal.SIGINT)
-    summary = index_documents(engine, "i", endless(), pages, workers=workers)
-    assert summary.stopped == "interrupted"
-    assert adds_up(summary)
-    assert summary.indexed == count(engine, "i") > 0
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@pytest.mark.usefixtures("_interruptible")
-def test_ctrl_c_while_the_engine_writes_is_held_back_until_it_is_counted(
-    engine: EmbeddedEngine, pages: Pipeline
-):
-    def interrupt(given: list[Any]) -> BulkResult:
-        os.kill(os.getpid(), signal.SIGINT)
-        return engine.bulk(given)
-
-    summary = index_documents(Moody(engine, interrupt), "i", sources(1_500), pages, workers=1)
-    assert summary.stopped == "interrupted"
-    assert summary.indexed == count(engine, "i") == 1_000
-
-
-@pytest.mark.usefixtures("_interruptible")
-def test_ctrl_c_while_waiting_for_a_busy_engine_does_not_wait_on(engine: EmbeddedEngine, pages: Pipeline):
-    def interrupt(given: list[Any]) -> BulkResult:
-        os.kill(os.getpid(), signal.SIGINT)
-        return busy(429)(given)
-
-    patient = Backoff(retries=3, first=60.0, most=60.0)
-    summary = index_documents(Moody(engine, interrupt), "i", sources(3), pages, workers=1, backoff=patient)
-    assert (summary.stopped, summary.failed) == ("interrupted", 3)
 
 
 def test_an_error_in_the_input_still_commits_what_came_before(engine: EmbeddedEngine, pages: Pipeline):

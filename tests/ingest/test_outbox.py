@@ -1,9 +1,6 @@
 """Several bulk requests on their way at once: nothing is lost, counted twice or overtaken."""
 
 import json
-import os
-import random
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +19,6 @@ Make = Callable[..., Pipeline]
 Mood = Callable[[list[Any]], BulkResult | None]
 #: Documents in a block, however short they are.
 BLOCK = 1_000
-PATIENT = Backoff(retries=3, first=60.0, most=60.0)
 
 
 class Busy:
@@ -73,15 +69,6 @@ def plain(make_pipeline: Make) -> Pipeline:
     return make_pipeline({"fail": {"if": "ctx.bad == true", "message": "bad"}})
 
 
-@pytest.fixture
-def _alarming(_interruptible: None) -> Iterator[None]:
-    """An alarm does as a Ctrl-C would."""
-    alarm = signal.signal(signal.SIGALRM, lambda *_: interrupt())
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, alarm)
-
-
 def numbered(blocks: int, **more: Any) -> list[dict[str, Any]]:
     return [{"_id": str(n), "n": n, **more} for n in range(blocks * BLOCK)]
 
@@ -108,10 +95,6 @@ def refusing(given: list[Any]) -> BulkResult:
     return BulkResult(0, tuple(BulkFailure(dict(one), 400, "no") for one in given))
 
 
-def too_busy(given: list[Any]) -> BulkResult:
-    return BulkResult(0, tuple(BulkFailure(one, 429, "busy") for one in given))
-
-
 def adds_up(summary: Summary) -> bool:
     return summary.read == summary.indexed + summary.dropped + summary.failed
 
@@ -120,10 +103,6 @@ def stored(engine: Engine) -> int:
     body = {"size": 0, "track_total_hits": True}
     total: int = engine.search("i", body)["hits"]["total"]["value"]
     return total
-
-
-def interrupt() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -217,56 +196,6 @@ def test_an_error_in_the_input_waits_for_what_is_on_its_way(engine, plain):
     assert stored(engine) == 2 * BLOCK
 
 
-@pytest.mark.usefixtures("_alarming")
-@pytest.mark.parametrize("seed", range(8))
-def test_ctrl_c_at_any_moment_leaves_books_that_are_exact(engine, plain, tmp_path: Path, seed: int):
-    chance = random.Random(seed)
-    dead = tmp_path / "dead.jsonl"
-
-    def sometimes(given: list[Any]) -> BulkResult | None:
-        time.sleep(chance.uniform(0, 0.05))
-        return refusing(given) if chance.random() < 0.2 else None
-
-    def soon_interrupted() -> Iterator[dict[str, Any]]:
-        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.001, 0.5))
-        yield from numbered(40)
-
-    busy = Busy(engine, *[sometimes] * 10_000)
-    summary = index_documents(
-        busy, "i", soon_interrupted(), plain, workers=chance.choice([1, 2]), dead_letters=dead
-    )
-    assert summary.stopped == "interrupted"
-    assert adds_up(summary)
-    assert summary.read < 40 * BLOCK
-    assert summary.indexed == stored(engine)
-    letters = [record.document["n"] for record in replay(dead)] if dead.exists() else []
-    assert len(letters) == summary.failed
-    there = {n for n in range(summary.read) if engine.get("i", str(n))}
-    assert there.isdisjoint(letters)
-    assert there | set(letters) == set(range(summary.read))
-
-
-@pytest.mark.usefixtures("_alarming")
-@pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_ctrl_c_while_requests_wait_for_a_busy_engine_does_not_wait_on(engine, plain, blocks: int):
-    def interrupted() -> Iterator[dict[str, Any]]:
-        yield from numbered(blocks)
-        interrupt()
-        time.sleep(30)
-
-    if blocks > 2:
-        # The outbox is full before the input comes to its Ctrl-C.
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
-    start = time.monotonic()
-    busy = Busy(engine, *[too_busy] * 50)
-    summary = index_documents(busy, "i", interrupted(), plain, workers=1, backoff=PATIENT)
-    assert time.monotonic() - start < 10
-    assert summary.stopped == "interrupted"
-    assert adds_up(summary)
-    assert summary.indexed == stored(engine) == 0
-
-
-@pytest.mark.usefixtures("_alarming")
 def test_no_thread_is_left_behind(engine, plain):
     before = threading.active_count()
     index_documents(Busy(engine), "i", numbered(2), plain, workers=2)

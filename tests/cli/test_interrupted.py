@@ -1,0 +1,110 @@
+"""Commands that are told to end: by Ctrl-C, by SIGTERM, by a full disk."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
+_PATIENCE = 60
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a command that signals reach; shells start background jobs with Ctrl-C ignored."""
+    running: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str, **env: str) -> subprocess.Popen[str]:
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        running.append(
+            subprocess.Popen(
+                [*_COMMAND, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, **env},
+            )
+        )
+        signal.signal(signal.SIGINT, before)
+        return running[-1]
+
+    yield run
+    for command in running:
+        command.kill()
+        command.communicate()
+
+
+def until(happened: Callable[[], object]) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_indexing_ends_with_a_summary_that_adds_up(start, tmp_path: Path, number, code, word, workers):
+    command = start("index", "-", "--json", "--workers", workers, "--engine", str(tmp_path / "engine"))
+    for n in range(3_000):
+        command.stdin.write(json.dumps({"id": str(n), "body": f"слово {n}"}) + "\n")
+    command.stdin.flush()
+    # The first block is written while the input stays open.
+    until(lambda: list(tmp_path.glob("engine/pages/*")))
+    time.sleep(1)
+    command.send_signal(number)
+    out, err = command.communicate(timeout=_PATIENCE)
+    told = json.loads(out)
+    assert (command.returncode, err, told["stopped"]) == (code, f"stopped: {word}\n", word)
+    assert told["read"] == told["indexed"] + told["dropped"] + told["failed"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(2, 130), (15, 143)])
+def test_a_demo_leaves_nothing_behind(start, tmp_path: Path, number, code):
+    command = start("demo", TMPDIR=str(tmp_path))
+    until(lambda: list(tmp_path.glob("shinglefold-*")))
+    command.send_signal(number)
+    out, _ = command.communicate(timeout=_PATIENCE)
+    assert (command.returncode, out) == (code, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sigterm_ends_a_command_quietly(start):
+    command = start("pairs", "-")
+    command.stdin.write("\n" * (1 << 20))
+    command.stdin.flush()
+    command.send_signal(signal.SIGTERM)
+    out, err = command.communicate(timeout=_PATIENCE)
+    assert (command.returncode, out, err) == (143, "", "")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 3 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", place], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("only who may mount a file system can fill one")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_full_disk_is_told_at_once_with_a_summary_that_adds_up(run, small_disk: Path):
+    lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(2_500))
+    ran = run("index", "-", "--json", "--workers", "1", "--engine", small_disk / "engine", stdin=lines)
+    told = ran.json()
+    assert ran.code == 1
+    assert "the disk is full" in told["stopped"]
+    assert ran.err.startswith("stopped: ")
+    assert told["read"] == told["indexed"] + told["failed"]
+    assert told["indexed"] == 0
+    assert told["seconds"]["index"] < 20

@@ -1,0 +1,270 @@
+"""Ctrl-C and SIGTERM, wherever they fall: the run ends soon, and its books are exact."""
+
+import itertools
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
+from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
+
+Make = Callable[..., Pipeline]
+#: Documents in a block, however short they are.
+BLOCK = 1_000
+PATIENT = Backoff(retries=3, first=60.0, most=60.0)
+#: Seconds a run may take to end; a machine may be busy.
+SOON = 20.0
+
+
+class Tapped:
+    """A real engine that tells of each bulk request before it is run, and may have an answer of its own."""
+
+    def __init__(
+        self, engine: Engine, tap: Callable[[int, list[Any]], BulkResult | None], at_once: int
+    ) -> None:
+        self._engine = engine
+        self._tap = tap
+        self._lock = threading.Lock()
+        self._requests = itertools.count(1)
+        self.can = Capabilities(bulks_at_once=at_once)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
+        given = list(actions)
+        answer = self._tap(next(self._requests), given)
+        with self._lock:
+            return self._engine.bulk(given) if answer is None else answer
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Shells start background jobs with Ctrl-C ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def plain(make_pipeline: Make) -> Pipeline:
+    return make_pipeline({"fail": {"if": "ctx.bad == true", "message": "bad"}})
+
+
+def ask(number: int = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
+
+
+def ask_in_del(number: int) -> None:
+    class Dying:
+        def __del__(self) -> None:
+            ask(number)
+
+    Dying()
+
+
+def ask_in_weak_reference(number: int) -> None:
+    class Dying:
+        pass
+
+    dying = Dying()
+    alive = weakref.ref(dying, lambda _: ask(number))
+    del dying
+    assert alive() is None
+
+
+def endless() -> Iterator[dict[str, Any]]:
+    for n in itertools.count():
+        yield {"_id": str(n), "n": n, "bad": n % 400 == 7}
+
+
+def untouched(_: int, __: list[Any]) -> None:
+    pass
+
+
+def busy(given: list[Any]) -> BulkResult:
+    return BulkResult(0, tuple(BulkFailure(one, 429, "busy") for one in given))
+
+
+def assert_exact(summary: Summary, engine: Engine, dead: Path) -> None:
+    assert summary.read == summary.indexed + summary.dropped + summary.failed
+    found = engine.search("i", {"size": 0, "track_total_hits": True})["hits"]["total"]["value"]
+    assert found == summary.indexed
+    letters = [record.document["n"] for record in replay(dead)] if dead.exists() else []
+    assert len(letters) == summary.failed
+    there = {n for n in range(summary.read) if engine.get("i", str(n))}
+    assert there.isdisjoint(letters)
+    assert there | set(letters) == set(range(summary.read))
+
+
+@pytest.mark.parametrize(
+    ("number", "workers", "at_once"), [(signal.SIGINT, 2, 2), (signal.SIGTERM, 2, 1), (signal.SIGTERM, 1, 2)]
+)
+@pytest.mark.parametrize("way", [ask, ask_in_del, ask_in_weak_reference])
+@pytest.mark.parametrize("moment", ["record", "first record", "bulk", "progress"])
+def test_at_any_moment_it_ends_the_run_with_books_that_are_exact(
+    engine, plain, tmp_path: Path, moment: str, number: int, way, workers: int, at_once: int
+):
+    def documents() -> Iterator[dict[str, Any]]:
+        for document in endless():
+            if document["n"] == {"record": 4_321, "first record": 0}.get(moment):
+                way(number)
+            yield document
+
+    def tap(request: int, _: list[Any]) -> None:
+        if moment == "bulk" and request == 3:
+            way(number)
+
+    def progress(told: Any) -> None:
+        if moment == "progress" and told.read >= 2 * BLOCK:
+            way(number)
+
+    dead = tmp_path / "dead.jsonl"
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    tapped = Tapped(engine, tap, at_once)
+    summary = index_documents(
+        tapped, "i", documents(), plain, workers=workers, dead_letters=dead, progress=progress
+    )
+    assert summary.stopped == ("interrupted" if number == signal.SIGINT else "terminated")
+    assert_exact(summary, engine, dead)
+    assert (summary.indexed > 0) == (moment != "first record")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_input_that_does_not_come_is_not_waited_for(engine, plain, tmp_path: Path, workers: int):
+    silent, _writer = os.pipe()
+
+    def documents() -> Iterator[dict[str, Any]]:
+        yield from itertools.islice(endless(), 2 * BLOCK)
+        threading.Timer(0.1, ask).start()
+        os.read(silent, 1)
+
+    dead = tmp_path / "dead.jsonl"
+    start = time.monotonic()
+    tapped = Tapped(engine, untouched, 2)
+    summary = index_documents(tapped, "i", documents(), plain, workers=workers, dead_letters=dead)
+    assert time.monotonic() - start < SOON
+    assert summary.stopped == "interrupted"
+    assert_exact(summary, engine, dead)
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_busy_engine_is_not_waited_for(engine, plain, tmp_path: Path, at_once: int):
+    def tap(request: int, given: list[Any]) -> BulkResult:
+        if request == at_once:
+            ask()
+        return busy(given)
+
+    dead = tmp_path / "dead.jsonl"
+    start = time.monotonic()
+    summary = index_documents(
+        Tapped(engine, tap, at_once), "i", endless(), plain, workers=1, backoff=PATIENT, dead_letters=dead
+    )
+    assert time.monotonic() - start < SOON
+    assert summary.stopped == "interrupted"
+    assert_exact(summary, engine, dead)
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_second_one_waits_for_no_answer(engine, plain, tmp_path: Path, at_once: int):
+    silence, _writer = os.pipe()
+
+    def tap(_: int, __: list[Any]) -> None:
+        os.read(silence, 1)
+
+    def twice() -> None:
+        ask()
+        time.sleep(1)
+        ask()
+
+    dead = tmp_path / "dead.jsonl"
+    threading.Timer(0.5, twice).start()
+    start = time.monotonic()
+    summary = index_documents(
+        Tapped(engine, tap, at_once), "i", endless(), plain, workers=1, dead_letters=dead
+    )
+    assert time.monotonic() - start < SOON
+    assert summary.stopped == "interrupted"
+    assert any("interrupted again before the engine had answered" in reason for reason in summary.reasons)
+    assert_exact(summary, engine, dead)
+
+
+def test_what_one_request_wrote_is_counted_while_another_ends_the_run(engine, plain, tmp_path: Path):
+    go_on = threading.Event()
+
+    def tap(request: int, _: list[Any]) -> None:
+        if request == 1:
+            ask()
+            go_on.wait(SOON)
+        else:
+            go_on.set()
+
+    dead = tmp_path / "dead.jsonl"
+    threading.Timer(1.0, go_on.set).start()
+    summary = index_documents(Tapped(engine, tap, 2), "i", endless(), plain, workers=1, dead_letters=dead)
+    assert summary.stopped == "interrupted"
+    assert summary.indexed > 0
+    assert_exact(summary, engine, dead)
+
+
+def test_one_that_comes_when_all_is_done_is_told(engine, plain, tmp_path: Path):
+    class Asking(Tapped):
+        def refresh(self, index: str) -> None:
+            self._engine.refresh(index)
+            ask(signal.SIGTERM)
+
+    summary = index_documents(Asking(engine, untouched, 1), "i", [{"_id": "0", "n": 0}], plain, workers=1)
+    assert (summary.indexed, summary.stopped) == (1, "terminated")
+
+
+def test_who_handles_the_signal_already_goes_on_doing_so(engine, plain):
+    seen: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+
+    def documents() -> Iterator[dict[str, Any]]:
+        ask(signal.SIGTERM)
+        yield {"_id": "0", "n": 0}
+
+    summary = index_documents(engine, "i", documents(), plain, workers=1)
+    assert (summary.stopped, seen) == ("", [signal.SIGTERM])
+
+
+def test_in_another_thread_a_run_heeds_no_signal_and_breaks_none(engine, plain):
+    ended: list[Summary] = []
+    before = signal.getsignal(signal.SIGINT)
+    run = threading.Thread(
+        target=lambda: ended.append(index_documents(engine, "i", [{"_id": "0", "n": 0}], plain, workers=2))
+    )
+    run.start()
+    run.join()
+    assert ended[0].indexed == 1
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_dead_letters_that_cannot_be_kept_any_more_end_the_run_at_once(engine, plain, tmp_path: Path):
+    dead = tmp_path / "dead.jsonl"
+
+    def documents() -> Iterator[dict[str, Any]]:
+        # Nobody knew at the start that there would be no room.
+        dead.symlink_to("/dev/full")
+        yield from endless()
+
+    start = time.monotonic()
+    summary = index_documents(engine, "i", documents(), plain, workers=1, dead_letters=dead)
+    assert time.monotonic() - start < SOON
+    assert "No space left on device; make room" in summary.stopped
+    assert summary.counts["not_kept"] == summary.failed == 3
+    assert summary.read == summary.indexed + summary.failed == BLOCK
+    found = engine.search("i", {"size": 0, "track_total_hits": True})["hits"]["total"]["value"]
+    assert found == summary.indexed
