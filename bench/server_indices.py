@@ -18,7 +18,7 @@ from bench.table import Row
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
-from shinglefold.rerank.groups import groups
+from shinglefold.sketch import connected
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}
@@ -60,7 +60,7 @@ class Site:
     def raw(self) -> list[Document]:
         """The pages, each with the number of its group, which native collapse needs."""
         pages = corpora.pages(self.corpus)
-        group = groups(*self._found, len(pages)).tolist()
+        group = connected(*self._found, len(pages)).tolist()
         return [
             {"_id": page["id"], **page, "group": number} for page, number in zip(pages, group, strict=True)
         ]

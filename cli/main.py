@@ -17,6 +17,7 @@ from shinglefold.cli.demo import demo
 from shinglefold.cli.doctor import doctor
 from shinglefold.cli.explain import explain
 from shinglefold.cli.failures import discard_output, report
+from shinglefold.cli.groups import groups
 from shinglefold.cli.index import index
 from shinglefold.cli.output import prepare_streams, write_json, write_line
 from shinglefold.cli.pairs import pairs
@@ -34,6 +35,7 @@ _COMMANDS = (
     explain,
     compare,
     pairs,
+    groups,
     simulate,
     plugins,
     setup,

@@ -6,7 +6,6 @@ answers in the engine's own shape.
 
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group, collapse
-from shinglefold.rerank.groups import groups
 from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
 from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.rerank.policies import Candidate, Policy
@@ -32,6 +31,5 @@ __all__ = [
     "duplicates",
     "explain",
     "find_passages",
-    "groups",
     "matched_passages",
 ]

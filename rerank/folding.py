@@ -8,13 +8,13 @@ import numpy as np
 from shinglefold.model import Int64s
 from shinglefold.rerank.bits import places, sets
 from shinglefold.rerank.columns import Columns, Counts, Reader
-from shinglefold.rerank.groups import groups
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.match import ROWS, Compared, Matcher
 from shinglefold.rerank.neighbours import Neighbours, nonzero
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.scheme import Scheme
+from shinglefold.sketch import connected
 
 #: Hits compared with each other at a time.
 BLOCK = 1000
@@ -240,7 +240,7 @@ class ConnectedFolding(_Folding):
         self._reader.counts = Counts(repeated=self._repeated)
         prints = self._reader.read(self.hits)
         members: dict[int, list[int]] = {}
-        for place, label in enumerate(groups(*_pairs(self._matcher, prints), len(prints)).tolist()):
+        for place, label in enumerate(connected(*_pairs(self._matcher, prints), len(prints)).tolist()):
             if self._once[place]:
                 members.setdefault(label, []).append(place)
         found = (Group(self._shown(group, prints), tuple(group)) for group in members.values())

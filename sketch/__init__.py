@@ -1,12 +1,13 @@
 """Token hashes to shingles, MinHash signatures and supershingles, and what these tell of two documents."""
 
-from shinglefold.sketch.adviser import Advice, Wish, advise, probability, resemblance_after, width_for
+from shinglefold.sketch.adviser import Advice, Requirements, advise, probability, resemblance_after, width_for
 from shinglefold.sketch.candidates import nominate
 from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows
 from shinglefold.sketch.digest import digests
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
 from shinglefold.sketch.grouping import megashingles, supershingles
+from shinglefold.sketch.groups import connected, led
 from shinglefold.sketch.keywords import to_keywords
 from shinglefold.sketch.packing import low_bits, pack, packed_size, unpack
 from shinglefold.sketch.pairs import Pairs, find_pairs, iter_pairs
@@ -16,18 +17,20 @@ from shinglefold.sketch.sketcher import Sketcher, Sketches
 __all__ = [
     "Advice",
     "Pairs",
+    "Requirements",
     "Sketcher",
     "Sketches",
-    "Wish",
     "advise",
     "agreement",
     "agreement_matrix",
     "agreement_rows",
+    "connected",
     "containment",
     "digests",
     "estimate",
     "find_pairs",
     "iter_pairs",
+    "led",
     "length_ratio",
     "low_bits",
     "megashingles",

@@ -22,7 +22,7 @@ _COLLISIONS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Requirements:
     """What a user can say.
 
     ``resemblance``: pairs from here up are to be found, above 0 and below 1.
@@ -51,7 +51,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A layout that grants a wish.
+    """A layout that grants what is needed.
 
     ``groups``, ``group_size``, ``min_shared``: M, N and k. ``values``, ``bits``: of the signature.
     ``found``: the probability that a pair exactly at the wanted resemblance is nominated.
@@ -105,19 +105,19 @@ def probability(
     return found if isinstance(resemblance, np.ndarray) else float(found)
 
 
-def advise(wish: Wish = Wish()) -> Advice:
-    """Return the layout with the fewest keywords that grants a wish; of these, the one of fewest strangers.
+def advise(needs: Requirements = Requirements()) -> Advice:
+    """Return the layout of fewest keywords that grants what is needed; of several, that of fewest strangers.
 
     Raises:
-        ConfigError: no layout of up to 64 groups does; the message says which wish to relax.
+        ConfigError: no layout of up to 64 groups does; the message says what to relax.
     """
-    granted = [(m, _strangers(wish, m, n, k), n, k) for m, n, k in _layouts(wish)]
-    borne = [layout for layout in granted if layout[1] <= wish.strangers]
+    granted = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
+    borne = [layout for layout in granted if layout[1] <= needs.strangers]
     if not borne:
         least = min((layout[1] for layout in granted), default=float("inf"))
         raise ConfigError(
-            f"no layout of up to {_MOST_GROUPS} groups finds {1 - wish.miss:.2%} of the pairs at "
-            f"{wish.resemblance} with at most {wish.strangers:g} strangers a document (the fewest are "
+            f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
+            f"{needs.resemblance} with at most {needs.strangers:g} strangers a document (the fewest are "
             f"{least:.3g}): bear more strangers, more misses, or want a higher resemblance"
         )
     groups, strangers, size, shared = min(borne)
@@ -128,10 +128,10 @@ def advise(wish: Wish = Wish()) -> Advice:
         min_shared=shared,
         values=values,
         bits=_BITS,
-        found=probability(wish.resemblance, groups, size, shared),
+        found=probability(needs.resemblance, groups, size, shared),
         strangers=strangers,
-        error=standard_error(wish.resemblance, values, _BITS),
-        hash_bits=needed_hash_bits(wish.documents),
+        error=standard_error(needs.resemblance, values, _BITS),
+        hash_bits=needed_hash_bits(needs.documents),
         keyword_bits=hash_bits(),
     )
 
@@ -164,18 +164,18 @@ def width_for(replaced: float, resemblance: float) -> int:
     return max(reached, default=1)
 
 
-def _layouts(wish: Wish) -> Iterator[tuple[int, int, int]]:
+def _layouts(needs: Requirements) -> Iterator[tuple[int, int, int]]:
     """Yield for each (N, k) the layout with the fewest groups that finds enough of the wanted pairs."""
     for size in range(1, _MOST_GROUP_SIZE + 1):
         for shared in range(1, _MOST_SHARED + 1):
             for groups in range(shared, _MOST_GROUPS + 1):
-                if probability(wish.resemblance, groups, size, shared) >= 1.0 - wish.miss:
+                if probability(needs.resemblance, groups, size, shared) >= 1.0 - needs.miss:
                     yield groups, size, shared
                     break
 
 
-def _strangers(wish: Wish, groups: int, size: int, shared: int) -> float:
-    near = probability(wish.resemblance / 2, groups, size, shared)
+def _strangers(needs: Requirements, groups: int, size: int, shared: int) -> float:
+    near = probability(needs.resemblance / 2, groups, size, shared)
     far = probability(0.02, groups, size, shared)
     collisions = groups * 2.0 ** -hash_bits() if shared == 1 else 0.0
-    return (wish.documents - 1) * (wish.near_share * near + (1.0 - wish.near_share) * far + collisions)
+    return (needs.documents - 1) * (needs.near_share * near + (1.0 - needs.near_share) * far + collisions)

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, connected_groups, hits_of, specs
 
-from shinglefold.rerank import FoldOptions, Preference, collapse, groups
+from shinglefold.rerank import FoldOptions, Preference, collapse
+from shinglefold.sketch import connected
 
 CONNECTED = FoldOptions(linkage="connected")
 
@@ -45,9 +46,9 @@ def test_labels_are_the_least_items_of_the_components(drawn):
         for a, b in pairs:
             expected[a] = expected[b] = min(expected[a], expected[b])
     a, b = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    assert groups(a, b, count).tolist() == expected
+    assert connected(a, b, count).tolist() == expected
 
 
 def test_a_chain_of_a_hundred_thousand_is_one_group():
     places = np.random.default_rng(3).permutation(100_000)
-    assert not groups(places[:-1], places[1:], 100_000).any()
+    assert not connected(places[:-1], places[1:], 100_000).any()

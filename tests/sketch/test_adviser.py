@@ -4,7 +4,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shinglefold.errors import ConfigError
-from shinglefold.sketch import Wish, advise, probability, resemblance_after, width_for
+from shinglefold.sketch import Requirements, advise, probability, resemblance_after, width_for
 from shinglefold.sketch.adviser import needed_hash_bits
 
 
@@ -40,9 +40,9 @@ def test_the_probability_rises_with_resemblance_from_nothing_to_certainty(groups
     st.floats(0.1, 1000.0),
 )
 def test_advice_grants_the_wish_or_says_what_to_relax(resemblance, miss, documents, near_share, strangers):
-    wish = Wish(resemblance, miss, documents, near_share, strangers)
+    needs = Requirements(resemblance, miss, documents, near_share, strangers)
     try:
-        advice = advise(wish)
+        advice = advise(needs)
     except ConfigError as error:
         assert "bear more strangers" in str(error)  # noqa: PT017 - either outcome is right, each is checked
         assume(False)
@@ -55,31 +55,32 @@ def test_advice_grants_the_wish_or_says_what_to_relax(resemblance, miss, documen
 
 def test_an_impossible_wish_names_what_to_relax():
     with pytest.raises(ConfigError, match="bear more strangers, more misses"):
-        advise(Wish(resemblance=0.1, miss=0.001, documents=10**9, near_share=0.5, strangers=1e-6))
+        advise(Requirements(resemblance=0.1, miss=0.001, documents=10**9, near_share=0.5, strangers=1e-6))
 
 
 def test_a_stricter_wish_costs_more_keywords():
-    assert advise(Wish(miss=0.001)).groups >= advise(Wish(miss=0.1)).groups
+    assert advise(Requirements(miss=0.001)).groups >= advise(Requirements(miss=0.1)).groups
 
 
 def test_the_curve_of_an_advice_passes_through_its_promise():
-    advice = advise(Wish(resemblance=0.8))
+    advice = advise(Requirements(resemblance=0.8))
     resemblance, found = advice.curve(steps=10)
     assert resemblance.tolist() == pytest.approx([i / 10 for i in range(11)])
     assert found[8] == pytest.approx(advice.found)
 
 
 @pytest.mark.parametrize(
-    "wish", [{"resemblance": 1.0}, {"miss": 0.0}, {"documents": 1}, {"near_share": 2.0}, {"strangers": 0.0}]
+    "needs",
+    [{"resemblance": 1.0}, {"miss": 0.0}, {"documents": 1}, {"near_share": 2.0}, {"strangers": 0.0}],
 )
-def test_wishes_that_can_not_be_meant_are_refused(wish):
+def test_requirements_that_make_no_sense_are_refused(needs):
     with pytest.raises(ConfigError):
-        Wish(**wish)
+        Requirements(**needs)
 
 
 def test_thirty_bits_suffice_for_ten_million_documents():
     assert needed_hash_bits(10_000_000) == 30
-    assert advise(Wish(resemblance=0.8, documents=10_000_000)).keyword_bits == 30
+    assert advise(Requirements(resemblance=0.8, documents=10_000_000)).keyword_bits == 30
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

@@ -1,4 +1,4 @@
-"""Near-duplicate pairs without an index: fingerprints by worker processes, then one comparison."""
+"""A collection without an index: fingerprints by worker processes, then all pairs and groups at once."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -14,7 +14,7 @@ from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.model import Bytes, Fingerprint, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, find_pairs
+from shinglefold.sketch import Pairs, connected, find_pairs, led
 
 #: The field fingerprints travel in; its text fields stay behind.
 _FIELD = "dedup"
@@ -129,6 +129,21 @@ def folding_pairs(prints: Sequence[Fingerprint], scheme: Scheme) -> Pairs:
         scheme.decision,
         valid,
     )
+
+
+def folding_groups(prints: Sequence[Fingerprint], scheme: Scheme, linkage: str) -> list[list[int]]:
+    """Return every group the scheme folds by places, each in the order read, single documents too.
+
+    Args:
+        linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
+    """
+    if not prints:
+        return []
+    pairs = folding_pairs(prints, scheme)
+    firsts = (led if linkage == "leader" else connected)(pairs.a, pairs.b, len(prints))
+    order = np.argsort(firsts, kind="stable")
+    cuts = np.flatnonzero(np.diff(firsts[order])) + 1
+    return [places.tolist() for places in np.split(order, cuts)]
 
 
 def _keywords(prints: Sequence[Fingerprint], groups: int) -> Uint64s:

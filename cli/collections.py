@@ -1,0 +1,82 @@
+"""What commands over a collection without an index share: their options, and the fingerprints of it all."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation
+from shinglefold.cli.options import chosen_scheme, decision_options, options, preset_option, workers_option
+from shinglefold.cli.output import printable, remark
+from shinglefold.cli.sources import make_read_options, read_sources, reading_options
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.collection import Collection
+    from shinglefold.scheme import Scheme
+
+collection_options = options(
+    reading_options,
+    click.option(
+        "--field",
+        "fields",
+        multiple=True,
+        metavar="FIELD",
+        help="Field compared; give it again for more. By default title and body.",
+    ),
+    click.option(
+        "--language-field",
+        default="lang",
+        show_default=True,
+        metavar="FIELD",
+        help="Field with the language.",
+    ),
+    click.option(
+        "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+    ),
+    preset_option,
+    decision_options,
+    workers_option,
+)
+
+
+class Collected(NamedTuple):
+    """The fingerprints of a collection, and the scheme they were made with."""
+
+    collection: "Collection"
+    scheme: "Scheme"
+
+
+def collected(
+    invocation: Invocation,
+    sources: tuple[str, ...],
+    *,
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    fields: tuple[str, ...],
+    language_field: str,
+    html: bool,
+    preset: str | None,
+    workers: int | None,
+    **decision: float | None,
+) -> Collected:
+    """Return the fingerprints of all documents of the sources, as the options say."""
+    from shinglefold.cli.progress import progress_bar
+    from shinglefold.ingest.collection import collect, pipeline_for
+
+    scheme = chosen_scheme(invocation, preset, **decision)
+    fields = fields or ("title", "body")
+    records = read_sources(sources, make_read_options(format, id_field, encoding))
+    pipeline = pipeline_for(scheme, fields, language_field, html)
+    wanted = dict.fromkeys((*fields, language_field, "format"))
+    count = invocation.settings().workers if workers is None else workers
+    with progress_bar("fingerprints") as progress:
+        return Collected(collect(records, pipeline, tuple(wanted), count, progress), scheme)
+
+
+def ending(collection: "Collection") -> int:
+    """Say on standard error what could not be compared; return the exit code."""
+    if not collection.failures:
+        return DONE
+    count = len(collection.failures)
+    remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(collection.failures[0])}")
+    return PARTLY if collection.prints else FAILED
