@@ -92,7 +92,7 @@ def translated(doing: str, folder: Path | None = None) -> Iterator[None]:
         ) from error
 
 
-def _full_disk(doing: str, folder: Path, error: Exception) -> EngineError | None:
+def _full_disk(doing: str, folder: Path, error: BaseException) -> EngineError | None:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
