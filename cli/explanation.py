@@ -12,6 +12,7 @@ from shinglefold.rerank import explain as explain_hits
 from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import length_ratio
+from shinglefold.stored import stored_parts
 
 
 class Explanation(NamedTuple):
@@ -48,10 +49,8 @@ def _hit(store: Store, index: str, id_: str) -> Mapping[str, Any]:
 
 
 def _print(store: Store, hit: Mapping[str, Any]) -> Fingerprint:
-    stored: Any = hit["_source"]
-    for name in store.field.split("."):
-        stored = stored.get(name) if isinstance(stored, Mapping) else None
-    if not isinstance(stored, Mapping):
+    stored = stored_parts(hit["_source"], store.field)
+    if not stored:
         raise InputError(f"document {hit['_id']!r} has no fingerprint in {store.field!r}; index it again")
     made = Fingerprint.from_field(stored)
     if made.scheme != store.scheme.id:

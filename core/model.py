@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 
 #: What a stored fingerprint may hold at most: characters of its scheme, language and digest together,
 #: supershingles, characters of its signature. No scheme makes more.
-_LONGEST_DIGEST, _MOST_SUPERSHINGLES, _LONGEST_SIGNATURE = 300, 1024, 22_000
+LONGEST_DIGEST, _MOST_SUPERSHINGLES, _LONGEST_SIGNATURE = 300, 1024, 22_000
 #: The language code of a document without a single token.
 UNDETERMINED = "und"
 
@@ -108,7 +108,11 @@ class Fingerprint:
             value = field.get(name)
             if value is None:
                 return otherwise
-            return value[0] if isinstance(value, list) else value
+            if not isinstance(value, list):
+                return value
+            if len(value) != 1:
+                raise ValueError(f"its {name} has {len(value)} values")
+            return value[0]
 
         try:
             words = field.get("supershingles") or ()
@@ -149,7 +153,7 @@ def split_digest(stored: str) -> Head:
     return Head("", UNDETERMINED, 0, stored)
 
 
-def _text(name: str, value: object, most: int = _LONGEST_DIGEST) -> str:
+def _text(name: str, value: object, most: int = LONGEST_DIGEST) -> str:
     if not isinstance(value, str):
         raise TypeError(f"its {name} is no text")
     if len(value) > most:

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 from shinglefold.source_filter import SourceFilter
+from shinglefold.stored import stored_parts
 
 Hit = Mapping[str, Any]
 #: Characters of a date as text.
@@ -78,11 +79,5 @@ def stored_values(hit: Hit, dedup: str) -> Mapping[str, Any]:
 
 def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:
     """Return the fingerprint as ``docvalue_fields`` would: flat names, every value a list."""
-    stored = stored_value(hit.get("_source"), dedup)
-    if not isinstance(stored, Mapping):
-        return _NOTHING
-    return {
-        f"{dedup}.{key}": value if isinstance(value, list) else [value]
-        for key, value in stored.items()
-        if value is not None
-    }
+    stored = stored_parts(hit.get("_source"), dedup)
+    return {f"{dedup}.{key}": value if isinstance(value, list) else [value] for key, value in stored.items()}

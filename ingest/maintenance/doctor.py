@@ -166,6 +166,9 @@ def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: s
     """Return what is the matter with a stored fingerprint, given what the pipeline makes of its document."""
     if outcome.status == "dropped":
         return "dropped"
+    if any(isinstance(value, list) for name, value in stored.items() if name != "supershingles"):
+        # Two values: somebody gave the document a second fingerprint.
+        return "damaged"
     if stored.get("scheme") != scheme.id:
         return "other_scheme" if "scheme" in stored else "unsigned"
     new = new_fingerprint(outcome, name)

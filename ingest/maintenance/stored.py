@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Document
-from shinglefold.ingest.paths import MISSING, cut, get, parts
+from shinglefold.ingest.paths import MISSING, cut, get, parts, put
 from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.stored import stored_parts, without_fingerprint
 
 Action = dict[str, Any]
 
@@ -40,15 +41,12 @@ def found_by(routing: str | None, ids: Sequence[str]) -> JSON:
 
 def document_of(hit: Mapping[str, Any], field: str) -> Document:
     """Return a hit as the document a pipeline takes, without its fingerprint."""
-    return {"_id": hit["_id"], **cut(hit["_source"], field)}
+    return {"_id": hit["_id"], **without_fingerprint(hit["_source"], field)}
 
 
 def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Return the stored fingerprint without its empty parts; {} where there is none."""
-    found = get(source, field)
-    if not isinstance(found, Mapping):
-        return {}
-    return {name: value for name, value in found.items() if value is not None}
+    return stored_parts(source, field)
 
 
 def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:
@@ -63,19 +61,27 @@ def missing(field: str, scheme: str) -> JSON:
 
 
 def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
-    """Return the partial update that stores a fingerprint, guarded by the version read where there is one.
+    """Return the write that stores a fingerprint, guarded by the version read where there is one.
 
-    An update merges objects, so parts the new fingerprint lacks are set to null: a text that became too
-    short for a signature must not keep that of the text it was.
+    A partial update merges objects, so parts the new fingerprint lacks are set to null: a text that became
+    too short for a signature must not keep that of the text it was. Where the field also stands in another
+    form (``{"dedup.digest": …}``), which no update takes away, the document is written anew.
     """
-    old = get(hit["_source"], field)
-    names = old.keys() if isinstance(old, Mapping) else ()
-    value: Any = {**dict.fromkeys(names), **new}
-    for name in reversed(parts(field)):
-        value = {name: value}
-    action: Action = {"_op_type": "update", "_index": hit["_index"], "_id": hit["_id"], "doc": value}
+    action: Action = {**_body(hit["_source"], field, new), "_index": hit["_index"], "_id": hit["_id"]}
     if "_seq_no" in hit:
         action |= {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
     if "_routing" in hit:
         action["routing"] = hit["_routing"]
     return action
+
+
+def _body(source: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
+    bare = without_fingerprint(source, field)
+    if bare != cut(source, field):
+        return {"_op_type": "index", "_source": put(bare, field, dict(new))}
+    old = get(source, field)
+    names = old.keys() if isinstance(old, Mapping) else ()
+    value: Any = {**dict.fromkeys(names), **new}
+    for name in reversed(parts(field)):
+        value = {name: value}
+    return {"_op_type": "update", "doc": value}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from operator import is_not
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,6 +22,7 @@ from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
+from shinglefold.stored import without_fingerprint
 
 _Records = Iterable[Record | Mapping[str, Any]]
 _Report = Callable[[Progress], None]
@@ -65,7 +67,7 @@ def index_documents(
         letters.check()
         ensure_index(engine, index, pipeline.scheme, field=field, properties=properties, settings=settings)
         ledger = Ledger(engine, index, letters, interrupts)
-        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, progress)
+        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, field, progress)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
@@ -91,13 +93,14 @@ class _Run:
     ledger: Ledger
     outbox: Outbox
     pipeline: Pipeline
+    field: str
     progress: _Report | None
 
     def all_blocks(self, records: _Records, workers: int) -> None:
         """Take every block through the workers and the outbox."""
         flight: list[list[Record]] = []
         with (
-            closing(_documents(self.ledger, records, flight)) as documents,
+            closing(_documents(self.ledger, records, self.field, flight)) as documents,
             closing(self._answers(documents, workers)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
@@ -148,9 +151,12 @@ def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:
 
 
 def _documents(
-    ledger: Ledger, records: _Records, flight: list[list[Record]]
+    ledger: Ledger, records: _Records, field: str, flight: list[list[Record]]
 ) -> Generator[list[Document], None, None]:
-    """Yield blocks of documents for the workers and keep their records until the answers come."""
+    """Yield blocks of documents for the workers and keep their records until the answers come.
+
+    The pipeline alone writes fingerprints: what comes with a document, in whatever form, is left out.
+    """
     interrupts = ledger.interrupts
     with closing(_records(records, interrupts)) as source:
         made = blocks(source, _weight, RAW_BUDGET)
@@ -160,7 +166,10 @@ def _documents(
             if block is None:
                 return
             flight.append(block)
-            yield [record.document for record in block if record.document is not None]
+            given = [record.document for record in block if record.document is not None]
+            bare = [without_fingerprint(document, field) for document in given]
+            ledger.meter.counts["fingerprints_left_out"] += sum(map(is_not, bare, given))
+            yield bare
 
 
 def _records(records: _Records, interrupts: Interrupts) -> Generator[Record, None, None]:

@@ -1,0 +1,213 @@
+"""Stored fingerprints as documents and hits have them: in any form of the field, one by one or as columns."""
+
+from binascii import a2b_base64
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from shinglefold.errors import InputError
+from shinglefold.model import LONGEST_DIGEST, Fingerprint
+from shinglefold.scheme import Scheme
+
+#: Shingles no text has more of; what floats hold exactly.
+_MOST = 2**50
+#: What stands for the parts that a hit does not have.
+_NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
+#: OpenSearch leaves the padding out when it reads doc values; too much of it does no harm.
+_PADDING = "=="
+_Row = Mapping[str, Any]
+
+
+def stored_parts(source: object, path: str) -> dict[str, Any]:
+    """Return the parts of the fingerprint in a source, {} where there is none.
+
+    To an engine ``{"dedup": {"digest": …}}``, ``{"dedup.digest": …}`` and a list of objects are the same
+    field. A part that stands in several places has all their values, as a list, and so is none.
+
+    Args:
+        path: of the field; may be dotted.
+    """
+    found: dict[str, list[Any]] = {}
+    for piece in _pieces(source, path):
+        for name, value in piece.items():
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else _all(values) for name, values in found.items()}
+
+
+def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a document without any form of the field; the same object where there is none."""
+    if isinstance(document, list):
+        items = [without_fingerprint(item, path) for item in document]
+        return document if all(map(_same, items, document)) else items
+    if not isinstance(document, Mapping):
+        return document
+    kept: dict[Any, Any] = {}
+    changed = False
+    for key, value in document.items():
+        rest = _below(key, path)
+        if rest == "":
+            changed = True
+            continue
+        kept[key] = value if rest is None else without_fingerprint(value, rest)
+        changed = changed or kept[key] is not value
+    return kept if changed else document
+
+
+def _below(key: object, path: str) -> str | None:
+    """Return what of the path is below a key: nothing where the key is the field or in it, None beside it."""
+    if not isinstance(key, str):
+        return None
+    if key == path or key.startswith(f"{path}."):
+        return ""
+    return path[len(key) + 1 :] if path.startswith(f"{key}.") else None
+
+
+def _pieces(node: object, path: str) -> Iterator[Mapping[str, Any]]:
+    if isinstance(node, list):
+        for item in node:
+            yield from _pieces(item, path)
+    elif isinstance(node, Mapping):
+        for key, value in node.items():
+            rest = _below(key, path)
+            if rest:
+                yield from _pieces(value, rest)
+            elif rest == "":
+                yield from _objects(value) if key == path else ({key[len(path) + 1 :]: value},)
+
+
+def _objects(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _objects(item)
+
+
+def _all(values: Sequence[Any]) -> list[Any]:
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+class Parts(NamedTuple):
+    """Of each row its signature, shingles (−1 without a signature), language and digest.
+
+    There is no language where there is no fingerprint. Digests of different schemes are never equal.
+    """
+
+    signatures: list[Any]
+    shingles: list[Any]
+    languages: list[Any]
+    digests: list[Any]
+
+
+@dataclass(slots=True)
+class Troubles:
+    """Rows that can't be compared: without a signature, damaged, or of another scheme, by its name."""
+
+    unsigned: int = 0
+    unreadable: int = 0
+    other_schemes: Counter[str] = field(default_factory=Counter)
+
+
+class Decoder:
+    """Reads rows of stored fingerprints of one scheme, all in one go where that can be.
+
+    A row has the names of the fields and of each the list of its values, as ``docvalue_fields`` return them.
+    """
+
+    def __init__(self, scheme: Scheme, path: str) -> None:
+        self.size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
+        self._scheme = scheme.id
+        self._prefix = f"{path}."
+        self._digest, self._signature, self._keywords = (
+            f"{path}.{part}" for part in ("digest", "signature", "supershingles")
+        )
+        #: Characters of a signature that are looked at; more of them than it may have make it too long.
+        self._characters = 4 * self.size // 3 + 8
+        self._groups = scheme.sketch.groups
+
+    def keywords(self, rows: Sequence[_Row]) -> list[Any]:
+        """Return the supershingles of each row as they stand there."""
+        return [row.get(self._keywords, ()) for row in rows]
+
+    def decode(self, rows: Sequence[_Row], keywords: Sequence[Any], troubles: Troubles) -> Parts:
+        """Return the columns, and add to the troubles; hardly any row is out of the ordinary.
+
+        Args:
+            keywords: those of the rows.
+        """
+        try:
+            schemes, columns = self._in_one_go(rows)
+            if any(keywords) and not all(map(self._readable, keywords)):
+                raise ValueError
+        except (LookupError, TypeError, ValueError, AttributeError):
+            schemes, columns = [""] * len(rows), Parts(*([b""] * len(rows) for _ in Parts._fields))
+        if set(schemes) == {self._scheme} and set(map(len, columns.signatures)) == {self.size}:
+            return columns
+        for place, (scheme, signature) in enumerate(zip(schemes, columns.signatures, strict=True)):
+            if scheme != self._scheme or len(signature) != self.size:
+                for column, value in zip(columns, self._row(rows[place], troubles), strict=True):
+                    column[place] = value
+        return columns
+
+    def _in_one_go(self, rows: Sequence[_Row]) -> tuple[Sequence[str], Parts]:
+        """Return schemes and columns.
+
+        Raises:
+            ValueError: a value is out of the ordinary, or one of several; so do other errors.
+        """
+        digest, signature = self._digest, self._signature
+        texts = [text for row in rows for (text,) in (row.get(digest, _NO_DIGEST),)]
+        if len(max(texts, key=len, default="")) > LONGEST_DIGEST:
+            raise ValueError
+        heads = [text.split(".") for text in texts]
+        schemes, languages, shingles, digests = zip(*heads, strict=True)
+        most = self._characters
+        signatures = [
+            a2b_base64(text[:most] + _PADDING)
+            for row in rows
+            for (text,) in (row.get(signature, _NO_SIGNATURE),)
+        ]
+        columns = Parts(signatures, list(map(int, shingles)), list(languages), list(digests))
+        if min(columns.shingles) < 0 or max(columns.shingles) > _MOST:
+            raise ValueError
+        return schemes, columns
+
+    def _row(self, row: _Row, troubles: Troubles) -> tuple[bytes, int, str, Any]:
+        if not self._readable(row.get(self._keywords, ())):
+            return self._without(row, troubles)
+        try:
+            stored = Fingerprint.from_field(self._parts(row))
+        except InputError:
+            return self._without(row, troubles)
+        if stored.scheme != self._scheme:
+            troubles.other_schemes[stored.scheme] += 1
+            return b"", -1, "", (stored.scheme, stored.digest) if stored.digest else ""
+        if not stored.signature:
+            troubles.unsigned += 1
+            return b"", -1, stored.lang, stored.digest
+        if len(stored.signature) != self.size or not 0 <= stored.shingles <= _MOST:
+            return self._without(row, troubles)
+        return stored.signature, stored.shingles, stored.lang, stored.digest
+
+    def _readable(self, keywords: object) -> bool:
+        """Tell whether these may be the supershingles of a document: no more texts than the scheme makes."""
+        if not isinstance(keywords, list | tuple) or len(keywords) > self._groups:
+            return False
+        return all(isinstance(word, str) and len(word) <= LONGEST_DIGEST for word in keywords)
+
+    def _parts(self, row: _Row) -> dict[str, Any]:
+        prefix = self._prefix
+        return {name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)}
+
+    def _without(self, row: _Row, troubles: Troubles) -> tuple[bytes, int, str, Any]:
+        if any(name.startswith(self._prefix) for name in row):
+            troubles.unreadable += 1
+        else:
+            troubles.unsigned += 1
+        return b"", -1, "", ""

@@ -1,0 +1,90 @@
+"""Every form of the field that an engine takes for it is found, and left out where it is foreign."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+from support.hits import SCHEME, Spec, fingerprint_of
+
+from shinglefold.errors import InputError
+from shinglefold.model import Fingerprint
+from shinglefold.stored import Decoder, Troubles, stored_parts, without_fingerprint
+
+FORMS = {
+    "nested": {"dedup": {"digest": "x"}},
+    "flat": {"dedup.digest": "x"},
+    "in a list": {"dedup": [{"digest": "x"}]},
+    "in a list of lists": {"dedup": [[{"digest": "x"}]]},
+}
+DOTTED = {
+    "nested": {"meta": {"dedup": {"digest": "x"}}},
+    "flat": {"meta.dedup.digest": "x"},
+    "flat, then nested": {"meta.dedup": {"digest": "x"}},
+    "nested, then flat": {"meta": {"dedup.digest": "x"}},
+    "in a list": {"meta": [{"n": 1}, {"dedup.digest": "x"}]},
+}
+FOREIGN = {
+    "dedupe": 1,
+    "dedup_": {"digest": 2},
+    "a": {"dedup": 3},
+    "metadata": {"dedup": 4},
+    "body": "dedup.",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [*(("dedup", form) for form in FORMS.values()), *(("meta.dedup", form) for form in DOTTED.values())],
+)
+def test_the_field_is_found_and_left_out_in_every_form(path, form):
+    document = {**FOREIGN, **form}
+    before = copy.deepcopy(document)
+    assert stored_parts(document, path) == {"digest": "x"}
+    bare = without_fingerprint(document, path)
+    assert stored_parts(bare, path) == {}
+    assert {name: bare[name] for name in FOREIGN} == FOREIGN
+    assert document == before
+
+
+def test_what_stands_beside_the_field_stays():
+    document = {"meta": {"dedup": {"digest": "x"}, "site": "a"}, "meta.lang": "ru"}
+    assert without_fingerprint(document, "meta.dedup") == {"meta": {"site": "a"}, "meta.lang": "ru"}
+
+
+def test_a_document_without_the_field_is_the_same_object():
+    document = {**FOREIGN, "list": [{"x": 1}]}
+    assert without_fingerprint(document, "dedup") is document
+
+
+@pytest.mark.parametrize("value", [None, 5, "text", [1]])
+def test_whatever_has_the_name_of_the_field_is_left_out(value):
+    assert without_fingerprint({"dedup": value, "n": 1}, "dedup") == {"n": 1}
+    assert stored_parts({"dedup": value}, "dedup") == {}
+
+
+def test_a_part_in_two_places_has_both_values():
+    both = {"dedup": {"digest": "x", "lang": "ru"}, "dedup.digest": "y", "dedup.supershingles": ["a"]}
+    assert stored_parts(both, "dedup") == {"digest": ["x", "y"], "lang": "ru", "supershingles": ["a"]}
+
+
+@pytest.mark.parametrize("name", ["digest", "signature", "scheme", "lang", "shingles"])
+def test_a_fingerprint_with_two_values_is_unreadable(name):
+    stored = fingerprint_of(Spec()).to_field()
+    twice = {**stored, name: [stored[name], stored[name]]}
+    with pytest.raises(InputError, match=f"its {name} has 2 values"):
+        Fingerprint.from_field(twice)
+
+
+@pytest.mark.parametrize("name", ["digest", "signature"])
+def test_among_columns_too_and_the_others_are_read(name):
+    stored = replace(fingerprint_of(Spec()), digest="d").to_field()
+    rows = [
+        {f"dedup.{part}": [value] for part, value in stored.items() if part in ("digest", "signature")}
+        for _ in range(3)
+    ]
+    rows[1][f"dedup.{name}"] *= 2
+    decoder, troubles = Decoder(SCHEME, "dedup"), Troubles()
+    columns = decoder.decode(rows, decoder.keywords(rows), troubles)
+    assert (troubles.unreadable, troubles.unsigned) == (1, 0)
+    assert [len(signature) for signature in columns.signatures] == [decoder.size, 0, decoder.size]
+    assert columns.digests[0] == columns.digests[2] != columns.digests[1]
