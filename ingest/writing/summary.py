@@ -25,8 +25,8 @@ class Summary:
     its parts ``strip``, ``canon``, ``sketch``, and ``json``, are added up over the workers. ``languages``:
     documents by language. ``counts``: ``repairs`` (look-alike letters and invisible characters),
     ``replaced`` (undecodable places), ``without_signature``, ``unknown_language``, ``fingerprints_left_out``
-    (that came with documents) … ``reasons``: failed documents by reason. ``stopped``: why the run ended early, empty where it did not;
-    what was read ahead by then is not counted.
+    (that came with documents) … ``reasons``: failed documents by reason. ``stopped``: why the run
+    ended early, empty where it did not; what was read ahead by then is not counted.
     """
 
     index: str
