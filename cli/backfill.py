@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
+from shinglefold.cli.hints import again
 from shinglefold.cli.maintenance import opened_index, reporter, walk_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
@@ -56,9 +57,11 @@ def backfill(
     from shinglefold.ingest.maintenance import backfill as run
 
     share = Slice.parse(part)
-    with opened_index(invocation, engine, pipeline, preset) as (opened, chosen, settings):
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
+    with opened_index(invocation, asked) as (opened, chosen, recipe, _):
+        settings = asked.settings
         options = BackfillOptions(
-            field=settings.field,
+            field=recipe.field,
             part=share,
             only_missing=only_missing,
             requests_per_second=requests_per_second,
@@ -72,7 +75,7 @@ def backfill(
     else:
         for line in _lines(summary):
             write_line(printable(line))
-    return _exit_code(summary)
+    return _exit_code(summary, invocation)
 
 
 def _file_name(index: str, number: int, of: int) -> str:
@@ -80,12 +83,13 @@ def _file_name(index: str, number: int, of: int) -> str:
     return f".backfill-{plain}-{number}-of-{of}.json"
 
 
-def _exit_code(summary: "BackfillSummary") -> int:
+def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
     if summary.stopped:
         remark(f"stopped: {printable(summary.stopped)}")
-        remark("the same command goes on from here")
+        remark(f"the same command goes on from here: {again(invocation.arguments)}")
         return stopped_code(summary.stopped)
-    return PARTLY if summary.counts.failed or summary.remaining > summary.counts.dropped else DONE
+    failed = summary.counts.failed or summary.counts.kept
+    return PARTLY if failed or summary.remaining > summary.counts.dropped else DONE
 
 
 def _lines(summary: "BackfillSummary") -> list[str]:
@@ -102,6 +106,10 @@ def _lines(summary: "BackfillSummary") -> list[str]:
         lines.append(
             f"{counts.earlier:,} of those right already were updated before the scan had to begin anew"
         )
+    if counts.empty:
+        listed = ", ".join(counts.without_text[:_LISTED])
+        kept = f"; {counts.kept:,} of them keep the fingerprint they have: {listed}" if counts.kept else ""
+        lines.append(f"{counts.empty:,} have no text in the fields the pipeline reads{kept}")
     if counts.changed:
         more = ", …" if len(counts.changed) > _LISTED else ""
         shown = ", ".join(counts.changed[:_LISTED])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation
+from shinglefold.cli.hints import again
 from shinglefold.cli.options import chosen_scheme, decision_options, options, preset_option, workers_option
 from shinglefold.cli.output import printable, remark
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
@@ -61,16 +62,27 @@ def collected(
 ) -> Collected:
     """Return the fingerprints of all documents of the sources, as the options say."""
     from shinglefold.cli.progress import progress_bar
+    from shinglefold.cli.text_warnings import text_warnings
     from shinglefold.ingest.collection import collect, pipeline_for
+    from shinglefold.ingest.text_fields import FieldWatch
+    from shinglefold.recipe import TEXTS
 
     scheme = chosen_scheme(invocation, preset, **decision)
-    fields = fields or ("title", "body")
+    named = bool(fields)
+    fields = fields or TEXTS
     records = read_sources(sources, make_read_options(format, id_field, encoding))
     pipeline = pipeline_for(scheme, fields, language_field, html)
     wanted = dict.fromkeys((*fields, language_field, "format"))
     count = invocation.settings().workers if workers is None else workers
+    watch = FieldWatch(fields)
     with progress_bar("fingerprints") as progress:
-        return Collected(collect(records, pipeline, tuple(wanted), count, progress), scheme)
+        collection = collect(watch.watch(records), pipeline, tuple(wanted), count, progress)
+    unsigned = sum(not one.signature for one in collection.prints)
+    for line in text_warnings(
+        watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other))
+    ):
+        remark(f"warning: {printable(line)}")
+    return Collected(collection, scheme)
 
 
 def ending(collection: "Collection") -> int:

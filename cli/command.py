@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from shinglefold.cli.recipes import Asked
     from shinglefold.settings import Settings
 
 #: Exit codes; the page docs/cli.md tells them.
@@ -22,10 +23,11 @@ def stopped_code(stopped: str) -> int:
 
 @dataclass(slots=True)
 class Invocation:
-    """What the options every command has were set to."""
+    """What the options every command has were set to, and all arguments as they were typed."""
 
     json: bool = False
     config: str | None = None
+    arguments: tuple[str, ...] = ()
 
     def settings(self) -> "Settings":
         """Return the settings of the file and the environment.
@@ -36,6 +38,17 @@ class Invocation:
         from shinglefold.settings import load_settings
 
         return load_settings(self.config)
+
+    def asked(self, index: str, engine: str | None, **flags: Any) -> "Asked":  # noqa: ANN401 - Asked's own
+        """Return what was asked for of an index.
+
+        Raises:
+            ConfigError: a setting or a flag can't be meant.
+        """
+        from shinglefold.cli.hints import Hints
+        from shinglefold.cli.recipes import Asked
+
+        return Asked(index, self.settings(), Hints(engine, self.config), **flags)
 
 
 class Command(click.Command):

@@ -37,6 +37,7 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
     Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
     """
     from shinglefold.cli.before_after import print_search
+    from shinglefold.cli.hints import Hints
     from shinglefold.cli.index import exit_code, summary_lines
     from shinglefold.examples import queries
 
@@ -52,7 +53,7 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
         write_json({"summary": summary.to_json(), "searches": told})
         return DONE
     console = make_console()
-    for line in summary_lines(summary)[:3]:
+    for line in summary_lines(summary, Hints())[:3]:
         console.print(line)
     for query, before, after in searches:
         print_search(console, query, before, after)
@@ -64,7 +65,7 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 @contextmanager
 def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
     """Index the example corpus into a temporary folder."""
-    from shinglefold.cli.index import run
+    from shinglefold.cli.index import PROPERTIES, run
     from shinglefold.cli.pipelines import load_pipeline
     from shinglefold.cli.stores import Store, search_canonicalizer
     from shinglefold.engines import open_engine
@@ -78,8 +79,10 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     ):
         # So few that starting workers would take longer than they save.
         pipeline = load_pipeline(None, scheme, settings.field)
-        summary = run(engine, _INDEX, articles(), pipeline, field=settings.field, workers=1)
-        yield Store(engine, scheme, settings.field), summary
+        summary = run(
+            engine, _INDEX, articles(), pipeline, properties=PROPERTIES, field=settings.field, workers=1
+        )
+        yield Store(engine, pipeline.recipe(settings.field), engine.all_mappings(_INDEX)), summary
 
 
 def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.hints import together
 from shinglefold.cli.maintenance import opened_index, reporter, walk_options
 from shinglefold.cli.output import printable, write_json, write_line
 
 if TYPE_CHECKING:
+    from shinglefold.cli.recipes import Asked
     from shinglefold.ingest.maintenance import Diagnosis
+    from shinglefold.recipe import Recipe
 
 #: Findings in words, in the order of the report.
 _SAID = {
@@ -18,6 +21,7 @@ _SAID = {
     "other_scheme": "have one of another scheme",
     "stale": "have one of an earlier text: somebody updated the text alone",
     "damaged": "have one with parts missing or altered",
+    "textless": "have a fingerprint, and no text in the fields the pipeline reads",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
 }
@@ -50,22 +54,25 @@ def doctor(
     """
     from shinglefold.cli.progress import progress_bar
     from shinglefold.ingest.maintenance import DoctorOptions, Slice, diagnose
+    from shinglefold.recipe import stored_recipe
 
     share = Slice.parse(part)
-    with opened_index(invocation, engine, pipeline, preset) as (opened, chosen, settings):
-        count = settings.workers if workers is None else workers
-        options = DoctorOptions(settings.field, share, requests_per_second, count)
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
+    with opened_index(invocation, asked) as (opened, chosen, recipe, _):
+        count = asked.settings.workers if workers is None else workers
+        options = DoctorOptions(recipe.field, share, requests_per_second, count)
+        noted = "pipeline" in (stored_recipe(opened.mappings(index)) or {})
         with progress_bar("doctor") as bar:
             found = diagnose(opened, index, chosen, options, progress=reporter(bar))
     if invocation.json:
         write_json(found.to_json())
     else:
-        for line in _lines(found):
+        for line in _lines(found, asked, recipe, noted):
             write_line(printable(line))
     return DONE if found.healthy else PARTLY
 
 
-def _lines(found: "Diagnosis") -> list[str]:
+def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) -> list[str]:
     lines = [f"{found.documents:,} documents in {found.index}, scheme {found.scheme}"]
     for finding, said in _SAID.items():
         count = found.findings.get(finding, 0)
@@ -75,17 +82,38 @@ def _lines(found: "Diagnosis") -> list[str]:
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
     lines += [f"mappings: {problem}" for problem in found.mapping]
     lines += [f"remark: {remark}" for remark in found.remarks]
-    return [*lines, *_remedies(found)]
+    return [*lines, *_remedies(found, asked, recipe, noted)]
 
 
-def _remedies(found: "Diagnosis") -> list[str]:
+def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) -> list[str]:
     if found.healthy:
         return ["all is well"]
-    remedies = []
+    flags = {"preset": asked.preset, "pipeline": asked.pipeline}
+    elsewhere = found.findings.get("textless") or _other_texts(found, noted or bool(asked.pipeline))
+    commands = []
     if found.mapping:
-        remedies.append(f"shinglefold setup {found.index}")
-    if any(found.findings.get(finding) for finding in _MENDED):
-        remedies.append(f"shinglefold backfill {found.index}")
+        commands.append(asked.hints.command("setup", found.index, **flags))
+    if any(found.findings.get(finding) for finding in _MENDED) and not _other_texts(
+        found, noted or bool(asked.pipeline)
+    ):
+        commands.append(asked.hints.command("backfill", found.index, **flags))
+    lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
     if found.findings.get("unreadable"):
-        remedies.append("mend the documents the pipeline fails on, or the pipeline")
-    return [f"to mend it: {', then '.join(remedies)}"]
+        lines.append("mend the documents the pipeline fails on, or the pipeline")
+    return [*lines, *([f"to mend it: {together(commands)}"] if commands else [])]
+
+
+def _other_texts(found: "Diagnosis", noted: bool) -> bool:
+    """Tell whether fingerprints seem to be of other fields; an index that notes its pipeline knows better."""
+    return not noted and 2 * found.findings.get("stale", 0) > found.documents
+
+
+def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
+    """Return what to do where fingerprints are not of the fields read: a backfill would spoil good ones."""
+    told = f"the pipeline reads {', '.join(recipe.fields)}, and the fingerprints are of other texts"
+    other = tuple(name for name in found.text_in if name not in recipe.fields)
+    if not other:
+        return f"{told}: restore the texts, or set the index up with the pipeline that made the fingerprints"
+    change = asked.hints.command("setup", found.index, field=found.text_in)
+    commands = together([change, asked.command("backfill")])
+    return f"{told}; there is text in {', '.join(other)}. If that is it: {commands}"

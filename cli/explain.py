@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="Field whose text is aligned; again for more. By default title and body.",
+    help="Field whose text is aligned; again for more. By default those with fingerprints.",
 )
 @click.option(
     "--passages",
@@ -56,9 +56,12 @@ def explain(
     from shinglefold.cli.explanation import explain_pair
     from shinglefold.cli.side_by_side import passage_json, print_passages
     from shinglefold.cli.stores import opened_store
+    from shinglefold.rerank.known_fields import check_fields
 
-    with opened_store(invocation.settings(), index, engine) as store:
-        found = explain_pair(store, index, (a, b), fields or ("title", "body"))
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        check_fields(store.mappings.values(), index, fields, "--field")
+        found = explain_pair(store, index, (a, b), fields or store.recipe.fields, asked.hints)
         scheme = store.scheme
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.cli.hints import Hints
 from shinglefold.cli.stores import Store
 from shinglefold.errors import InputError, SchemeMismatch
+from shinglefold.ingest.paths import get
 from shinglefold.model import Fingerprint
 from shinglefold.rerank import collapse
 from shinglefold.rerank import explain as explain_hits
@@ -23,14 +25,16 @@ class Explanation(NamedTuple):
     passages: list[Passage]
 
 
-def explain_pair(store: Store, index: str, ids: tuple[str, str], fields: Sequence[str]) -> Explanation:
+def explain_pair(
+    store: Store, index: str, ids: tuple[str, str], fields: Sequence[str], hints: Hints
+) -> Explanation:
     """Return why two documents of an index fold, or why not.
 
     Raises:
         InputError: one of them is not there, or has no fingerprint.
         SchemeMismatch: one has a fingerprint of another scheme than the index.
     """
-    hits = [_hit(store, index, id_) for id_ in ids]
+    hits = [_hit(store, index, id_, hints) for id_ in ids]
     prints = [_print(store, hit) for hit in hits]
     texts = (_text(hits[0], fields), _text(hits[1], fields))
     canonicalizer = Canonicalizer.of(store.scheme)
@@ -41,10 +45,13 @@ def explain_pair(store: Store, index: str, ids: tuple[str, str], fields: Sequenc
     return Explanation(_told(store, hits, prints), texts, find_passages(*tokens))
 
 
-def _hit(store: Store, index: str, id_: str) -> Mapping[str, Any]:
+def _hit(store: Store, index: str, id_: str, hints: Hints) -> Mapping[str, Any]:
     hit = store.engine.get(index, id_)
     if hit is None:
-        raise InputError(f"no document {id_!r} in the index {index!r}; shinglefold search shows ids")
+        raise InputError(
+            f"no document {id_!r} in the index {index!r}; this shows ids: "
+            f"{hints.command('search', id_, index=index, json=True, no_fold=True)}"
+        )
     return hit
 
 
@@ -61,7 +68,7 @@ def _print(store: Store, hit: Mapping[str, Any]) -> Fingerprint:
 
 
 def _text(hit: Mapping[str, Any], fields: Sequence[str]) -> str:
-    found = (hit["_source"].get(name) for name in fields)
+    found = (get(hit["_source"], name) for name in fields)
     return "\n".join(text for text in found if isinstance(text, str))
 
 

@@ -1,19 +1,23 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
-from shinglefold.cli.options import chosen_scheme, engine_options, preset_option, workers_option
+from shinglefold.cli.options import engine_options, preset_option, workers_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
+    from shinglefold.cli.hints import Hints
+    from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
     from shinglefold.ingest import Pipeline, Progress, Summary
+    from shinglefold.ingest.text_fields import FieldWatch
+    from shinglefold.recipe import Recipe
 
 #: Fields that dynamic mapping would take for running text.
 PROPERTIES = {
@@ -31,7 +35,7 @@ PROPERTIES = {
     shinglefold index articles.jsonl.gz
     shinglefold index site/ --index site --recreate
     shinglefold index dump.csv --id-field page_id --dead-letters failed.jsonl
-    zcat pages.jsonl.gz | shinglefold index - --pipeline pipeline.json
+    zcat pages.jsonl.gz | shinglefold index - --index news --pipeline pipeline.json
     shinglefold index --replay failed.jsonl
     """
 )
@@ -40,7 +44,16 @@ PROPERTIES = {
 @click.option(
     "--recreate", is_flag=True, help="Delete the index first, with all its documents, where there is one."
 )
-@click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the one for pages.")
+@click.option(
+    "--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's, or that for pages."
+)
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    help="Field with text, whose fingerprint is made; again for more. By default title and body.",
+)
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
 @click.option("--replay", is_flag=True, help="The sources are dead-letter files: try their documents again.")
@@ -56,6 +69,7 @@ def index(
     engine: str | None,
     recreate: bool,
     pipeline: str | None,
+    fields: tuple[str, ...],
     replay: bool,
     dead_letters: str | None,
     preset: str | None,
@@ -69,28 +83,31 @@ def index(
     """
     from dataclasses import replace
 
-    from shinglefold.cli.pipelines import load_pipeline
-    from shinglefold.cli.stores import search_canonicalizer
+    from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
+    from shinglefold.ingest.pipeline.reach import raw_fields
+    from shinglefold.ingest.text_fields import FieldWatch
 
-    settings = invocation.settings()
-    scheme = chosen_scheme(invocation, preset)
-    chosen = load_pipeline(pipeline, scheme, settings.field)
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline, fields=fields)
+    settings = asked.settings
     options = make_read_options(**reading)
     records = read_sources(sources, options, replayed=replay)
+    chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
+    watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
         lexicon.load(settings.lexicon_file)
-    opened = open_engine(engine or settings.data_dir, search_canonicalizer(scheme))
+    opened = open_engine(asked.where, search_canonicalizer(recipe.scheme))
     try:
         if recreate and opened.index_exists(index):
             opened.delete_index(index)
         summary = run(
             opened,
             index,
-            records,
+            watch.watch(records),
             chosen,
-            field=settings.field,
+            field=recipe.field,
+            properties=properties_of(recipe),
             dead_letters=dead_letters,
             workers=settings.workers if workers is None else workers,
         )
@@ -101,10 +118,13 @@ def index(
     # One that was broken off in the middle of learning a word is not to be trusted.
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
+    warned = list(warnings_of(asked, chosen, recipe, watch, summary))
     if invocation.json:
-        write_json(summary.to_json())
+        write_json({**summary.to_json(), "warnings": warned})
     else:
-        _print(summary)
+        _print(summary, asked.hints)
+    for line in warned:
+        remark(f"warning: {printable(line)}")
     return exit_code(summary)
 
 
@@ -119,6 +139,23 @@ def close(engine: "Engine") -> str:
     return ""
 
 
+def warnings_of(
+    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
+) -> Iterator[str]:
+    """Yield what is to be known of a run that may have gone well and still is of no use."""
+    from shinglefold.cli.hints import together
+    from shinglefold.cli.text_warnings import text_warnings
+    from shinglefold.ingest.pipeline.reach import not_repeatable
+
+    def other(fields: Sequence[str]) -> str:
+        change = asked.hints.command("setup", asked.index, field=tuple(fields))
+        return together([change, asked.command("backfill")])
+
+    unsigned = summary.counts.get("without_signature", 0)
+    yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
+    yield from not_repeatable(pipeline.steps, recipe.field)
+
+
 def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
     """Keep the words learned for the next run."""
     from shinglefold.errors import InputError
@@ -128,6 +165,11 @@ def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
     except InputError as error:
         # The documents are indexed; what is lost is only learned again.
         remark(f"note: {printable(error)}")
+
+
+def properties_of(recipe: "Recipe") -> dict[str, Any]:
+    """Return the mappings of the fields that a new index knows beforehand."""
+    return {**{name: {"type": "text"} for name in recipe.fields if "." not in name}, **PROPERTIES}
 
 
 def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
@@ -141,7 +183,6 @@ def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **opti
             index,
             records,
             pipeline,
-            properties=PROPERTIES,
             progress=indexing_progress(bar),
             **options,
         )
@@ -170,12 +211,12 @@ def exit_code(summary: "Summary") -> int:
     return DONE
 
 
-def _print(summary: "Summary") -> None:
-    for line in summary_lines(summary):
+def _print(summary: "Summary", hints: "Hints") -> None:
+    for line in summary_lines(summary, hints):
         write_line(line)
 
 
-def summary_lines(summary: "Summary") -> list[str]:
+def summary_lines(summary: "Summary", hints: "Hints") -> list[str]:
     """Return what a run did as lines for people."""
     total = summary.seconds.get("total", 0.0)
     speed = summary.read / total if total else 0.0
@@ -194,7 +235,7 @@ def summary_lines(summary: "Summary") -> list[str]:
         for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]
     ]
     if summary.failed and summary.dead_letters:
-        again = f"shinglefold retry {printable(summary.dead_letters)} --index {summary.index}"
+        again = hints.command("retry", summary.dead_letters, index=summary.index)
         lines.append(f"failed ones are kept; once mended: {again}")
     if summary.counts.get("not_kept"):
         lines.append("those not kept are in no file of dead letters: once mended, index the sources again")

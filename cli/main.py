@@ -87,7 +87,7 @@ cli = _Group(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; nothing is raised."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    invocation = Invocation(json=asks_for_json(given))
+    invocation = Invocation(json=asks_for_json(given), arguments=tuple(given))
     prepare_streams()
     try:
         with _ended_tidily():

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from shinglefold.cli.options import chosen_scheme, engine_option, options, preset_option, workers_option
+from shinglefold.cli.options import engine_option, options, preset_option, workers_option
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
+    from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
     from shinglefold.ingest import Pipeline, Progress
+    from shinglefold.recipe import Recipe
     from shinglefold.settings import Settings
 
 walk_options = options(
     engine_option,
-    click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the one for pages."),
+    click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's own."),
     click.option(
         "--slice",
         "part",
@@ -37,31 +39,44 @@ walk_options = options(
 
 
 class Opened(NamedTuple):
-    """An index to look after: its engine, the pipeline of its documents, and the settings."""
+    """An index to look after: its engine, the pipeline of its documents, its recipe, and what was asked."""
 
     engine: "Engine"
     pipeline: "Pipeline"
-    settings: "Settings"
+    recipe: "Recipe"
+    asked: "Asked"
+
+    @property
+    def settings(self) -> "Settings":
+        """The settings."""
+        return self.asked.settings
 
 
 @contextmanager
-def opened_index(
-    invocation: "Invocation", engine: str | None, pipeline: str | None, preset: str | None
-) -> Iterator[Opened]:
-    """Open what a command that looks after an index needs; keep the words learned on the way."""
+def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool = True) -> Iterator[Opened]:
+    """Open what a command that looks after an index needs; keep the words learned on the way.
+
+    Args:
+        must_exist: else an index that is missing is one to come, made by flags and settings.
+
+    Raises:
+        RecipeMismatch: what is asked for contradicts the index.
+        IndexMissing: there is no such index, and there must be.
+    """
     from shinglefold.cli.index import keep_lexicon
-    from shinglefold.cli.pipelines import load_pipeline
-    from shinglefold.cli.stores import search_canonicalizer
+    from shinglefold.cli.recipes import recipe_of_index
+    from shinglefold.cli.stores import known_pipeline, pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
 
-    settings = invocation.settings()
-    scheme = chosen_scheme(invocation, preset)
-    chosen = load_pipeline(pipeline, scheme)
+    settings = asked.settings
+    chosen, recipe = (
+        known_pipeline(asked, *recipe_of_index(asked)) if must_exist else pipeline_of(asked, invocation)
+    )
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
         lexicon.load(settings.lexicon_file)
-    with closing(open_engine(engine or settings.data_dir, search_canonicalizer(scheme))) as opened:
-        yield Opened(opened, chosen, settings)
+    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
+        yield Opened(opened, chosen, recipe, asked)
     if settings.lexicon_file:
         keep_lexicon(lexicon, settings.lexicon_file)
 

@@ -1,4 +1,4 @@
-"""A pipeline from its JSON file."""
+"""Pipelines for commands: from a JSON file, from a recipe, or the one for pages."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,11 @@ from typing import Any
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.recipe import FIELD
 from shinglefold.scheme import Scheme
 
 
-def load_pipeline(path: str | None, scheme: Scheme, field: str = "dedup") -> Pipeline:
+def load_pipeline(path: str | None, scheme: Scheme, field: str = FIELD) -> Pipeline:
     """Return the pipeline of a file, or the one for pages where none is given.
 
     Args:
@@ -19,23 +20,22 @@ def load_pipeline(path: str | None, scheme: Scheme, field: str = "dedup") -> Pip
         InputError: the file can't be read.
         ConfigError: it is no JSON, or no pipeline; says where.
     """
-    return Pipeline.from_json(_for_pages(field) if path is None else _read(path), scheme)
+    return Pipeline.from_json(default_definition(field) if path is None else read_definition(path), scheme)
 
 
-def _for_pages(field: str) -> dict[str, Any]:
-    definition = default_definition()
-    for processor in definition["processors"]:
-        if "supershingle" in processor:
-            processor["supershingle"]["target_field"] = field
-        if processor.get("set", {}).get("copy_from") == "dedup.lang":
-            processor["set"]["copy_from"] = f"{field}.lang"
-    return definition
+def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON of a pipeline file.
 
-
-def _read(path: str) -> Any:  # noqa: ANN401 - JSON
+    Raises:
+        InputError: it can't be read.
+        ConfigError: it is no JSON object.
+    """
     try:
-        return json.loads(Path(path).read_text("utf-8"))
+        found = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot read the pipeline {path}: {error.strerror}; check the path") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the pipeline {path} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"the pipeline {path} is no object with a list 'processors'")
+    return found

@@ -17,9 +17,13 @@ _NAMED = 5
 
 
 def print_page(
-    console: "Console", answer: Mapping[str, Any], start: int = 0, show_duplicates: bool = False
+    console: "Console",
+    answer: Mapping[str, Any],
+    start: int = 0,
+    show_duplicates: bool = False,
+    next_page: str = "",
 ) -> None:
-    """Print the hits of an answer, folded or not, and the counters."""
+    """Print the hits of an answer, folded or not, the counters, and the command for the next page."""
     told = explained(answer)
     for place, hit in enumerate(answer["hits"]["hits"], start + 1):
         _print_hit(console, place, hit)
@@ -29,9 +33,9 @@ def print_page(
             console.print(_indented(line), style="cyan")
         console.print()
     console.print(counters_line(answer))
-    if cursor := answer.get("dedup", {}).get("cursor"):
-        # A cursor is one word, whatever the width of the terminal.
-        console.print(f"next page: --cursor {cursor}", soft_wrap=True)
+    if next_page:
+        # A command is one line, whatever the width of the terminal.
+        console.print(f"next page: {next_page}", soft_wrap=True)
 
 
 def explained(answer: Mapping[str, Any]) -> dict[tuple[Any, Any], Hit]:

@@ -15,7 +15,7 @@ from shinglefold.cli.output import write_json, write_line
 )
 @click.argument("file", metavar="FILE")
 @engine_options
-@click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the one for pages.")
+@click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's own.")
 @preset_option
 @workers_option
 @click.pass_obj
@@ -35,12 +35,13 @@ def retry(
     Afterwards the file holds what failed again, with the new reasons; it is removed where nothing did. When
     it is cut short, the same command goes on. Exit code 3 says that some documents failed again.
     """
-    from shinglefold.cli.index import PROPERTIES, exit_code, indexing_progress, summary_lines
+    from shinglefold.cli.index import exit_code, indexing_progress, properties_of, summary_lines
     from shinglefold.cli.progress import progress_bar
     from shinglefold.ingest.maintenance import retry as run
 
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
     with (
-        opened_index(invocation, engine, pipeline, preset) as (opened, chosen, settings),
+        opened_index(invocation, asked, must_exist=False) as (opened, chosen, recipe, _),
         progress_bar("retry") as bar,
     ):
         summary = run(
@@ -48,14 +49,14 @@ def retry(
             index,
             file,
             chosen,
-            field=settings.field,
-            properties=PROPERTIES,
-            workers=settings.workers if workers is None else workers,
+            field=recipe.field,
+            properties=properties_of(recipe),
+            workers=asked.settings.workers if workers is None else workers,
             progress=indexing_progress(bar),
         )
     if invocation.json:
         write_json(summary.to_json())
     else:
-        for line in summary_lines(summary):
+        for line in summary_lines(summary, asked.hints):
             write_line(line)
     return exit_code(summary)

@@ -1,13 +1,18 @@
 """``shinglefold search QUERY…``: one hit a group of near-duplicates."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.command import DONE, Invocation, command
 from shinglefold.cli.fold_options import fold_options, folding_of
+from shinglefold.cli.hints import again
 from shinglefold.cli.options import engine_options
 from shinglefold.cli.output import make_console, write_json
+
+if TYPE_CHECKING:
+    from shinglefold.recipe import Recipe
 
 
 @command(
@@ -28,7 +33,7 @@ from shinglefold.cli.output import make_console, write_json
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="Field searched, with ^ and a weight; again for more. By default title^2 and body.",
+    help="Field searched, with ^ and a weight; again for more. By default those with fingerprints.",
 )
 @click.option(
     "--sort",
@@ -56,24 +61,28 @@ def search(
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.results import print_page
     from shinglefold.cli.stores import opened_store
+    from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
+    from shinglefold.rerank.known_fields import check_fields
     from shinglefold.rerank.policies import load_policies
 
     chosen = folding_of(folding, show_duplicates=show_duplicates)
     # A policy that can't be meant is told before dictionaries are loaded.
     load_policies(chosen.representative)
-    settings = invocation.settings()
-    body = search_body(
-        " ".join(query),
-        fields or ("title^2", "body"),
-        settings.field,
-        size=size,
-        start=start,
-        sorts=sorts,
-        # Passages are compared in what the hits themselves may show.
-        texts=isinstance(chosen.explain, Explain) and chosen.explain.passages,
-    )
-    with opened_store(settings, index, engine) as store:
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        wanted = fields or default_fields(store.recipe)
+        check_fields(store.mappings.values(), index, [one.partition("^")[0] for one in fields], "--field")
+        body = search_body(
+            " ".join(query),
+            wanted,
+            store.field,
+            size=size,
+            start=start,
+            sorts=sorts,
+            # Passages are compared in what the hits themselves may show.
+            texts=isinstance(chosen.explain, Explain) and chosen.explain.passages,
+        )
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
         order = store.engine.tiebreaker()
@@ -82,8 +91,23 @@ def search(
     if invocation.json:
         write_json(found)
     else:
-        print_page(make_console(), found, start, show_duplicates)
+        # The embedded engine's point in time ends with the command.
+        renew = not is_server(asked.where)
+        print_page(
+            make_console(), found, start, show_duplicates, next_page(invocation.arguments, found, renew)
+        )
     return DONE
+
+
+def next_page(arguments: Sequence[str], answer: Mapping[str, Any], renew: bool) -> str:
+    """Return the command that shows the page behind one that has a cursor, or nothing."""
+    cursor = answer.get("dedup", {}).get("cursor")
+    return again(arguments, cursor=cursor, renew=renew) if cursor else ""
+
+
+def default_fields(recipe: "Recipe") -> tuple[str, ...]:
+    """Return the fields to search where none is named: those fingerprinted, the title counting double."""
+    return tuple(f"{name}^2" if name == "title" else name for name in recipe.fields)
 
 
 def search_body(

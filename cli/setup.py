@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.options import chosen_scheme, engine_option, preset_option
-from shinglefold.cli.output import printable, write_json, write_line
+from shinglefold.cli.options import engine_option, preset_option
+from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
+    from shinglefold.cli.hints import Hints
     from shinglefold.ingest.maintenance import Plan
 
 
@@ -38,6 +39,21 @@ if TYPE_CHECKING:
     metavar="N",
     help="Priority of the index template among others that match.",
 )
+@click.option(
+    "--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's, or that for pages."
+)
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    help="Field with text, whose fingerprint is made; again for more. By default as now, or title and body.",
+)
+@click.option(
+    "--languages",
+    metavar="CODES",
+    help="Languages of the scheme, such as ru,uk, in their installed versions, or all. By default as now.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -50,6 +66,9 @@ def setup(
     patterns: tuple[str, ...],
     name: str,
     priority: int,
+    pipeline: str | None,
+    fields: tuple[str, ...],
+    languages: str | None,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -60,26 +79,36 @@ def setup(
     """
     from contextlib import closing
 
+    from shinglefold.cli.new_recipe import setup_recipe
     from shinglefold.cli.stores import search_canonicalizer
     from shinglefold.engines import open_engine
+    from shinglefold.ingest import Pipeline
     from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
+    from shinglefold.ingest.pipeline.reach import not_repeatable
 
-    settings = invocation.settings()
-    scheme = chosen_scheme(invocation, preset)
-    request = SetupRequest(scheme, settings.field, indices, patterns, name, priority)
-    with closing(open_engine(engine or settings.data_dir, search_canonicalizer(scheme))) as opened:
+    codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
+    flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
+    asked = invocation.asked(indices[0] if indices else "", engine, **flags)
+    recipe = setup_recipe(asked, invocation, indices, patterns, name)
+    request = SetupRequest(
+        recipe.scheme, recipe.field, indices, patterns, name, priority, recipe.fields, recipe.pipeline
+    )
+    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
         plan = make_plan(opened, request)
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
         write_json({**plan.to_json(), "done": not dry_run})
     else:
-        for line in _lines(plan, dry_run):
+        for line in _lines(plan, dry_run, asked.hints):
             write_line(printable(line))
+    made = Pipeline.from_json(recipe.pipeline or {}, recipe.scheme)
+    for why in not_repeatable(made.steps, recipe.field):
+        remark(f"note: {printable(why)}")
     return PARTLY if plan.problems else DONE
 
 
-def _lines(plan: "Plan", dry_run: bool) -> list[str]:
+def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
     lines = []
     for change in plan.changes:
         lines.append(f"{change.kind} {change.name}{' (new)' if change.new else ''}:")
@@ -87,7 +116,8 @@ def _lines(plan: "Plan", dry_run: bool) -> list[str]:
     for place, problems in plan.problems.items():
         lines += [f"{place}: {problem}; this can't be changed in place" for problem in problems]
     lines += [
-        f"{index}: {count:,} documents have no fingerprint of this scheme; then: shinglefold backfill {index}"
+        f"{index}: {count:,} documents have no fingerprint of this scheme; then: "
+        f"{hints.command('backfill', index)}"
         for index, count in plan.backfills.items()
     ]
     if not plan.changes:

@@ -1,25 +1,42 @@
-"""Opening an engine for a command: with the scheme the index was made with, and words to search by."""
+"""Opening an engine for a command: with the recipe the index was made with, and words to search by."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Engine
+from shinglefold.cli.hints import together
+from shinglefold.cli.recipes import Asked, check_asked, check_field, complete, recipe_of_index, recipe_to_come
+from shinglefold.contracts import JSON, Engine
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError
-from shinglefold.ingest import check_index
+from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.pipeline.reach import makes_fingerprints
+from shinglefold.recipe import Recipe, stored_recipe
+from shinglefold.registry import load_languages
 from shinglefold.scheme import CanonOptions, Scheme
-from shinglefold.settings import Settings
+
+if TYPE_CHECKING:
+    from shinglefold.cli.command import Invocation
 
 
 class Store(NamedTuple):
-    """An open engine, the scheme of the index, and the field its fingerprints are in."""
+    """An open engine, the recipe of the index, and its mappings (of each index behind its name)."""
 
     engine: Engine
-    scheme: Scheme
-    field: str
+    recipe: Recipe
+    mappings: dict[str, JSON]
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of the index."""
+        return self.recipe.scheme
+
+    @property
+    def field(self) -> str:
+        """The field its fingerprints are in."""
+        return self.recipe.field
 
 
 def search_canonicalizer(scheme: Scheme) -> Canonicalizer:
@@ -35,47 +52,93 @@ def search_canonicalizer(scheme: Scheme) -> Canonicalizer:
 
 
 @contextmanager
-def opened_store(settings: Settings, index: str, folder: str | None) -> Iterator[Store]:
-    """Open the engine that has an index, under the scheme stored with it.
+def opened_store(asked: Asked) -> Iterator[Store]:
+    """Open the engine that has an index, under the recipe stored with it.
 
     Raises:
         IndexMissing: there is no such index.
-        ConfigError: the index was not made for fingerprints, or has them in another field.
+        ConfigError: the index was not made for fingerprints.
+        RecipeMismatch: a setting names another field than the index has.
         SchemeMismatch: a language's dictionary is another than the index was made with.
     """
-    where = folder or settings.data_dir
-    scheme = stored_scheme(where, index, settings.field)
-    with closing(open_engine(where, search_canonicalizer(scheme))) as engine:
-        yield Store(engine, scheme, settings.field)
+    recipe, found = recipe_of_index(asked)
+    check_field(asked, recipe)
+    check_dictionaries(asked, recipe)
+    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as engine:
+        yield Store(engine, recipe, found)
 
 
-def stored_scheme(where: str, index: str, field: str) -> Scheme:
-    """Return the scheme an index was made with.
+def pipeline_of(asked: Asked, invocation: "Invocation", *, fresh: bool = False) -> tuple[Pipeline, Recipe]:
+    """Return the pipeline for an index, and its recipe: the stored one, or that of an index to come.
 
-    Raises:
-        ConfigError: the index was not made for fingerprints, or has them in another field.
-    """
-    # No text is analysed for this, and the languages are known only afterwards.
-    with closing(open_engine(where, _no_tokens)) as engine:
-        found = engine.mappings(index)
-    scheme = scheme_of(found, index)
-    check_index(found, index, scheme, field)
-    return scheme
-
-
-def scheme_of(mappings: Mapping[str, Any], index: str) -> Scheme:
-    """Return the scheme in the mappings of an index.
+    Args:
+        fresh: the index is to be made anew, whatever there is.
 
     Raises:
-        ConfigError: there is none.
+        RecipeMismatch: what is asked for contradicts the index.
     """
-    stored = (mappings.get("_meta") or {}).get("shinglefold")
-    if not isinstance(stored, Mapping):
+    if not fresh:
+        try:
+            known: tuple[Recipe, dict[str, JSON]] | None = recipe_of_index(asked)
+        except IndexMissing:
+            known = recipe_to_come(asked)
+        if known is not None:
+            return known_pipeline(asked, *known)
+    return new_pipeline(asked, invocation)
+
+
+def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tuple[Pipeline, Recipe]:
+    """Return the pipeline of an index that is there; one of before may be given any, as it notes none.
+
+    Raises:
+        RecipeMismatch: what is asked for contradicts the index.
+    """
+    noted = all("pipeline" in (stored_recipe(mappings) or {}) for mappings in found.values())
+    check_asked(asked, recipe, noted)
+    check_dictionaries(asked, recipe)
+    definition = None if noted else asked.definition(recipe.field)
+    pipeline = checked_pipeline(definition or recipe.pipeline or {}, recipe.scheme)
+    return pipeline, pipeline.recipe(recipe.field)
+
+
+def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple[Pipeline, Recipe]:
+    """Return the pipeline of an index to come, by flags and settings."""
+    from shinglefold.cli.options import chosen_scheme
+
+    settings = asked.settings
+    scheme = chosen_scheme(invocation, asked.preset)
+    definition = asked.definition(settings.field) or default_definition(settings.field)
+    pipeline = checked_pipeline(definition, scheme)
+    field = settings.field if "field" in settings.given else None
+    return pipeline, complete(pipeline.recipe(field))
+
+
+def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme) -> Pipeline:
+    """Return a pipeline that makes fingerprints.
+
+    Raises:
+        ConfigError: it makes none, or can't be meant.
+    """
+    pipeline = Pipeline.from_json(definition, scheme)
+    if not makes_fingerprints(pipeline.steps):
         raise ConfigError(
-            f"index {index!r} was not made for fingerprints; index its documents with: shinglefold index"
+            "the pipeline makes no fingerprints, so nothing would ever fold: add a step such as "
+            '{"supershingle": {"fields": ["title", "body"]}}'
         )
-    return Scheme.from_json(stored)
+    return pipeline
 
 
-def _no_tokens(_text: str) -> list[Any]:
-    return []
+def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
+    """Check that the languages of an index are installed as they were when it was made.
+
+    Raises:
+        SchemeMismatch: one has another version now; the message has the commands that move the index to it.
+    """
+    try:
+        load_languages(recipe.scheme.languages)
+    except SchemeMismatch as error:
+        codes = ",".join(ref.code for ref in recipe.scheme.languages)
+        change = [asked.hints.command("setup", asked.index, languages=codes), asked.command("backfill")]
+        remedy = f"Install the version it was made with, or move the index to this one: {together(change)}"
+        where = f"index {asked.index!r}"
+        raise SchemeMismatch(error.found, error.expected, where, remedy) from error

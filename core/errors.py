@@ -7,6 +7,7 @@
     │   ├── UnknownLanguage       no plugin has this code
     │   └── MissingExtra          an optional dependency is not installed
     ├── SchemeMismatch            signatures of two schemes, which can't be compared
+    ├── RecipeMismatch            an index made with another pipeline or field than is asked for
     ├── InputError                a file or a document that can't be read
     ├── ProcessorError            a processor failed on a document
     └── EngineError               the engine refused or could not
@@ -28,6 +29,9 @@ from difflib import get_close_matches
 
 from shinglefold.quoted import MOST, quoted
 
+#: Known names listed in a message.
+_NAMED = 50
+
 
 class ShinglefoldError(Exception):
     """The root: catch it to catch everything shinglefold raises on purpose."""
@@ -42,7 +46,9 @@ class ConfigError(ShinglefoldError):
         names = sorted(known)
         near = get_close_matches(name[:MOST], names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        return cls(f"unknown {what} {quoted(name)}{hint} Known: {', '.join(names) or 'none'}.")
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        known = ", ".join(names[:_NAMED]) or "none"
+        return cls(f"unknown {what} {quoted(name)}{hint} Known: {known}{more}.")
 
 
 class UnknownLanguage(ConfigError):
@@ -75,6 +81,21 @@ class SchemeMismatch(ShinglefoldError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
         return type(self), (self.found, self.expected, self.where, self.remedy)
+
+
+class RecipeMismatch(ShinglefoldError):
+    """An index made with another pipeline, or another field of fingerprints, than is asked for."""
+
+    def __init__(self, what: str, found: str, expected: str, where: str, remedy: str) -> None:
+        super().__init__(f"{where} was made with {what} {found}, but {expected} is asked for. {remedy}")
+        self.what = what
+        self.found = found
+        self.expected = expected
+        self.where = where
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str, str, str]]:
+        return type(self), (self.what, self.found, self.expected, self.where, self.remedy)
 
 
 class InputError(ShinglefoldError):

@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from dataclasses import field as made
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +23,8 @@ class Settings:
     In the file: these names, and a table ``[language.CODE]`` with canon options for one language. In the
     environment: ``SHINGLEFOLD_`` and the upper-case name. ``languages`` empty means all installed;
     ``workers`` 0 means one a core; ``lexicon_file`` empty means the lexicon is not kept between runs.
+    ``given``: where each setting is from that was set (a file, or the variable), ``language.CODE.OPTION`` for
+    those of one language.
     """
 
     preset: str = "default"
@@ -35,6 +38,7 @@ class Settings:
     workers: int = 0
     lexicon_file: str = ""
     language: tuple[tuple[str, CanonOptions], ...] = ()
+    given: Mapping[str, str] = made(default_factory=dict, compare=False)
 
     def canon_options(self) -> CanonOptions:
         """Return the options of every language that has none of its own."""
@@ -70,13 +74,14 @@ def settings_with_origins(
 ) -> tuple[Settings, dict[str, Origin]]:
     """Return the settings, and by name where each comes from; see ``load_settings``."""
     table = _read(path)
-    settings = _from_table(table)
-    origins = {f.name: Origin("default") for f in fields(Settings)}
+    settings = _from_table(table, str(path or _FILE))
+    origins = {f.name: Origin("default") for f in fields(Settings) if f.name != "given"}
     origins |= {name: Origin("file", str(path or _FILE)) for name in table}
     for name, text in sorted((os.environ if environ is None else environ).items()):
         key = name.removeprefix(_PREFIX).lower()
         if name.startswith(_PREFIX) and key in _KINDS:
-            settings = replace(settings, **{key: _parse(name, text, _KINDS[key])})
+            value = {key: _parse(name, text, _KINDS[key])}
+            settings = replace(settings, **value, given={**settings.given, key: name})
             origins[key] = Origin("environment", name)
     return settings, origins
 
@@ -91,18 +96,27 @@ def _read(path: str | Path | None) -> dict[str, Any]:
         raise ConfigError(f"settings file {file}: {error}") from error
 
 
-def _from_table(table: Mapping[str, Any]) -> Settings:
+def _from_table(table: Mapping[str, Any], source: str) -> Settings:
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in _KINDS and key != "language":
             raise ConfigError.unknown("setting", key, [*_KINDS, "language"])
         if key != "language":
             values[key] = _checked(key, value, _KINDS[key])
-    settings = Settings(**values)
+    settings = Settings(**values, given=_places(table, source))
     own = table.get("language", {})
     if not isinstance(own, dict):
         raise ConfigError("language: expected tables, such as [language.ru]")
     return replace(settings, language=tuple((code, _own(settings, code, own[code])) for code in sorted(own)))
+
+
+def _places(table: Mapping[str, Any], source: str) -> dict[str, str]:
+    """Return of each setting in a file the file; a language's own come as ``language.CODE.OPTION``."""
+    own = table.get("language")
+    tables = own if isinstance(own, dict) else {}
+    known = {code: keys for code, keys in tables.items() if isinstance(keys, dict)}
+    names = [f"language.{code}.{key}" for code, keys in known.items() for key in keys]
+    return dict.fromkeys([*(name for name in table if name != "language"), *names], source)
 
 
 def _own(settings: Settings, code: str, table: object) -> CanonOptions:
@@ -137,7 +151,7 @@ def _parse(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind 
 _KINDS: Mapping[str, type] = {
     f.name: {"str": str, "int": int, "bool": bool}.get(str(getattr(f.type, "__name__", f.type)), tuple)
     for f in fields(Settings)
-    if f.name != "language"
+    if f.name not in ("language", "given")
 }
 _SAID = {str: "a string", int: "a whole number", bool: "true or false", tuple: "a list of strings"}
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}

@@ -7,7 +7,7 @@ from shinglefold.contracts import Engine
 from shinglefold.engines.http import Connection, is_server, load_connection, looks_like_server, shown
 from shinglefold.errors import ConfigError
 
-__all__ = ["Connection", "load_connection", "open_engine"]
+__all__ = ["Connection", "is_server", "load_connection", "open_engine"]
 
 _EMBEDDED = "embedded:"
 
@@ -21,7 +21,8 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
             address is asked for, unless it says so: ``opensearch+https://…``, ``elasticsearch+https://…``.
             Credentials come with the ``Connection``, or from the environment (see ``load_connection``).
         canonicalizer: what the embedded engine makes tokens of text with: a ``Canonicalizer`` or a callable
-            ``text -> list[Token]``. Servers have analyzers of their own and need none.
+            ``text -> list[Token]``; None will do for mappings. Servers have analyzers of their own and need
+            none.
 
     Raises:
         ConfigError: the address or the credentials can't be meant.

@@ -1,7 +1,7 @@
 """Documents in: readers, processors and JSON pipelines, fingerprints, bulk indexing."""
 
 from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
-from shinglefold.ingest.mapping import check_index, ensure_index, mappings
+from shinglefold.ingest.mapping import check_index, ensure_index, mappings, recipe_mappings
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
 from shinglefold.ingest.pipeline.step import Failure
@@ -35,5 +35,6 @@ __all__ = [
     "index_documents",
     "mappings",
     "read",
+    "recipe_mappings",
     "replay",
 ]

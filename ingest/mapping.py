@@ -1,22 +1,30 @@
-"""The mapping of the stored fingerprint, and the check that an index was made with the scheme in use."""
+"""The mapping of the stored fingerprint, and the check that an index was made with the recipe in use."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import ConfigError, IndexExists, SchemeMismatch
+from shinglefold.errors import ConfigError, IndexExists
+from shinglefold.recipe import FIELD, META_KEY, Recipe, stored_recipe
 from shinglefold.scheme import Scheme
 
-#: Where in a mapping's ``_meta`` the scheme is kept.
-META_KEY = "shinglefold"
+_REMEDY = (
+    "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
+    "new one."
+)
 
 
-def mappings(scheme: Scheme, field: str = "dedup") -> JSON:
-    """Return the mappings of an index that stores fingerprints: the field, and the scheme in ``_meta``.
+def mappings(scheme: Scheme, field: str = FIELD) -> JSON:
+    """Return the mappings of an index that stores fingerprints, of whatever pipeline.
 
     Args:
         field: may be a dotted path.
     """
+    return recipe_mappings(Recipe(scheme, field))
+
+
+def recipe_mappings(recipe: Recipe) -> JSON:
+    """Return the mappings of an index that stores fingerprints: their field, and the recipe in ``_meta``."""
     properties: JSON = {
         "scheme": {"type": "keyword"},
         "lang": {"type": "keyword"},
@@ -28,21 +36,20 @@ def mappings(scheme: Scheme, field: str = "dedup") -> JSON:
         # neither doc values nor norms a server would note for each of the values that there is one.
         "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
-    for name in reversed(field.split(".")):
+    for name in reversed(recipe.field.split(".")):
         properties = {name: {"properties": properties}}
-    return {"_meta": {META_KEY: scheme.to_json()}, "properties": properties}
+    return {"_meta": {META_KEY: recipe.to_json()}, "properties": properties}
 
 
 def ensure_index(
     engine: Engine,
     index: str,
-    scheme: Scheme,
+    recipe: Recipe,
     *,
-    field: str = "dedup",
     properties: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Create the index, or check that the one that is there was made with this scheme.
+    """Create the index, or check that the one that is there was made with this recipe.
 
     Args:
         properties: mappings of further fields.
@@ -52,10 +59,11 @@ def ensure_index(
 
     Raises:
         SchemeMismatch: it was made with another scheme.
-        ConfigError: it was not made for fingerprints, or it stores them in another field.
+        RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
+        ConfigError: it was not made for fingerprints.
     """
     if not engine.index_exists(index):
-        wanted = mappings(scheme, field)
+        wanted = recipe_mappings(recipe)
         wanted["properties"] = {**(properties or {}), **wanted["properties"]}
         try:
             engine.create_index(index, wanted, settings or {})
@@ -64,35 +72,26 @@ def ensure_index(
             pass
         else:
             return True
-    check_index(engine.mappings(index), index, scheme, field)
+    check_index(engine.mappings(index), index, recipe)
     return False
 
 
-def check_index(found: Mapping[str, Any], index: str, scheme: Scheme, field: str) -> None:
-    """Check the mappings of an index against the scheme and field in use.
+def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: str = _REMEDY) -> None:
+    """Check the mappings of an index against the recipe in use.
 
     Raises:
         SchemeMismatch: it was made with another scheme.
-        ConfigError: it was not made for fingerprints, or it stores them in another field.
+        RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
+        ConfigError: it was not made for fingerprints.
     """
-    stored = (found.get("_meta") or {}).get(META_KEY)
-    if not isinstance(stored, Mapping) or "id" not in stored:
+    if stored_recipe(found) is None:
         raise ConfigError(
             f"index {index!r} was not made for fingerprints (no _meta.{META_KEY} in its mappings): "
-            "index into a new one, or create it with shinglefold.ingest.mappings()"
+            "set it up first, index into a new one, or create it with shinglefold.ingest.mappings()"
         )
-    if stored["id"] != scheme.id:
-        raise SchemeMismatch(
-            found=f"{stored['id']} ({stored.get('name', 'unnamed')})",
-            expected=f"{scheme.id} ({scheme.name})",
-            where=f"index {index!r}",
-            remedy=(
-                "Index all documents again into a new index, or use the scheme it was made with "
-                "(its preset, languages, options and dictionary versions)."
-            ),
-        )
+    Recipe.of(found, index, recipe.field).check(recipe, index, remedy)
     properties: Any = found
-    for name in field.split("."):
+    for name in recipe.field.split("."):
         properties = (properties.get("properties") or {}).get(name)
         if not isinstance(properties, Mapping):
-            raise ConfigError(f"index {index!r} has no field {field!r}; use the field it was made with")
+            raise ConfigError(f"index {index!r} has no field {recipe.field!r}; set it up first")

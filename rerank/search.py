@@ -1,19 +1,23 @@
 """The windowed search: fold what a search finds and return pages of representatives."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from secrets import token_bytes
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shinglefold.contracts import JSON, Engine, Search, search_parts
 from shinglefold.errors import (
     ConfigError,
     PermissionDenied,
+    RecipeMismatch,
     SchemeMismatch,
     ShinglefoldError,
     UnsupportedQuery,
 )
+from shinglefold.recipe import TEXTS, stored_recipe
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
+from shinglefold.rerank.known_fields import check_fields, knows, named_fields
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.parameters import read_parameters, with_parameters
@@ -34,12 +38,11 @@ if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
 _REMEDY = (
-    "Search with the scheme of the index (Scheme.from_json of its mapping's _meta.shinglefold), "
+    "Search with the scheme of the index (Recipe.of its mappings has it), "
     "or index its documents again with the scheme in use."
 )
-#: The fields whose texts are compared where neither the request nor the index names any.
-_TEXTS = ("title", "body")
-
+#: Mappings that may have any field.
+_UNKNOWN = MappingProxyType({"dynamic": "false"})
 
 _Driven = TypeVar("_Driven", Engine, AsyncEngine)
 
@@ -66,8 +69,8 @@ class _Search(Generic[_Driven]):
         self._keep_alive = keep_alive
         self._numbers = engine.can.seq_no
         self._canonicalizer = canonicalizer
-        #: By index looked at: the fields that it says are compared.
-        self._checked: dict[str, tuple[str, ...]] = {}
+        #: By index looked at: its mappings, whose recipe fits.
+        self._checked: dict[str, Mapping[str, Any]] = {}
 
     def _steps(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None) -> Steps[JSON]:
         rest, given = split_request(body)
@@ -76,7 +79,7 @@ class _Search(Generic[_Driven]):
             answer: JSON = yield Call("search", (index, rest))
             return answer
         refuse_collapse(rest)
-        yield from self._check_scheme(index)
+        yield from self._check_index(index, chosen)
         texts = self._texts(index, rest, chosen)
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, texts))
@@ -141,8 +144,9 @@ class _Search(Generic[_Driven]):
         """
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
-        named = [field for name in _names(index) for field in self._checked.get(name, ())]
-        known = tuple(dict.fromkeys(named)) or _TEXTS
+        recipes = [stored_recipe(self._checked.get(name, {})) or {} for name in _names(index)]
+        named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
+        known = tuple(dict.fromkeys(named)) or TEXTS
         fields = shown_fields(body.get("_source"), options.explain.fields, known)
         if self._canonicalizer is None:
             from shinglefold.canon import Canonicalizer
@@ -172,21 +176,40 @@ class _Search(Generic[_Driven]):
         finally:
             yield Call("close_pit", (pit,))
 
-    def _check_scheme(self, index: str | None) -> Steps[None]:
-        """Refuse an index of another scheme; one without any is searched, and its hits are not folded."""
-        for name in _names(index):
-            if name in self._checked:
-                continue
-            try:
-                mappings = yield Call("mappings", (name,))
-            except PermissionDenied:
-                # A role may read documents and not mappings; each fingerprint names its scheme, too.
-                self._checked[name] = ()
-                continue
-            stored = (mappings.get("_meta") or {}).get("shinglefold") or {}
-            if stored.get("id", self._scheme.id) != self._scheme.id:
-                raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)
-            self._checked[name] = tuple(map(str, stored.get("fields", ())))
+    def _check_index(self, index: str | None, options: FoldOptions) -> Steps[None]:
+        """Refuse an index of another recipe, and fields it has not.
+
+        One without any recipe is searched, and its hits are not folded.
+        """
+        names = _names(index)
+        wanted = named_fields(options)
+        for name in names:
+            if name not in self._checked:
+                yield from self._look(name)
+        if not names or all(self._knows(names, field) for field in wanted):
+            return
+        # Documents may have brought the field since the mappings were read.
+        for name in names:
+            yield from self._look(name)
+        check_fields([self._checked[name] for name in names], str(index), wanted, "ext.dedup")
+
+    def _knows(self, names: Sequence[str], field: str) -> bool:
+        return any(knows(self._checked[name], field) for name in names)
+
+    def _look(self, name: str) -> Steps[None]:
+        try:
+            mappings = yield Call("mappings", (name,))
+        except PermissionDenied:
+            # A role may read documents and not mappings; each fingerprint names its scheme, too.
+            self._checked[name] = _UNKNOWN
+            return
+        stored = stored_recipe(mappings) or {}
+        if stored.get("id", self._scheme.id) != self._scheme.id:
+            raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)
+        if stored.get("field", self._field) != self._field:
+            what, remedy = "fingerprints in the field", "Give the search the field of the index."
+            raise RecipeMismatch(what, stored["field"], self._field, f"index {name}", remedy)
+        self._checked[name] = mappings
 
 
 def _names(index: str | None) -> list[str]:
@@ -232,8 +255,9 @@ class FoldedSearch(_Search[Engine]):
                 an object, or each as a keyword.
 
         Raises:
-            ConfigError: the options or the body can't be meant.
+            ConfigError: the options or the body can't be meant, or name a field that the index has not.
             SchemeMismatch: an index was made with another scheme.
+            RecipeMismatch: an index has its fingerprints in another field.
             EngineError: as the engine raises.
 
         Cost: two requests where the first window fills the page, and none of a point in time. Passages take

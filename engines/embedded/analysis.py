@@ -12,10 +12,13 @@ from shinglefold.model import Token
 
 
 class Analysis:
-    """What the engine needs of a canonicalizer, or of a callable ``text -> list[Token]``."""
+    """What the engine needs of a canonicalizer, or of a callable ``text -> list[Token]``.
+
+    With neither, an index can be asked what it was made with, and nothing that takes words.
+    """
 
     def __init__(self, canonicalizer: Any) -> None:  # noqa: ANN401 - a Canonicalizer or a callable
-        tokens: Any = getattr(canonicalizer, "tokens", canonicalizer)
+        tokens: Any = _refuse if canonicalizer is None else getattr(canonicalizer, "tokens", canonicalizer)
         if not callable(tokens):
             raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
         self._tokens = cast(Callable[..., Sequence[Token]], tokens)
@@ -53,3 +56,7 @@ class Analysis:
         found = [self._tokens(text), *(self._tokens(text, code) for code in self._codes)]
         lists = {tuple(well_formed(token.text) for token in tokens): None for tokens in found if tokens}
         return tuple(lists)
+
+
+def _refuse(_: str) -> Sequence[Token]:
+    raise ConfigError("this engine was opened without a canonicalizer: give it one to write or search text")

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts import Engine
-from shinglefold.errors import ConfigError, EngineError, PitExpired, SchemeMismatch
+from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
@@ -22,6 +22,7 @@ from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.summary import Progress
+from shinglefold.recipe import stored_recipe
 
 #: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
 _SWEEPS = 10
@@ -86,25 +87,22 @@ def backfill(
 
     Raises:
         SchemeMismatch: the mappings name another scheme.
+        RecipeMismatch: they name another pipeline, or another field.
         ConfigError: the index is not set up for fingerprints, or the checkpoint is of another backfill.
         InputError: the checkpoint can't be read or written, or the index does not store its documents.
         EngineError: the engine can't be reached at all.
     """
-    _check_scheme(engine, index, pipeline, options.field)
+    _check_recipe(engine, index, pipeline, options.field)
     with Interrupts() as interrupts:
         return _Run(engine, index, pipeline, options, interrupts, progress).run()
 
 
-def _check_scheme(engine: Engine, index: str, pipeline: Pipeline, name: str) -> None:
-    try:
-        check_index(engine.mappings(index), index, pipeline.scheme, name)
-    except SchemeMismatch as error:
-        remedy = f"Change its mappings first: shinglefold setup {index}"
-        raise SchemeMismatch(error.found, error.expected, error.where, remedy) from error
-    except ConfigError as error:
-        raise ConfigError(
-            f"index {index!r} is not set up for fingerprints in [{name}]; first: shinglefold setup {index}"
-        ) from error
+def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> None:
+    remedy = "Change it first (setup), or take the pipeline and the settings it was made with."
+    found = engine.mappings(index)
+    if stored_recipe(found) is None:
+        raise ConfigError(f"index {index!r} is not set up for fingerprints in [{name}]; set it up first")
+    check_index(found, index, pipeline.recipe(name), remedy)
 
 
 @dataclass(slots=True)

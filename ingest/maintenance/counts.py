@@ -9,19 +9,21 @@ from shinglefold.errors import InputError
 #: Ids and reasons kept; the counts go on.
 _LISTED = 1_000
 _LONGEST_REASON = 500
-_OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone")
-_COUNTS = (*_OUTCOMES, "conflicts", "earlier")
+_OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone", "kept")
+_COUNTS = (*_OUTCOMES, "conflicts", "earlier", "empty")
 
 
 @dataclass(slots=True)
 class BackfillCounts:
-    """``read == updated + unchanged + dropped + failed + gone``.
+    """``read == updated + unchanged + dropped + failed + gone + kept``.
 
     ``unchanged``: its fingerprint was the right one already; ``dropped``: the pipeline drops such documents,
-    they are left as they are; ``gone``: deleted while the backfill ran. ``conflicts``: updates that another
-    writer was faster than; each was made again from the newer version. ``changed``: ids of documents that
-    had changed between being read and being updated. ``earlier``: documents updated before the point in time
-    was lost and the scan began anew; they are met again as unchanged.
+    they are left as they are; ``gone``: deleted while the backfill ran; ``kept``: they have a fingerprint
+    and no text to make another of, so that it stays. ``empty``: documents without any text, kept ones among
+    them. ``conflicts``: updates that another writer was faster than; each was made again from the newer
+    version. ``changed``: ids of documents that had changed between being read and being updated. ``earlier``:
+    documents updated before the point in time was lost and the scan began anew; they are met again as
+    unchanged.
     """
 
     read: int = 0
@@ -30,17 +32,25 @@ class BackfillCounts:
     dropped: int = 0
     failed: int = 0
     gone: int = 0
+    kept: int = 0
+    empty: int = 0
     conflicts: int = 0
     earlier: int = 0
     changed: list[str] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    without_text: list[str] = field(default_factory=list)
 
     def fail(self, id: str, reason: str) -> None:  # noqa: A002 - the engines' own word
         """Count a document that can't be fingerprinted, and why."""
         self.failed += 1
         self._because(reason[:_LONGEST_REASON], 1)
         self.failures.append(id)
+
+    def keep(self, id: str) -> None:  # noqa: A002
+        """Count a document whose fingerprint stays, because there is no text to make another of."""
+        self.kept += 1
+        self.without_text.append(id)
 
     def change(self, id: str) -> None:  # noqa: A002
         """List a document that changed meanwhile."""
@@ -53,6 +63,7 @@ class BackfillCounts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, count in other.reasons.items():
             self._because(reason, count)
+        self.without_text = [*self.without_text, *other.without_text][:_LISTED]
         self.failures = [*self.failures, *other.failures][:_LISTED]
         self.changed = list(dict.fromkeys([*self.changed, *other.changed]))[:_LISTED]
 
@@ -61,6 +72,8 @@ class BackfillCounts:
         self.earlier += self.updated
         for name in _OUTCOMES:
             setattr(self, name, 0)
+        self.empty = 0
+        self.without_text.clear()
         self.reasons.clear()
         self.failures.clear()
 

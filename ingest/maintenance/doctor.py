@@ -7,25 +7,31 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any, Literal
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
 from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.ingest.maintenance.setup import SetupRequest
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import new_fingerprint, stored_fingerprint
+from shinglefold.ingest.maintenance.stored import is_empty, new_fingerprint, stored_fingerprint
 from shinglefold.ingest.maintenance.throttle import Throttle
-from shinglefold.ingest.mapping import META_KEY
+from shinglefold.ingest.paths import cut
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.text_fields import likely_texts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.model import Fingerprint
+from shinglefold.recipe import META_KEY
 from shinglefold.scheme import Scheme
 
-Finding = Literal["sound", "unsigned", "other_scheme", "stale", "damaged", "unreadable", "dropped"]
+Finding = Literal[
+    "sound", "unsigned", "other_scheme", "stale", "damaged", "textless", "unreadable", "dropped"
+]
 #: What is no illness: a document the pipeline would drop was stored by somebody else.
 _HEALTHY = ("sound", "dropped")
 _LISTED = 20
+#: Findings that may come of text in other fields than those read, and how many such documents are looked at.
+_OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
 Hit = Mapping[str, Any]
 
 
@@ -43,12 +49,14 @@ class DoctorOptions:
 class Diagnosis:
     """What was found.
 
-    ``documents == sound + unsigned + other_scheme + stale + damaged + unreadable + dropped``, the keys of
-    ``findings``. ``stale``: the text changed, the fingerprint did not, as when another client updates a part
-    of a document. ``damaged``: parts of the fingerprint are missing or not those of the text. ``unreadable``:
-    the pipeline fails on the document. ``listed``: some ids of each finding that is an illness.
-    ``schemes``: documents by other scheme. ``mapping``: what is wrong with the mappings; ``remarks``: what
-    may be meant that way.
+    ``documents == sound + unsigned + other_scheme + stale + damaged + textless + unreadable + dropped``, the
+    keys of ``findings``. ``stale``: the text changed, the fingerprint did not, as when another client updates
+    a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the text.
+    ``textless``: the document has a fingerprint, and no text in the fields the pipeline reads.
+    ``unreadable``: the pipeline fails on the document. ``listed``: some ids of each finding that is an
+    illness. ``schemes``: documents by other scheme. ``mapping``: what is wrong with the mappings;
+    ``remarks``: what may be meant that way. ``text_in``: the fields with text of documents that have another
+    fingerprint, or none of their own.
     """
 
     index: str
@@ -60,6 +68,7 @@ class Diagnosis:
     mapping: tuple[str, ...]
     remarks: tuple[str, ...]
     seconds: float = field(compare=False)
+    text_in: tuple[str, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -94,12 +103,15 @@ def diagnose(
     found: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
+    odd: list[Document] = []
     for hit, finding in _documents(engine, index, pipeline, options, progress):
         found[finding] += 1
         if finding == "other_scheme":
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
+        if finding in _OTHER_TEXT and len(odd) < _SAMPLE:
+            odd.append(cut(hit["_source"], options.field))
     return Diagnosis(
         index,
         pipeline.scheme.id,
@@ -110,6 +122,7 @@ def diagnose(
         mapping,
         remarks,
         perf_counter() - start,
+        tuple(likely_texts(odd)),
     )
 
 
@@ -176,6 +189,8 @@ def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: s
         return "unreadable"
     if stored == new:
         return "sound"
+    if is_empty(new) and not is_empty(stored):
+        return "textless"
     damaged = not _readable(stored) or stored.get("digest") == new.get("digest")
     return "damaged" if damaged else "stale"
 

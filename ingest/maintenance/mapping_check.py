@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.ingest.mapping import META_KEY, mappings
+from shinglefold.ingest.mapping import mappings
 from shinglefold.ingest.paths import parts
+from shinglefold.recipe import META_KEY
 from shinglefold.scheme import Scheme
 
 #: For each part of a fingerprint the types it may have and what must not be switched off.

@@ -10,10 +10,13 @@ from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.stored import missing
-from shinglefold.ingest.mapping import META_KEY, mappings
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.recipe import META_KEY, Recipe, first_difference, stored_recipe
 from shinglefold.scheme import Scheme
 
 _VERSION = 1
+#: What is replaced as one: a key it lacks must go.
+_WHOLE = f"{META_KEY}.pipeline"
 Kind = Literal["component template", "index template", "new index", "mappings"]
 
 
@@ -23,7 +26,7 @@ class SetupRequest:
 
     ``indices``: names, aliases or patterns of indices to set up themselves; a plain name that is missing is
     made. ``patterns``: of indices to come, and of those there are; they need an index template. ``name``: of
-    the templates. ``priority``: of the index template among others.
+    the templates. ``priority``: of the index template among others. ``fields``, ``pipeline``: of the recipe.
     """
 
     scheme: Scheme
@@ -32,10 +35,17 @@ class SetupRequest:
     patterns: tuple[str, ...] = ()
     name: str = "shinglefold"
     priority: int = 100
+    fields: tuple[str, ...] = ()
+    pipeline: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.indices and not self.patterns:
             raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the indices are to be made with."""
+        return Recipe(self.scheme, self.field, self.fields, self.pipeline)
 
     @property
     def component(self) -> str:
@@ -120,7 +130,11 @@ def carry_out(engine: Engine, plan: Plan) -> None:
 
 def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
     """Yield what of ``wanted`` is not in ``found``, a line each; what is found beside it does not matter."""
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+    if path.endswith(_WHOLE) and isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        if found != wanted:
+            ours, theirs = first_difference(found, wanted)
+            yield f"~ {path}: {ours} → {theirs}"
+    elif isinstance(wanted, Mapping) and isinstance(found, Mapping):
         for name, value in wanted.items():
             below = f"{path}.{name}" if path else str(name)
             yield from differences(found.get(name), value, below)
@@ -133,7 +147,7 @@ def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
 def component_body(request: SetupRequest) -> JSON:
     """Return the component template: the fields and the scheme, to be composed into any index template."""
     return {
-        "template": {"mappings": _plain(mappings(request.scheme, request.field))},
+        "template": {"mappings": _plain(recipe_mappings(request.recipe))},
         "version": _VERSION,
         "_meta": {"made_by": "shinglefold", "scheme": request.scheme.id},
     }
@@ -151,10 +165,11 @@ def template_body(request: SetupRequest) -> JSON:
 
 
 def _component(engine: Templates, request: SetupRequest) -> Iterator[Change]:
+    found = engine.component_template(request.component)
+    there = ((found or {}).get("template") or {}).get("mappings") or {}
     wanted = component_body(request)
-    yield from _change(
-        "component template", request.component, engine.component_template(request.component), wanted
-    )
+    wanted["template"]["mappings"]["_meta"][META_KEY] = _noted(there, request.recipe)
+    yield from _change("component template", request.component, found, wanted)
 
 
 def _template(engine: Templates, request: SetupRequest) -> Iterator[Change]:
@@ -204,18 +219,25 @@ def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], li
 
 
 def _new_index(name: str, request: SetupRequest) -> Change:
-    body = _plain(mappings(request.scheme, request.field))
+    body = _plain(recipe_mappings(request.recipe))
     return Change("new index", name, body, tuple(differences({}, body)), new=True)
 
 
 def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[Change]:
-    wanted = _plain(mappings(request.scheme, request.field))
     own = layout(found, request.scheme, request.field)
-    meta = {**(found.get("_meta") or {}), META_KEY: wanted["_meta"][META_KEY]}
+    meta = {**(found.get("_meta") or {}), META_KEY: _noted(found, request.recipe)}
     lines = [f"+ {field}: {definition['type']}" for field, definition in own.lacking.items()]
     lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
     if lines:
         yield Change("mappings", name, {"_meta": meta, **_additions(own.lacking)}, tuple(lines))
+
+
+def _noted(found: Mapping[str, Any], recipe: Recipe) -> JSON:
+    """Return the recipe to note; where nothing else changes, the version that noted it first stays."""
+    noted = _plain(stored_recipe(found) or {})
+    told = _plain(recipe.to_json())
+    same = not list(differences(noted, {**told, "product": noted.get("product")}))
+    return noted if same else {**noted, **told}
 
 
 def _additions(lacking: Mapping[str, JSON]) -> JSON:

@@ -7,6 +7,7 @@ from typing import Any
 from shinglefold.contracts import JSON, Document
 from shinglefold.ingest.paths import MISSING, cut, get, parts, put
 from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.model import UNDETERMINED
 from shinglefold.stored import stored_parts, without_fingerprint
 
 Action = dict[str, Any]
@@ -53,6 +54,11 @@ def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:
     """Return the fingerprint a pipeline wrote, or None where it wrote none."""
     found = MISSING if outcome.document is None else get(outcome.document, field)
     return dict(found) if isinstance(found, Mapping) and "scheme" in found else None
+
+
+def is_empty(fingerprint: Mapping[str, Any]) -> bool:
+    """Tell whether a fingerprint is of no text at all, or is none."""
+    return str(fingerprint.get("lang", UNDETERMINED)) == UNDETERMINED
 
 
 def missing(field: str, scheme: str) -> JSON:

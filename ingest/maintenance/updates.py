@@ -14,6 +14,7 @@ from shinglefold.ingest.maintenance.stored import (
     Key,
     document_of,
     found_by,
+    is_empty,
     key_of,
     key_of_action,
     new_fingerprint,
@@ -77,8 +78,14 @@ class Updater:
             elif new is None:
                 self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
             elif stored_fingerprint(hit["_source"], self.target) == new:
+                counts.empty += is_empty(new)
                 counts.unchanged += 1
+            elif is_empty(new) and not is_empty(stored_fingerprint(hit["_source"], self.target)):
+                counts.empty += 1
+                counts.keep(hit["_id"])
+                self.given_up.add(key_of(hit))
             else:
+                counts.empty += is_empty(new)
                 yield _Change(hit, new)
 
     def _send(self, changes: Sequence[_Change], counts: BackfillCounts) -> list[_Change]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
@@ -14,9 +14,11 @@ from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.paths import said
 from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
+from shinglefold.ingest.pipeline.reach import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.processors.tools import Tools
+from shinglefold.recipe import FIELD, TEXTS, Recipe, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
 
@@ -46,6 +48,7 @@ class Pipeline:
     description: str = ""
     version: int | None = None
     meta: Mapping[str, Any] | None = None
+    definition: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(
@@ -79,12 +82,28 @@ class Pipeline:
             definition.get("description") or "",
             definition.get("version"),
             definition.get("_meta"),
+            definition,
         )
 
     @property
     def scheme(self) -> Scheme:
         """The scheme its fingerprints are made with."""
         return self.tools.scheme
+
+    def recipe(self, field: str | None = None) -> Recipe:
+        """Return the recipe of an index that this pipeline feeds.
+
+        Args:
+            field: where the index keeps fingerprints; by default where this pipeline writes them.
+
+        Raises:
+            RecipeMismatch: the pipeline writes its fingerprints elsewhere.
+            ConfigError: it writes them into several fields and none is named.
+        """
+        target = target_field(self.steps, field)
+        # What makes no fingerprints says nothing of how an index's are made.
+        kept = essence(self.definition) if makes_fingerprints(self.steps) else None
+        return Recipe(self.scheme, target, text_fields(self.steps, target), kept)
 
     @property
     def meter(self) -> Meter:
@@ -133,10 +152,20 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def default_definition() -> JSON:
-    """Return the JSON of the pipeline for pages: markup out, language, fingerprint."""
+def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSON:
+    """Return the JSON of the pipeline for pages: markup out, fingerprint, language.
+
+    Args:
+        field: where fingerprints go.
+        fields: whose texts they are of; a ``title`` holds no markup.
+    """
     text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
     definition: JSON = json.loads(text)
+    strip, plain, supershingle, language = definition["processors"]
+    strips = [{"html_strip": {**strip["html_strip"], "field": name}} for name in fields if name != "title"]
+    supershingle["supershingle"] |= {"fields": list(fields), "target_field": field}
+    language["set"]["copy_from"] = f"{field}.lang"
+    definition["processors"] = [*strips, plain, supershingle, language]
     return definition
 
 

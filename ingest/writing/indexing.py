@@ -34,7 +34,7 @@ def index_documents(
     records: _Records,
     pipeline: Pipeline,
     *,
-    field: str = "dedup",
+    field: str | None = None,
     properties: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     dead_letters: str | Path | None = None,
@@ -50,7 +50,7 @@ def index_documents(
     Args:
         records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id).
         pipeline: writes the fingerprints; its scheme must be the index's.
-        field: where it writes them.
+        field: where the index keeps them; by default where the pipeline writes them.
         properties: mappings of further fields of the index where it is created.
         settings: of the index where it is created.
         dead_letters: file for documents that fail; they are only counted where there is none.
@@ -59,13 +59,15 @@ def index_documents(
 
     Raises:
         SchemeMismatch: the index was made with another scheme.
+        RecipeMismatch: it was made with another pipeline, or the pipeline writes to another field.
         ConfigError: the index was not made for fingerprints, or ``workers`` is negative.
         InputError: the input can't be opened, or the dead-letter file is in a place that can't be written to.
     """
+    recipe = pipeline.recipe(field)
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()
-        ensure_index(engine, index, pipeline.scheme, field=field, properties=properties, settings=settings)
+        ensure_index(engine, index, recipe, properties=properties, settings=settings)
         ledger = Ledger(engine, index, letters, interrupts)
         run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, field, progress)
         try:

@@ -12,7 +12,7 @@ def test_settings_come_with_their_origin(run, monkeypatch):
     Path("shinglefold.toml").write_text('workers = 3\nfield = "copies"\n[language.ru]\nmode = "stem"\n')
     monkeypatch.setenv("SHINGLEFOLD_WORKERS", "5")
     told = run("config", "show", "--json").json()
-    assert list(told["settings"]) == [field.name for field in fields(Settings)]
+    assert list(told["settings"]) == [field.name for field in fields(Settings) if field.name != "given"]
     assert told["settings"]["workers"] == {
         "value": 5,
         "from": "environment",

@@ -70,8 +70,8 @@ def test_another_scheme_is_refused_and_recreate_starts_afresh(run):
     assert run("index", source, "--workers", 1).code == 0
     refused = run("index", source, "--preset", "classic", "--workers", 1)
     assert refused.code == 1
-    assert "(default)" in refused.err
-    assert "(classic)" in refused.err
+    assert "preset default" in refused.err
+    assert "classic (--preset)" in refused.err
     assert run("index", source, "--preset", "classic", "--recreate", "--workers", 1).code == 0
     assert run("search", "мост", "--json").json()["dedup"]["folded"] == 0
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from shinglefold import __version__
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import BulkFailure, BulkResult, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.errors import ConfigError, EngineUnavailable, SchemeMismatch
+from shinglefold.errors import ConfigError, EngineUnavailable, RecipeMismatch, SchemeMismatch
 from shinglefold.ingest import (
     Backoff,
     Pipeline,
@@ -21,6 +22,7 @@ from shinglefold.ingest import (
     replay,
 )
 from shinglefold.model import Fingerprint
+from shinglefold.recipe import Recipe
 from shinglefold.scheme import Scheme
 
 Make = Callable[..., Pipeline]
@@ -95,10 +97,15 @@ def test_documents_end_in_the_index_with_their_fingerprints(
     json.dumps(summary.to_json())
 
 
-def test_the_mapping_keeps_the_scheme_and_the_field(engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme):
+def test_the_mapping_keeps_the_recipe_and_the_field(engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme):
     index_documents(engine, "i", [], pages, workers=1, properties={"host": {"type": "keyword"}})
     made = engine.mappings("i")
-    assert made["_meta"]["shinglefold"] == json.loads(json.dumps(scheme.to_json()))
+    noted = made["_meta"]["shinglefold"]
+    assert noted.items() >= json.loads(json.dumps(scheme.to_json())).items()
+    assert (noted["field"], noted["fields"], noted["product"]) == ("dedup", ["title", "body"], __version__)
+    assert noted["pipeline"]["processors"][-2]["supershingle"]["language_field"] == "lang"
+    assert Recipe.of(made, "i") == pages.recipe()
+    assert len(json.dumps(noted)) < 1_700
     assert made["properties"]["host"] == {"type": "keyword"}
     stored = made["properties"]["dedup"]["properties"]
     assert stored["supershingles"] == {"type": "keyword", "doc_values": False, "norms": True}
@@ -112,7 +119,7 @@ def test_an_index_of_another_scheme_is_refused_with_both_names_and_the_remedy(
     engine.create_index("old", mappings(other), {})
     with pytest.raises(SchemeMismatch) as told:
         index_documents(engine, "old", sources(1), pages, workers=1)
-    for part in (scheme.id, other.id, "'old'", "Index all documents again"):
+    for part in (scheme.id, other.id, "'old'", "index all documents again"):
         assert part in str(told.value)
 
 
@@ -123,7 +130,7 @@ def test_an_index_that_was_not_made_for_fingerprints_is_refused(
     with pytest.raises(ConfigError, match="not made for fingerprints"):
         index_documents(engine, "plain", sources(1), pages, workers=1)
     engine.create_index("other-field", mappings(scheme, "copies"), {})
-    with pytest.raises(ConfigError, match="no field 'dedup'"):
+    with pytest.raises(RecipeMismatch, match="field copies, but dedup is asked for"):
         index_documents(engine, "other-field", sources(1), pages, workers=1)
 
 

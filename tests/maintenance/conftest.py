@@ -9,6 +9,7 @@ from support.maintenance import FIELDS, pages, store
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, ensure_index
+from shinglefold.recipe import Recipe
 from shinglefold.scheme import Scheme
 
 
@@ -26,6 +27,6 @@ def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEng
 @pytest.fixture
 def unsigned(engine: EmbeddedEngine, scheme: Scheme) -> str:
     """An index set up for fingerprints whose 250 documents have none."""
-    ensure_index(engine, "pages", scheme, properties=FIELDS)
+    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
     store(engine, "pages", pages(250))
     return "pages"

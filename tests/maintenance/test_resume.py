@@ -9,13 +9,14 @@ from support.taps import Tapped
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import ensure_index
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
+from shinglefold.recipe import Recipe
 
 COUNT = 1_500
 
 
 @pytest.fixture
 def many(engine, scheme) -> str:
-    ensure_index(engine, "pages", scheme, properties=FIELDS)
+    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
     store(engine, "pages", pages(COUNT))
     return "pages"
 
@@ -86,6 +87,6 @@ def test_documents_written_meanwhile_without_a_fingerprint_get_one(engine, many,
 
 def test_the_checkpoint_of_another_backfill_is_not_taken(engine, many, pipeline, options):
     backfill(engine, many, pipeline, options, interrupt)
-    ensure_index(engine, "news", pipeline.scheme)
+    ensure_index(engine, "news", Recipe(pipeline.scheme))
     with pytest.raises(ConfigError, match="index 'pages', not 'news'"):
         backfill(engine, "news", pipeline, options)

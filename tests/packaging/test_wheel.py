@@ -1,5 +1,7 @@
 """What a stranger installs holds what is in the folders: no module less, no module more."""
 
+import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -91,3 +93,22 @@ def test_all_extras_together_are_all_extras():
     extras = SETTINGS["project"]["optional-dependencies"]
     named = extras["all"][0].removeprefix("shinglefold[").removesuffix("]").split(",")
     assert set(named) == set(extras) - {"all", "dev"}
+
+
+def test_the_command_of_the_tutorial_installs_from_a_clone(source, tmp_path):
+    page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    (command,) = re.findall(r"^pip install '(\.\[[a-z,]+\])'$", page, re.MULTILINE)
+    # What it depends on is here already; what is asked is whether the clone can be installed.
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, command], cwd=source, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "shinglefold", "--version"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.startswith("shinglefold ")
+    extras = SETTINGS["project"]["optional-dependencies"]
+    assert set(command[2:-1].split(",")) <= extras.keys()

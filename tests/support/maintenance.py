@@ -60,4 +60,6 @@ def wrongly_signed(sources: Mapping[str, Mapping[str, Any]], tool: Fingerprinter
 
 def adds_up(books: Any) -> bool:
     """Whether every document read is in exactly one count."""
-    return books.read == (books.updated + books.unchanged + books.dropped + books.failed + books.gone)
+    return books.read == (
+        books.updated + books.unchanged + books.dropped + books.failed + books.gone + books.kept
+    )

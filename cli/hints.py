@@ -1,0 +1,74 @@
+"""What to type next, as a complete command: every option in force is in it, quoted for the shell."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: What an option may be set to; None and False leave it out, True is a flag, a tuple repeats it.
+Value = str | int | bool | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Builds commands with the options that say where and how: ``--engine``, ``--config``."""
+
+    engine: str | None = None
+    config: str | None = None
+
+    def command(self, name: str, *arguments: str, **options: Value) -> str:
+        """Return a command.
+
+        Args:
+            options: by their names with underscores, such as ``dead_letters="failed.jsonl"``.
+        """
+        words: list[str] = []
+        for option, value in {**options, "engine": self.engine, "config": self.config}.items():
+            words += _words(f"--{option.replace('_', '-')}", value)
+        if any(one.startswith("-") and one != "-" for one in arguments):
+            return shlex.join(["shinglefold", name, *words, "--", *arguments])
+        return shlex.join(["shinglefold", name, *arguments, *words])
+
+
+def together(commands: Iterable[str]) -> str:
+    """Return several commands as one line for the shell: each only where those before it went well."""
+    return " && ".join(commands)
+
+
+def again(arguments: Iterable[str], **changed: Value) -> str:
+    """Return the command that was typed, with some options set otherwise.
+
+    Args:
+        arguments: as they were typed, behind ``shinglefold``.
+    """
+    words = list(arguments)
+    for option, value in changed.items():
+        flag = f"--{option.replace('_', '-')}"
+        words = _without(words, flag, takes_value=not isinstance(value, bool))
+        place = words.index("--") if "--" in words else len(words)
+        words[place:place] = _words(flag, value)
+    return shlex.join(["shinglefold", *words])
+
+
+def _without(words: list[str], flag: str, takes_value: bool) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*kept, *words[place:]]
+        if skip:
+            skip = False
+        elif word == flag:
+            skip = takes_value
+        elif not word.startswith(f"{flag}="):
+            kept.append(word)
+    return kept
+
+
+def _words(flag: str, value: Value) -> list[str]:
+    if value is None or value is False or value == ():
+        return []
+    if value is True:
+        return [flag]
+    if isinstance(value, tuple):
+        return [word for one in value for word in (flag, one)]
+    return [flag, str(value)]

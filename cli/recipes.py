@@ -1,0 +1,261 @@
+"""The recipe of an index for a command: read from the index, and held against flags and settings."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from shinglefold.cli.hints import Hints, together
+from shinglefold.cli.pipelines import read_definition
+from shinglefold.contracts import JSON, Templates
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.recipe import TEXTS, Recipe, essence, first_difference, stored_recipe
+from shinglefold.registry import installed
+from shinglefold.scheme import PRESETS
+from shinglefold.settings import Settings
+
+_OPTIONS = ("mode", "drop_function_words", "drop_adjectives", "min_length")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command was told of an index: its name, flags, and the settings they win over."""
+
+    index: str
+    settings: Settings
+    hints: Hints
+    preset: str | None = None
+    pipeline: str | None = None
+    fields: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pipeline and self.fields:
+            raise ConfigError(
+                "--pipeline says itself which fields it reads: leave out --field, or --pipeline"
+            )
+        if self.preset is not None and self.preset not in PRESETS:
+            raise ConfigError.unknown("preset", self.preset, PRESETS)
+
+    @property
+    def where(self) -> str:
+        """The address of the server, or the folder of the embedded engine."""
+        return self.hints.engine or self.settings.data_dir
+
+    def definition(self, field: str) -> JSON | None:
+        """Return the pipeline that is asked for, None where none is.
+
+        Args:
+            field: where a pipeline made for some fields writes fingerprints; one from a file says it itself.
+        """
+        if self.pipeline:
+            found: JSON = read_definition(self.pipeline)
+            return found
+        return default_definition(field, self.fields) if self.fields else None
+
+    def command(self, name: str) -> str:
+        """Return another command for the same index, with the same options of where and how."""
+        return self.hints.command(name, self.index)
+
+    def change(self) -> str:
+        """Return the commands that change the index to what is asked for."""
+        flags = {
+            "preset": self.preset,
+            "pipeline": self.pipeline,
+            "field": self.fields,
+            "languages": ",".join(self.languages) or None,
+        }
+        return together([self.hints.command("setup", self.index, **flags), self.command("backfill")])
+
+
+class Contradiction(NamedTuple):
+    """Something asked for that the index was not made with, and who asks for it."""
+
+    what: str
+    found: str
+    asked: str
+    source: str
+
+
+def recipe_of_index(asked: Asked) -> tuple[Recipe, dict[str, JSON]]:
+    """Return the recipe of an index that is there, and the mappings of each index behind its name.
+
+    Raises:
+        IndexMissing: there is none.
+        ConfigError: it was not made for fingerprints, or several are behind the name that were made with
+            different recipes.
+    """
+    # No text is analysed for this, and the languages are known only afterwards.
+    with closing(open_engine(asked.where)) as engine:
+        found = engine.all_mappings(asked.index)
+    return one_recipe(found, asked), found
+
+
+def recipe_to_come(asked: Asked) -> tuple[Recipe, dict[str, JSON]] | None:
+    """Return the recipe an index will get from the index template it is made of, None where there is none.
+
+    Raises:
+        SchemeMismatch: another version of shinglefold set the template up.
+    """
+    with closing(open_engine(asked.where)) as engine:
+        found = None if engine.templates is None else _template_for(engine.templates, asked.index)
+    if found is None or stored_recipe(found) is None:
+        return None
+    mappings = {asked.index: found}
+    return one_recipe(mappings, asked), mappings
+
+
+def _template_for(templates: Templates, index: str) -> JSON | None:
+    """Return the mappings with a recipe that the one template which applies is composed of."""
+    try:
+        fitting = [
+            body
+            for body in templates.index_templates().values()
+            if any(fnmatchcase(index, pattern) for pattern in body.get("index_patterns", ()))
+        ]
+        applied = max(fitting, key=lambda body: body.get("priority") or 0, default={})
+        parts = [templates.component_template(name) or {} for name in applied.get("composed_of", ())]
+    except PermissionDenied:
+        # Who may not see templates says by flags and settings what the index is to be.
+        return None
+    found = [(part.get("template") or {}).get("mappings") or {} for part in [*parts, applied]]
+    return next((mappings for mappings in reversed(found) if stored_recipe(mappings) is not None), None)
+
+
+def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
+    """Return the recipe that indices have together.
+
+    Raises:
+        ConfigError: one of them has none, or they have different ones.
+    """
+    if not found:
+        raise IndexMissing(f"no index fits {asked.index!r} in {asked.where}; check the name")
+    for name, mappings in found.items():
+        if stored_recipe(mappings) is None:
+            raise ConfigError(
+                f"index {name!r} was not made for fingerprints; set it up first: "
+                f"{together([asked.hints.command(step, name) for step in ('setup', 'backfill')])}"
+            )
+    recipes = {
+        name: complete(Recipe.of(mappings, name, asked.settings.field)) for name, mappings in found.items()
+    }
+    (first, recipe), *others = recipes.items()
+    for name, other in others:
+        if _decisive(recipe) != _decisive(other):
+            raise ConfigError(
+                f"the indices behind {asked.index!r} were made with different recipes: {first} with "
+                f"{_told(recipe)}, {name} with {_told(other)}; name one of them, or set them up alike"
+            )
+    return recipe
+
+
+def _decisive(recipe: Recipe) -> tuple[object, ...]:
+    return recipe.scheme.id, recipe.field, recipe.pipeline
+
+
+def complete(recipe: Recipe) -> Recipe:
+    """Return a recipe with its pipeline: where an index of before notes none, the one for pages."""
+    if recipe.pipeline is not None:
+        return recipe
+    fields = recipe.fields or TEXTS
+    return replace(recipe, fields=fields, pipeline=essence(default_definition(recipe.field, fields)))
+
+
+def check_asked(asked: Asked, recipe: Recipe, noted: bool) -> None:
+    """Refuse what contradicts the recipe of an index.
+
+    Args:
+        noted: the index notes its pipeline; one of before does not, and any may be named.
+
+    Raises:
+        RecipeMismatch: a flag or a setting says otherwise; the message names both and what to do.
+    """
+    for one in _contradictions(asked, recipe, noted):
+        raise RecipeMismatch(
+            one.what,
+            one.found,
+            f"{one.asked} ({one.source})",
+            f"index {asked.index!r}",
+            f"Leave it out, or change the index: {asked.change()}",
+        )
+
+
+def check_field(asked: Asked, recipe: Recipe) -> None:
+    """Refuse a setting that names another field of fingerprints than the index has.
+
+    Raises:
+        RecipeMismatch: it does.
+    """
+    settings = asked.settings
+    if "field" in settings.given and settings.field != recipe.field:
+        raise RecipeMismatch(
+            "fingerprints in the field",
+            recipe.field,
+            f"{settings.field} ({settings.given['field']})",
+            f"index {asked.index!r}",
+            f"Leave it out, or change the index: {asked.change()}",
+        )
+
+
+def chosen_codes(asked: Asked) -> tuple[tuple[str, ...], str]:
+    """Return the codes of the languages that are asked for, and by whom; none where nobody asks."""
+    if asked.languages:
+        return (tuple(installed()) if "all" in asked.languages else asked.languages), "--languages"
+    given = asked.settings.given.get("languages", "")
+    return (asked.settings.languages if given else ()), given
+
+
+def chosen_preset(asked: Asked) -> tuple[str, str]:
+    """Return the preset that is asked for, and by whom; nothing where nobody asks.
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    settings = asked.settings
+    if asked.preset is not None:
+        return asked.preset, "--preset"
+    if "preset" in settings.given and settings.preset not in PRESETS:
+        raise ConfigError.unknown("preset", settings.preset, PRESETS)
+    return (settings.preset, settings.given["preset"]) if "preset" in settings.given else ("", "")
+
+
+def given_options(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
+    """Return the options of a language that are set, and where: its own before those of all."""
+    own = dict(settings.language)
+    found = {}
+    for name in _OPTIONS:
+        if source := settings.given.get(f"language.{code}.{name}"):
+            found[name] = getattr(own[code], name), source
+        elif source := settings.given.get(name):
+            found[name] = getattr(settings, name), source
+    return found
+
+
+def _contradictions(asked: Asked, recipe: Recipe, noted: bool) -> Iterator[Contradiction]:
+    check_field(asked, recipe)
+    preset, source = chosen_preset(asked)
+    if preset and PRESETS[preset].sketch != recipe.scheme.sketch:
+        yield Contradiction("the preset", recipe.scheme.name, preset, source)
+    codes, source = chosen_codes(asked)
+    made = {ref.code: ref for ref in recipe.scheme.languages}
+    if codes and set(codes) != made.keys():
+        yield Contradiction("the languages", ",".join(made), ",".join(sorted(codes)), source)
+    for code, ref in made.items():
+        for name, (value, source) in given_options(asked.settings, code).items():
+            if getattr(ref.options, name) != value:
+                yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
+    definition = asked.definition(recipe.field) if noted else None
+    if definition is not None and essence(definition) != recipe.pipeline:
+        # One that can't be meant is told as that, not as another one.
+        Pipeline.from_json(definition, recipe.scheme)
+        ours, theirs = first_difference(recipe.pipeline or {}, essence(definition))
+        source = "--field" if asked.fields else f"--pipeline {asked.pipeline}"
+        yield Contradiction("the pipeline", ours, theirs, source)
+
+
+def _told(recipe: Recipe) -> str:
+    scheme = f"scheme {recipe.scheme.id} ({recipe.scheme.name})"
+    return f"{scheme}, texts {', '.join(recipe.fields)}, fingerprints in {recipe.field}"

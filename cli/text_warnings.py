@@ -1,0 +1,33 @@
+"""What a command warns of that has succeeded: fields without text, and documents that can't fold."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from shinglefold.ingest.text_fields import FieldWatch
+
+
+def text_warnings(
+    watch: FieldWatch, unsigned: int, named: bool, other: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
+    """Yield what a user should know of the texts that were read.
+
+    Args:
+        unsigned: documents whose text is too short for a signature, or missing.
+        named: the fields were named, so that each of them is expected.
+        other: from fields to the command that takes the text from them.
+    """
+    if not watch.documents:
+        return
+    absent = watch.absent
+    if absent and (named or len(absent) == len(watch.fields)):
+        yield f"no document has the field{'s' if len(absent) > 1 else ''} {', '.join(absent)}"
+    few = 2 * unsigned > watch.documents
+    if few:
+        yield (
+            f"{unsigned:,} of {watch.documents:,} documents have too little text for a signature, so that "
+            f"they fold only with exact copies; text is taken from {', '.join(watch.fields)}"
+        )
+    elsewhere = watch.elsewhere() if few or absent else ()
+    if elsewhere:
+        kept = [name for name in watch.fields if watch.present[name] and name not in elsewhere]
+        fields = list(dict.fromkeys([*elsewhere, *kept]))
+        yield f"there is text in {', '.join(elsewhere)}; to take it from there: {other(fields)}"

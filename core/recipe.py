@@ -1,0 +1,183 @@
+"""The recipe of an index: everything its fingerprints were made with, kept in the mapping's ``_meta``."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold import __version__
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.scheme import Scheme
+
+#: Where in a mapping's ``_meta`` the recipe is kept.
+META_KEY = "shinglefold"
+#: The field of fingerprints where nobody names another.
+FIELD = "dedup"
+#: The fields with text where nobody names others.
+TEXTS = ("title", "body")
+#: By these parts a field of fingerprints is known in mappings that do not name it.
+_PARTS = frozenset({"scheme", "signature", "supershingles"})
+#: What says nothing of how documents are changed: an index need not keep it.
+_REMARKS = ("description", "version", "_meta")
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Scheme, pipeline and field of an index.
+
+    ``field``: where fingerprints are. ``fields``: whose texts they are of. ``pipeline``: its definition, None
+    where it is not known: an index of before 0.1.0's release notes its scheme alone, and the pipeline for
+    pages is the default. ``product``: the version of shinglefold that noted it.
+    """
+
+    scheme: Scheme
+    field: str = FIELD
+    fields: tuple[str, ...] = ()
+    pipeline: Mapping[str, Any] | None = None
+    product: str = dataclasses.field(default=__version__, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
+        told: dict[str, Any] = {**self.scheme.to_json(), "field": self.field, "product": self.product}
+        if self.fields:
+            told["fields"] = list(self.fields)
+        if self.pipeline is not None:
+            told["pipeline"] = self.pipeline
+        return told
+
+    @classmethod
+    def of(cls, mappings: Mapping[str, Any], index: str, field: str = FIELD) -> "Recipe":
+        """Return the recipe in the mappings of an index.
+
+        Args:
+            field: of the fields with fingerprints the one to take where the recipe names none.
+
+        Raises:
+            ConfigError: there is none: the index was not made for fingerprints.
+            SchemeMismatch: another version of shinglefold made the scheme.
+        """
+        stored = stored_recipe(mappings)
+        if stored is None:
+            raise ConfigError(f"index {index!r} was not made for fingerprints: its mappings have no recipe")
+        known = fingerprint_fields(mappings) or [field]
+        pipeline = stored.get("pipeline")
+        return cls(
+            Scheme.from_json(stored),
+            str(stored.get("field") or (field if field in known else known[0])),
+            tuple(map(str, stored.get("fields") or ())),
+            pipeline if isinstance(pipeline, Mapping) else None,
+            str(stored.get("product", "")),
+        )
+
+    def check(self, wanted: "Recipe", index: str, remedy: str) -> None:
+        """Check that documents of another recipe may go into an index of this one.
+
+        Args:
+            remedy: how to go on where they may not.
+
+        Raises:
+            SchemeMismatch: the schemes differ.
+            RecipeMismatch: the fields differ, or the pipelines, where both are known.
+        """
+        where = f"index {index!r}"
+        if self.scheme.id != wanted.scheme.id:
+            raise SchemeMismatch(_named(self.scheme), _named(wanted.scheme), where, remedy)
+        if self.field != wanted.field:
+            raise RecipeMismatch("fingerprints in the field", self.field, wanted.field, where, remedy)
+        if self.pipeline is not None and wanted.pipeline is not None and self.pipeline != wanted.pipeline:
+            ours, theirs = first_difference(self.pipeline, wanted.pipeline)
+            raise RecipeMismatch("the pipeline", ours, theirs, where, remedy)
+
+
+def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the recipe in mappings as it stands there, None where there is none."""
+    stored = (mappings.get("_meta") or {}).get(META_KEY)
+    return stored if isinstance(stored, Mapping) and "id" in stored else None
+
+
+def fingerprint_fields(mappings: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return the dotted paths of all fields in mappings that have the parts of a fingerprint."""
+    found = []
+    for name, definition in (mappings.get("properties") or {}).items():
+        if not isinstance(definition, Mapping):
+            continue
+        if _PARTS.issubset(definition.get("properties") or {}):
+            found.append(f"{prefix}{name}")
+        else:
+            found += fingerprint_fields(definition, f"{prefix}{name}.")
+    return found
+
+
+def essence(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pipeline without descriptions: what decides how documents are changed."""
+    kept = {name: value for name, value in definition.items() if name not in _REMARKS}
+    return {name: _steps(value) if name in _LISTS else value for name, value in kept.items()}
+
+
+_LISTS = ("processors", "on_failure")
+
+
+def _steps(steps: object) -> object:
+    if not isinstance(steps, list):
+        return steps
+    return [
+        {name: _options(options) for name, options in step.items()} if isinstance(step, Mapping) else step
+        for step in steps
+    ]
+
+
+def _options(options: object) -> object:
+    if not isinstance(options, Mapping):
+        return options
+    return {
+        name: _steps(value) if name == "on_failure" else value
+        for name, value in options.items()
+        if name != "description"
+    }
+
+
+def retargeted(definition: Mapping[str, Any], old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a pipeline whose fingerprints go to another field, and are read from there."""
+    return _renamed(definition, old, new)
+
+
+def _renamed(value: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, list):
+        return [_renamed(one, old, new) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    changed = {name: _renamed(one, old, new) for name, one in value.items()}
+    made = changed.get("supershingle")
+    if isinstance(made, dict) and made.get("target_field", FIELD) == old:
+        made["target_field"] = new
+    source = changed.get("copy_from")
+    if isinstance(source, str) and source.startswith(f"{old}."):
+        changed["copy_from"] = new + source[len(old) :]
+    return changed
+
+
+def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where two pipelines first differ, in words for each of them."""
+    return next(_differences(one, other, ""))
+
+
+def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - JSON
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for name in dict.fromkeys([*one, *other]):
+            yield from _differences(one.get(name), other.get(name), f"{path}.{name}" if path else name)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(left, right, f"{path}[{number}]")
+    elif one != other:
+        yield f"{path} {_shown(one)}", f"{path} {_shown(other)}"
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _named(scheme: Scheme) -> str:
+    return f"{scheme.id} ({scheme.name})"

@@ -1,0 +1,86 @@
+"""Where the text of documents is: whether the fields named hold it, and which others do."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from shinglefold.ingest.paths import MISSING, get
+
+_T = TypeVar("_T")
+#: Documents looked at for text in other fields, and objects within objects there.
+_SAMPLE, _DEEP = 200, 3
+#: Names that fields with text have on other sites; those of titles first.
+_TITLES = ("title", "headline", "heading", "subject", "name", "caption")
+_BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
+#: Running text: so many words, or characters without spaces between words.
+_RUNNING = re.compile(r"(?:\S+\s+){7}\S|[\u3400-\u9fff]{8}")
+
+
+@dataclass(slots=True)
+class FieldWatch:
+    """Counts in how many documents each field stands, and keeps a few documents to look at."""
+
+    fields: Sequence[str]
+    documents: int = 0
+    present: Counter[str] = field(default_factory=Counter)
+    sample: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def watch(self, records: Iterable[_T]) -> Iterator[_T]:
+        """Yield records, or plain documents, as they are."""
+        for record in records:
+            document = getattr(record, "document", record)
+            if isinstance(document, Mapping):
+                self.see(document)
+            yield record
+
+    def see(self, document: Mapping[str, Any]) -> None:
+        """Look at one document."""
+        self.documents += 1
+        for name in self.fields:
+            if get(document, name) not in (MISSING, None):
+                self.present[name] += 1
+        if len(self.sample) < _SAMPLE:
+            self.sample.append(document)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The fields that no document has; none where there was no document."""
+        return tuple(name for name in self.fields if self.documents and not self.present[name])
+
+    def elsewhere(self) -> tuple[str, ...]:
+        """Return other fields that hold text, a title before the rest."""
+        return tuple(name for name in likely_texts(self.sample) if name not in self.fields)
+
+
+def likely_texts(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields that hold text: those with running text in a quarter of the documents, and titles.
+
+    A title alone is none: there must be running text, too.
+    """
+    running: Counter[str] = Counter()
+    titles: Counter[str] = Counter()
+    for document in documents:
+        for path, text in _strings(document):
+            if path.rpartition(".")[2].lower() in _TITLES:
+                titles[path] += 1
+            elif _RUNNING.search(text):
+                running[path] += 1
+    bodies = [path for path, count in running.items() if 4 * count >= len(documents)]
+    first = [path for path, count in titles.items() if 4 * count >= len(documents)]
+    return sorted(first, key=_rank) + sorted(bodies, key=_rank) if bodies else []
+
+
+def _rank(path: str) -> tuple[int, str]:
+    name = path.rpartition(".")[2].lower()
+    known = (*_TITLES, *_BODIES)
+    return (known.index(name) if name in known else len(known)), path
+
+
+def _strings(node: Mapping[str, Any], prefix: str = "", deep: int = 0) -> Iterator[tuple[str, str]]:
+    for name, value in node.items():
+        if isinstance(value, str) and not name.startswith("_"):
+            yield f"{prefix}{name}", value
+        elif isinstance(value, Mapping) and deep < _DEEP:
+            yield from _strings(value, f"{prefix}{name}.", deep + 1)

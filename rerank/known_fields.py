@@ -1,0 +1,74 @@
+"""Names of fields, held against mappings: a mistyped one is told with the nearest there is."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shinglefold.errors import ConfigError
+from shinglefold.rerank.options import Explain, FoldOptions
+from shinglefold.rerank.policies import load_policies
+
+#: What every document has, and no mapping names.
+_METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
+#: Objects whose keys no mapping names.
+_FLAT = ("flattened", "flat_object", "object")
+_UNMAPPED = ("false", "runtime")
+
+
+def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str], where: str) -> None:
+    """Check that fields are in the mappings of an index, or of one of several.
+
+    A name with ``*``, one below an object that is stored unread, and any name where new fields are stored
+    without a mapping, is taken as it is.
+
+    Raises:
+        ConfigError: one is not there; the message names the nearest that is.
+    """
+    several = list(mappings)
+    for name in names:
+        if not any(knows(one, name) for one in several):
+            known = sorted({path for one in several for path in paths(one)})
+            raise ConfigError.unknown(f"field (in {where}, index {index!r})", name, known)
+
+
+def named_fields(options: FoldOptions) -> list[str]:
+    """Return the fields that a request's options name, or that its policies read."""
+    policies = [name for policy in load_policies(options.representative) for name in policy.fields]
+    passages = options.explain.fields if isinstance(options.explain, Explain) else ()
+    source = options.member_source
+    if isinstance(source, Mapping):
+        source = source.get("includes", source.get("include", ()))
+    members = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
+    return [*(scope.field for scope in options.scope), *policies, *map(str, members), *passages]
+
+
+def knows(mappings: Mapping[str, Any], name: str) -> bool:
+    """Tell whether there may be a value under a name in an index with these mappings."""
+    if not name or "*" in name or name in _METADATA or name in (mappings.get("runtime") or {}):
+        return True
+    node: Mapping[str, Any] = mappings
+    for place, part in enumerate(name.split(".")):
+        if _unread(node, whole=place == 0):
+            return True
+        properties = {**(node.get("properties") or {}), **(node.get("fields") or {})}
+        if part not in properties:
+            return False
+        node = properties[part]
+    return True
+
+
+def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
+    """Yield the dotted paths of all fields with values, those of others within them too."""
+    for name, definition in (mappings.get("properties") or {}).items():
+        if definition.get("properties") is None:
+            yield f"{prefix}{name}"
+        yield from paths(definition, f"{prefix}{name}.")
+        for sub in definition.get("fields") or ():
+            yield f"{prefix}{name}.{sub}"
+
+
+def _unread(node: Mapping[str, Any], whole: bool) -> bool:
+    """Tell whether what is below a node may be there without being mapped."""
+    if node.get("enabled") is False or str(node.get("dynamic", "true")).lower() in _UNMAPPED:
+        return True
+    flat = str(node.get("type", "object")) in _FLAT and not node.get("properties") and not node.get("fields")
+    return flat and not whole

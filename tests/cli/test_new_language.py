@@ -1,0 +1,73 @@
+"""Installing a language plugin changes nothing about an index that is there."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.maintenance import pages
+
+_PLUGIN = '''
+"""A language that claims the Latin words."""
+
+from shinglefold.language import Language
+
+
+class Latin(Language):
+    code = "la"
+    scripts = frozenset({"Latn"})
+    precedence = 50
+
+    def canonical(self, word):
+        return word
+'''
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder with a distribution whose entry point brings a language."""
+    folder = tmp_path / "site"
+    info = folder / "some_latin-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "some_latin.py").write_text(_PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-latin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[shinglefold.languages]\nla = some_latin:Latin\n")
+    return folder
+
+
+def run(*arguments: str, path: Path | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHINGLEFOLD_")}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    program = "import sys; from shinglefold.cli.main import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_language_installed_later_changes_nothing_about_an_index(installed: Path):
+    lines = "".join(json.dumps(page) + "\n" for page in pages(10))
+    assert run("index", "-", "--workers", "1", stdin=lines).returncode == 0
+    assert '"la"' in run("plugins", "--json", path=installed).stdout
+    made = json.loads(run("doctor", "pages", "--json", "--workers", "1").stdout)
+    for command in (
+        ["index", "-", "--workers", "1"],
+        ["backfill", "pages", "--workers", "1"],
+        ["doctor", "pages", "--workers", "1"],
+        ["search", "Страница"],
+        ["explain", "page-1", "page-2"],
+        ["setup", "pages"],
+    ):
+        ran = run(*command, path=installed, stdin=lines)
+        assert (ran.returncode, ran.stderr) == (0, ""), (command, ran.stdout)
+    after = json.loads(run("doctor", "pages", "--json", "--workers", "1", path=installed).stdout)
+    assert (after["scheme"], after["findings"]) == (made["scheme"], {"sound": 10})
+    new = json.loads(run("index", "-", "--index", "new", "--json", path=installed, stdin=lines).stdout)
+    assert new["scheme"] != made["scheme"]

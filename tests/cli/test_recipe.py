@@ -1,0 +1,310 @@
+"""An index knows what it was made with: no command is told again, and none guesses."""
+
+import json
+import re
+import shlex
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.maintenance import pages
+
+from shinglefold.cli.stores import search_canonicalizer
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.recipe import stored_recipe
+from shinglefold.registry import make_scheme
+
+PIPELINE = {
+    "processors": [
+        {"set": {"field": "text", "copy_from": "content", "description": "of no account"}},
+        {"supershingle": {"fields": ["headline", "text"], "target_field": "near", "language_field": "lang"}},
+    ]
+}
+
+
+def lines(count: int = 20, **names: str) -> str:
+    """Pages as JSON lines, some of their fields under other names."""
+    told = [{names.get(key, key): value for key, value in page.items()} for page in pages(count)]
+    return "".join(json.dumps(page) + "\n" for page in told)
+
+
+@pytest.fixture
+def own(run) -> str:
+    """An index of a pipeline over other fields, whose fingerprints are in another field, too."""
+    Path("own pipeline.json").write_text(json.dumps(PIPELINE))
+    ran = run(
+        *("index", "-", "--pipeline", "own pipeline.json", "--preset", "classic", "--workers", 1),
+        stdin=lines(title="headline", body="content"),
+    )
+    assert (ran.code, ran.err) == (0, "")
+    Path("own pipeline.json").unlink()
+    return "pages"
+
+
+def hints(text: str) -> list[list[str]]:
+    """The commands in what a command printed."""
+    found = re.findall(r"shinglefold (?:setup|backfill|retry|search|index|doctor|pairs) .*", text)
+    return [shlex.split(command)[1:] for line in found for command in line.split(" && ")]
+
+
+def run_hints(run, text: str, stdin: str = "") -> list[Any]:
+    ran = [run(*command, stdin=stdin) for command in hints(text)]
+    assert ran
+    assert all(one.code == 0 for one in ran), ran
+    return ran
+
+
+def opened(folder: str = ".shinglefold"):
+    return closing(EmbeddedEngine(folder, search_canonicalizer(make_scheme())))
+
+
+def forget(index: str = "pages") -> None:
+    """Make an index one of before: its mappings note the scheme alone."""
+    with opened() as engine:
+        noted = dict(stored_recipe(engine.mappings(index)) or {})
+        for name in ("field", "fields", "pipeline", "product"):
+            del noted[name]
+        engine.put_mappings(index, {"_meta": {"shinglefold": noted}})
+
+
+def test_no_command_needs_a_flag_again(run, own):
+    assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"
+    done = run("backfill", own, "--json", "--workers", 1).json()
+    assert (done["unchanged"], done["updated"]) == (20, 0)
+    more = lines(25, title="headline", body="content")
+    assert run("index", "-", "--workers", 1, stdin=more).code == 0
+    assert run("doctor", own, "--json", "--workers", 1).json()["findings"] == {"sound": 25}
+    word = pages(1)[0]["body"].split()[0]
+    assert "page-0" in [
+        hit["_id"] for hit in run("search", word, "--size", 50, "--json").json()["hits"]["hits"]
+    ]
+    told = run("explain", "page-0", "page-0", "--json").json()
+    assert (told["folds"], len(told["passages"]) > 0) == (True, True)
+    assert run("setup", own).out.splitlines()[-1] == "nothing to change"
+
+
+def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):
+    letters = [{"headline": "Заголовок", "content": 5, "id": "bad"}]
+    ran = run(
+        "index", "-", "--dead-letters", "my failed.jsonl", "--workers", 1, stdin=json.dumps(letters[0]) + "\n"
+    )
+    assert ran.code == 1
+    file = Path("my failed.jsonl")
+    file.write_text(
+        file.read_text().replace('"content": 5', '"content": "мост через реку закроют на ремонт"')
+    )
+    (again,) = run_hints(run, ran.out)
+    assert "1 indexed into pages" in again.out
+    with opened() as engine:
+        source = engine.get("pages", "bad")["_source"]
+    assert source["near"]["lang"] == "ru"
+    assert "dedup" not in source
+
+
+@pytest.mark.parametrize("command", ["index", "backfill", "doctor", "retry", "search", "explain"])
+def test_a_setting_that_names_another_field_is_refused_with_both(run, own, command, monkeypatch):
+    Path("letters.jsonl").write_text("")
+    arguments = {
+        "index": ["index", "-"],
+        "retry": ["retry", "letters.jsonl"],
+        "search": ["search", "мост"],
+        "explain": ["explain", "page-1", "page-2"],
+    }
+    monkeypatch.setenv("SHINGLEFOLD_FIELD", "copies")
+    refused = run(*arguments.get(command, [command, own]), stdin=lines(1))
+    assert refused.code == 1
+    assert (
+        "index 'pages' was made with fingerprints in the field near, but copies (SHINGLEFOLD_FIELD) is asked "
+        "for. Leave it out, or change the index: shinglefold setup pages && shinglefold backfill pages"
+    ) in refused.err
+
+
+def test_another_field_is_what_setup_changes(run, own, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_FIELD", "copies")
+    run_hints(run, run("doctor", own).err)
+    assert run("doctor", own, "--workers", 1).code == 0
+    monkeypatch.delenv("SHINGLEFOLD_FIELD")
+    assert run("doctor", own, "--workers", 1).code == 0
+
+
+@pytest.mark.parametrize("command", ["index", "backfill", "doctor", "retry"])
+@pytest.mark.parametrize("flag", ["--preset", "--pipeline"])
+def test_a_flag_that_contradicts_the_index_is_refused_and_its_remedy_works(run, own, command, flag):
+    Path("other.json").write_text('{"processors": [{"supershingle": {"field": "content"}}]}')
+    Path("letters.jsonl").write_text("")
+    value = {"--preset": "fetterly", "--pipeline": "other.json"}[flag]
+    arguments = {"index": ["index", "-"], "retry": ["retry", "letters.jsonl"]}.get(command, [command, own])
+    refused = run(*arguments, flag, value, stdin=lines(1))
+    assert refused.code == 1
+    assert f"{flag} {value}" in refused.err or f"fetterly ({flag})" in refused.err
+    assert "classic" in refused.err or "processors" in refused.err
+    run_hints(run, refused.err)
+    assert run("doctor", own, "--workers", 1).code == 0
+
+
+def test_a_pipeline_that_makes_no_fingerprints_is_refused_before_the_first_document(run):
+    Path("none.json").write_text('{"processors": [{"drop": {"if": "ctx.draft"}}]}')
+    ran = run("index", "-", "--pipeline", "none.json", stdin=lines(1))
+    assert (ran.code, "supershingle" in ran.err) == (2, True)
+    assert not Path(".shinglefold").exists()
+
+
+def test_a_pipeline_that_writes_elsewhere_than_the_setting_says_is_refused(run, monkeypatch):
+    Path("own.json").write_text(json.dumps(PIPELINE))
+    monkeypatch.setenv("SHINGLEFOLD_FIELD", "copies")
+    ran = run("index", "-", "--pipeline", "own.json", stdin=lines(1))
+    assert ran.code == 1
+    assert "copies" in ran.err
+    assert "near" in ran.err
+    assert not Path(".shinglefold").exists()
+
+
+def test_an_index_of_before_is_read_with_the_defaults(run):
+    assert run("index", "-", "--workers", 1, stdin=lines()).code == 0
+    forget()
+    assert run("doctor", "pages", "--workers", 1).code == 0
+    assert run("backfill", "pages", "--workers", 1).code == 0
+    assert run("index", "-", "--workers", 1, stdin=lines(21)).code == 0
+    assert run("search", "Страница", "--json").code == 0
+    planned = run("setup", "pages").out
+    assert "+ _meta.shinglefold.pipeline: " in planned
+    assert run("setup", "pages").out.splitlines()[-1] == "nothing to change"
+    assert run("doctor", "pages", "--workers", 1).code == 0
+
+
+def test_what_doctor_advises_blanks_no_good_fingerprint(run, own):
+    with opened() as engine:
+        noted = dict(stored_recipe(engine.mappings(own)) or {})
+        for name in ("fields", "pipeline", "product", "field"):
+            del noted[name]
+        engine.put_mappings(own, {"_meta": {"shinglefold": noted}})
+        before = engine.get(own, "page-1")["_source"]["near"]
+    ill = run("doctor", own, "--workers", 1)
+    assert ill.code == 3
+    assert "to mend it: shinglefold backfill" not in ill.out
+    assert "there is text in headline, content" in ill.out
+    kept = run("backfill", own, "--json", "--workers", 1)
+    assert kept.code == 3
+    assert (kept.json()["kept"], kept.json()["empty"], kept.json()["updated"]) == (20, 20, 0)
+    with opened() as engine:
+        assert engine.get(own, "page-1")["_source"]["near"] == before
+    run_hints(run, ill.out)
+    assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"
+
+
+def test_texts_in_other_fields_are_told_and_the_remedy_works(run):
+    ran = run("index", "-", "--index", "news site", stdin="")
+    ran = run("index", "-", "--index", "news", "--workers", 1, stdin=lines(title="headline", body="content"))
+    assert ran.code == 0
+    assert "warning: no document has the fields title, body" in ran.err
+    assert "20 of 20 documents have too little text for a signature" in ran.err
+    run_hints(run, ran.err)
+    assert run("doctor", "news", "--workers", 1).code == 0
+    assert (
+        run(
+            "index", "-", "--index", "news", "--workers", 1, stdin=lines(title="headline", body="content")
+        ).err
+        == ""
+    )
+
+
+def test_fields_can_be_named_and_one_that_no_document_has_is_told(run):
+    given = lines(title="headline", body="content")
+    ran = run("index", "-", "--field", "headline", "--field", "content", "--workers", 1, stdin=given)
+    assert (ran.code, ran.err) == (0, "")
+    assert run("doctor", "pages", "--workers", 1).code == 0
+    ran = run("index", "-", "--index", "b", "--field", "headline", "--field", "contents", stdin=given)
+    assert "warning: no document has the field contents" in ran.err
+    assert "there is text in content; to take it from there: shinglefold setup b --field content" in ran.err
+
+
+def test_pairs_tells_that_the_text_is_elsewhere_and_the_remedy_finds_pairs(run):
+    given = lines(5, title="headline", body="content") + lines(5, title="headline", body="content").replace(
+        "page-", "copy-"
+    )
+    ran = run("pairs", "-", stdin=given)
+    assert "warning: no document has the fields title, body" in ran.err
+    (again,) = run_hints(run, ran.err, stdin=given)
+    assert "page-0\tcopy-0\t1.0000" in again.out
+
+
+def test_every_hint_has_the_options_in_force(run):
+    Path("my settings.toml").write_text('data_dir = "elsewhere"\n')
+    where = ("--engine", "a folder", "--config", "my settings.toml")
+    bad = lines(20) + json.dumps({"id": "bad", "body": 5}) + "\n"
+    ran = run("index", "-", *where, "--dead-letters", "fail it.jsonl", "--workers", 1, stdin=bad)
+    assert ran.code == 3
+    (hint,) = hints(ran.out)
+    assert hint == ["retry", "fail it.jsonl", "--index", "pages", *where]
+    letters = Path("fail it.jsonl")
+    letters.write_text(letters.read_text().replace('"body": 5', '"body": "мост"'))
+    run_hints(run, ran.out)
+    with opened("a folder") as engine:
+        assert not engine.bulk(
+            {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"dedup": None}}
+            for n in range(3)
+        ).failures
+    ill = run("doctor", "pages", *where, "--workers", 1)
+    assert hints(ill.out) == [["backfill", "pages", *where]]
+    planned = run("setup", "pages", *where)
+    assert hints(planned.out) == [["backfill", "pages", *where]]
+    run_hints(run, ill.out)
+    run_hints(run, run("backfill", "pages", *where, "--preset", "classic").err)
+    missing = run("explain", "page-1", "nobody", *where)
+    assert hints(missing.err) == [["search", "nobody", "--index", "pages", "--json", "--no-fold", *where]]
+    run_hints(run, missing.err)
+    first = run("search", "Страница", *where, "--size", 2, "--cursor", "new")
+    run_hints(run, first.out)
+
+
+def test_an_index_not_made_for_fingerprints_is_told_with_the_way_there(run):
+    with opened() as engine:
+        engine.create_index("plain", {"properties": {}}, {})
+    for command in (["search", "x", "--index", "plain"], ["doctor", "plain"], ["backfill", "plain"]):
+        ran = run(*command)
+        assert ran.code == 2
+        assert hints(ran.err) == [["setup", "plain"], ["backfill", "plain"]]
+    run_hints(run, ran.err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["--field", "titel"], "title"),
+        (["--scope", "hots"], "host"),
+        (["--representative", "newest:dates"], "date"),
+        (["--member-field", "urls"], "url"),
+        (["--passage-field", "bodi"], "body"),
+    ],
+)
+def test_a_field_that_the_index_has_not_is_told_with_the_nearest(run, engine_folder, arguments, near):
+    ran = run("search", "мост", "--engine", engine_folder, *arguments)
+    assert ran.code == 2
+    assert f"did you mean {near!r}?" in ran.err
+
+
+def test_explain_refuses_a_field_that_the_index_has_not(run, engine_folder):
+    ran = run(
+        "explain", "ru-bridge-repair-1", "ru-bridge-repair-3", "--engine", engine_folder, "--field", "titel"
+    )
+    assert (ran.code, "did you mean 'title'?" in ran.err) == (2, True)
+
+
+def test_a_pipeline_that_can_not_run_again_is_told_with_what_to_add(run):
+    Path("once.json").write_text(
+        json.dumps(
+            {
+                "processors": [
+                    {"html_strip": {"field": "raw", "target_field": "text"}},
+                    {"supershingle": {"fields": ["text", "title"]}},
+                    {"remove": {"field": ["raw", "title"]}},
+                ]
+            }
+        )
+    )
+    ran = run("index", "-", "--pipeline", "once.json", "--workers", 1, stdin=lines(3, body="raw"))
+    assert ran.code == 0
+    assert 'add "ignore_missing": true to html_strip, or keep [raw]' in ran.err
+    assert "keep [title], or let supershingle read a field that stays" in ran.err
+    assert "keep [title]" in run("setup", "other", "--pipeline", "once.json").err

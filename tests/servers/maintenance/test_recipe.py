@@ -1,0 +1,114 @@
+"""The recipe on real servers: kept in the mappings, read by every command, and one behind an alias."""
+
+import json
+import re
+import shlex
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.maintenance import pages
+from support.servers.admin import ask
+
+from shinglefold.cli.main import main
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+
+PAGE = (Path(__file__).parents[3] / "docs" / "pipelines.md").read_text("utf-8")
+DEFINITIONS = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if '"proc' in one]
+OWN = {"processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "near"}}]}
+
+
+@pytest.fixture
+def run(server, capsys, monkeypatch, tmp_path):
+    """Run a command on the server; the exit code and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(json.dumps(page) + "\n" for page in pages(12))
+    Path("pages.jsonl").write_text(lines)
+    Path("own.json").write_text(json.dumps(OWN))
+
+    def command(*arguments):
+        given = list(arguments)
+        code = main(given if "--engine" in given else [*given, "--engine", server.url])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def name(engine) -> Iterator[str]:
+    """The beginning of the names of indices, which are deleted afterwards."""
+    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    yield made
+    for info in engine.indices(f"{made}*"):
+        engine.delete_index(info.name)
+
+
+@pytest.mark.parametrize("number", range(len(DEFINITIONS)))
+def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
+    engine, name, scheme, canonicalizer, number
+):
+    pipeline = Pipeline.from_json(DEFINITIONS[number], scheme, canonicalizer)
+    both = [{**page, "article": {"html": f"<p>{page['body']}</p>"}} for page in pages(20)]
+    assert index_documents(engine, name, both, pipeline, workers=1).indexed == 20
+    assert diagnose(engine, name, pipeline, DoctorOptions(workers=1)).healthy
+    assert backfill(engine, name, pipeline, BackfillOptions(workers=1)).counts.unchanged == 20
+    assert diagnose(engine, name, pipeline, DoctorOptions(workers=1)).healthy
+
+
+def test_no_command_needs_a_flag_again(run, name):
+    made = run("index", "pages.jsonl", "--index", name, "--pipeline", "own.json", "--preset", "classic")
+    assert made[0] == 0, made
+    for command in (
+        ["doctor", name],
+        ["backfill", name],
+        ["index", "pages.jsonl", "--index", name],
+        ["search", "Страница", "--index", name],
+        ["explain", "page-1", "page-2", "--index", name],
+        ["doctor", name],
+        ["setup", name],
+    ):
+        code, out, err = run(*command)
+        assert (code, err) == (0, ""), (command, out)
+
+
+def test_what_contradicts_the_index_is_refused_and_the_remedy_works(run, name):
+    assert run("index", "pages.jsonl", "--index", name)[0] == 0
+    code, _, err = run("backfill", name, "--pipeline", "own.json")
+    assert code == 1
+    for command in re.findall(r"shinglefold (?:setup|backfill) .*", err)[0].split(" && "):
+        assert run(*shlex.split(command)[1:])[0] == 0
+    assert run("doctor", name)[0] == 0
+
+
+def test_indices_behind_an_alias_must_have_one_recipe(run, server, name):
+    assert run("index", "pages.jsonl", "--index", f"{name}-1")[0] == 0
+    assert run("index", "pages.jsonl", "--index", f"{name}-2")[0] == 0
+    actions = [{"add": {"index": f"{name}-{n}", "alias": f"{name}-all"}} for n in (1, 2)]
+    ask(server.url, "POST", "/_aliases", {"actions": actions})
+    assert run("search", "Страница", "--index", f"{name}-all")[0] == 0
+    assert run("doctor", f"{name}-all")[0] == 0
+    assert run("setup", f"{name}-2", "--preset", "classic")[0] == 0
+    for command in (["search", "Страница", "--index", f"{name}-all"], ["backfill", f"{name}-all"]):
+        code, _, err = run(*command)
+        assert code == 2
+        assert "different recipes" in err
+        assert f"{name}-1" in err
+        assert "(classic)" in err
+
+
+def test_an_index_to_come_gets_the_recipe_of_its_template(run, server, name):
+    try:
+        code, _, err = run("setup", "--pattern", f"{name}-*", "--name", name, "--pipeline", "own.json")
+        assert code == 0, err
+        again = run("setup", "--pattern", f"{name}-*", "--name", name, "--pipeline", "own.json")
+        assert again[1].splitlines()[-1] == "nothing to change"
+        assert run("index", "pages.jsonl", "--index", f"{name}-1")[0] == 0
+        code, out, _ = run("doctor", f"{name}-1", "--json")
+        assert (code, json.loads(out)["findings"]) == (0, {"sound": 12})
+        assert run("setup", f"{name}-1", "--name", name)[1].splitlines()[-1] == "nothing to change"
+    finally:
+        for path in (f"/_index_template/{name}", f"/_component_template/{name}-near"):
+            ask(server.url, "DELETE", path)
