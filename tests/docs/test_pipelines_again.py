@@ -54,4 +54,4 @@ def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
 
 
 def test_there_are_pipelines_on_the_page():
-    assert len(DEFINITIONS) == 2
+    assert len(DEFINITIONS) == 3
