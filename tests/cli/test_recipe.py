@@ -44,7 +44,7 @@ def own(run) -> str:
 
 def hints(text: str) -> list[list[str]]:
     """The commands in what a command printed."""
-    found = re.findall(r"shinglefold (?:setup|backfill|retry|search|index|doctor|pairs) .*", text)
+    found = re.findall(r"shinglefold (?:setup|backfill|retry|search|index|doctor|pairs|groups) .*", text)
     return [shlex.split(command)[1:] for line in found for command in line.split(" && ")]
 
 
