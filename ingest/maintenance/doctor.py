@@ -187,8 +187,11 @@ def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: s
     new = new_fingerprint(outcome, name)
     if new is None:
         return "unreadable"
-    if stored == new:
-        return "sound"
+    return "sound" if stored == new else _difference(stored, new)
+
+
+def _difference(stored: Mapping[str, Any], new: Mapping[str, Any]) -> Finding:
+    """Return what is the matter with a fingerprint that is not the one its document has now."""
     if is_empty(new) and not is_empty(stored):
         return "textless"
     damaged = not _readable(stored) or stored.get("digest") == new.get("digest")

@@ -69,7 +69,7 @@ def index_documents(
         letters.check()
         ensure_index(engine, index, recipe, properties=properties, settings=settings)
         ledger = Ledger(engine, index, letters, interrupts)
-        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, field, progress)
+        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, recipe.field, progress)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
