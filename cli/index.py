@@ -42,7 +42,9 @@ PROPERTIES = {
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @engine_options
 @click.option(
-    "--recreate", is_flag=True, help="Delete the index first, with all its documents, where there is one."
+    "--recreate",
+    is_flag=True,
+    help="Build the index anew beside the old one, and swap them once it is whole.",
 )
 @click.option(
     "--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's, or that for pages."
@@ -85,6 +87,7 @@ def index(
 
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
+    from shinglefold.ingest import rebuild
     from shinglefold.ingest.pipeline.reach import raw_fields
     from shinglefold.ingest.text_fields import FieldWatch
 
@@ -99,18 +102,20 @@ def index(
         lexicon.load(settings.lexicon_file)
     opened = open_engine(asked.where, search_canonicalizer(recipe.scheme))
     try:
-        if recreate and opened.index_exists(index):
-            opened.delete_index(index)
-        summary = run(
-            opened,
-            index,
-            watch.watch(records),
-            chosen,
-            field=recipe.field,
-            properties=properties_of(recipe),
-            dead_letters=dead_letters,
-            workers=settings.workers if workers is None else workers,
-        )
+
+        def build(name: str) -> "Summary":
+            return run(
+                opened,
+                name,
+                watch.watch(records),
+                chosen,
+                field=recipe.field,
+                properties=properties_of(recipe),
+                dead_letters=dead_letters,
+                workers=settings.workers if workers is None else workers,
+            )
+
+        summary = rebuild(opened, index, build) if recreate else build(index)
     finally:
         unclosed = close(opened)
     if unclosed and not summary.stopped:
@@ -200,6 +205,8 @@ def indexing_progress(bar: Callable[[float, str], None]) -> Callable[["Progress"
 
 def exit_code(summary: "Summary") -> int:
     """Return the exit code of a run; why it is none of the good ones goes to standard error."""
+    if "discarded" in summary.counts:
+        remark(f"{summary.index} is as it was: what was indexed for it is discarded")
     if summary.stopped:
         remark(f"stopped: {printable(summary.stopped)}")
         return stopped_code(summary.stopped)

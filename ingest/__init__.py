@@ -12,6 +12,7 @@ from shinglefold.ingest.readers.records import ReadOptions, Record
 from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
 from shinglefold.ingest.writing.indexing import index_documents
+from shinglefold.ingest.writing.rebuild import rebuild
 from shinglefold.ingest.writing.summary import Progress, Summary
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "index_documents",
     "mappings",
     "read",
+    "rebuild",
     "recipe_mappings",
     "replay",
 ]

@@ -1,0 +1,53 @@
+"""An index built anew beside the one in use, which it replaces once it is whole."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from shinglefold.contracts import Engine
+from shinglefold.errors import ConfigError, EngineError
+from shinglefold.ingest.writing.summary import Summary
+
+
+def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summary:
+    """Build an index under another name, and let it take the name once that has succeeded.
+
+    Until then searches meet the old one, and a run that is cut short, or brings no document in, leaves it as it
+    was. On servers the name is an alias of the new index afterwards.
+
+    Args:
+        build: fills the index whose name it gets, and makes it.
+
+    Returns:
+        The summary of ``build``; where the old index stays, ``stopped`` says so.
+
+    Raises:
+        ConfigError: the name means several indices.
+    """
+    if not engine.index_exists(index):
+        return build(index)
+    if len(there := engine.indices(index)) > 1:
+        names = ", ".join(info.name for info in there)
+        raise ConfigError(f"{index!r} is an alias of several indices ({names}): name the one to recreate")
+    beside = f"{index}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
+    try:
+        summary = build(beside)
+    except BaseException:
+        _remove(engine, beside)
+        raise
+    if summary.stopped or not (summary.indexed or summary.dropped):
+        _remove(engine, beside)
+        return replace(summary, index=index, counts={**summary.counts, "discarded": summary.indexed})
+    try:
+        engine.replace_index(index, beside)
+    except EngineError as error:
+        return replace(
+            summary, index=beside, stopped=f"{error} (the new index is whole under the name {beside})"
+        )
+    return replace(summary, index=index)
+
+
+def _remove(engine: Engine, index: str) -> None:
+    with suppress(EngineError):
+        engine.delete_index(index)
