@@ -13,8 +13,8 @@ from shinglefold.ingest.writing.summary import Summary
 def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summary:
     """Build an index under another name, and let it take the name once that has succeeded.
 
-    Until then searches meet the old one, and a run that is cut short, or brings no document in, leaves it as it
-    was. On servers the name is an alias of the new index afterwards.
+    Until then searches meet the old one, and a run that is cut short, or brings no document in, leaves it as
+    it was. On servers the name is an alias of the new index afterwards.
 
     Args:
         build: fills the index whose name it gets, and makes it.

@@ -55,7 +55,7 @@ def broken() -> Iterator[dict[str, Any]]:
     raise ValueError("from outside")
 
 
-@pytest.mark.parametrize("given", [interrupted, lambda: [], lambda: documents(5, bad=True)])
+@pytest.mark.parametrize("given", [interrupted, list, lambda: documents(5, bad=True)])
 def test_a_run_that_does_not_succeed_leaves_it_as_it_was(engine, plain, old, given):
     summary = rebuild(engine, old, lambda name: index_documents(engine, name, given(), plain, workers=1))
     assert summary.counts["discarded"] == summary.indexed
