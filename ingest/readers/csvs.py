@@ -22,6 +22,7 @@ class _Text:
     def __init__(self, source: Source, options: ReadOptions) -> None:
         stream, self._encoding = splittable(source.stream, options.encoding)
         self._lines = lines(stream, options.max_bytes)
+        self._guess = options.guess
         self.number = 0
         self.broken = ""
         self.replaced = 0
@@ -33,6 +34,8 @@ class _Text:
             self.broken = self.broken or line.reason
             text, replaced = decoded(line.raw, self._encoding)
             self.replaced += replaced
+            if replaced:
+                self.broken = self.broken or self._guess.mistaken(line.raw, self._encoding)
             self.row.append(text)
             yield text + "\n"
 

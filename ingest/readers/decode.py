@@ -32,11 +32,16 @@ def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int
     Args:
         encoding: empty means by BOM, by what an HTML page declares, else UTF-8.
     """
+    return decoded(*without_mark(raw, encoding, html))
+
+
+def without_mark(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
+    """Return a text's bytes without byte order mark, and its encoding; see ``decode``."""
     given = codecs.lookup(encoding).name if encoding else ""
     for bom, name in _BOMS:
         if raw.startswith(bom) and given in ("", name):
-            return decoded(raw[len(bom) :], name)
-    return decoded(raw, given or (_declared(raw) if html else "utf-8"))
+            return raw[len(bom) :], name
+    return raw, given or (_declared(raw) if html else "utf-8")
 
 
 def announced(head: bytes) -> str:

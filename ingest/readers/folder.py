@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shinglefold.contracts import Document
-from shinglefold.ingest.readers.decode import decode
+from shinglefold.ingest.readers.decode import decoded, without_mark
 from shinglefold.ingest.readers.lines import Source
 from shinglefold.ingest.readers.records import ReadOptions, Record
 
@@ -61,7 +61,10 @@ def _record(
 ) -> Record:
     if len(raw) > options.max_bytes:
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
-    text, replaced = decode(raw, options.encoding, html_page)
+    raw, encoding = without_mark(raw, options.encoding, html_page)
+    text, replaced = decoded(raw, encoding)
+    if replaced and (mistaken := options.guess.mistaken(raw, encoding)):
+        return Record(None, source, 1, mistaken, "", replaced, fraction)
     # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
     document: Document = {"_id": name.encode("utf-8", "replace").decode("utf-8")}
     if html_page:

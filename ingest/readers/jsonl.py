@@ -34,6 +34,9 @@ def parse_line(line: Line, name: str, options: ReadOptions, fraction: float = 0.
     if line.reason:
         return Record(None, name, line.number, line.reason, fraction=fraction)
     text, replaced = decoded(line.raw, options.encoding)
+    if replaced and (mistaken := options.guess.mistaken(line.raw, options.encoding)):
+        kept = _kept(line.raw, options.encoding)
+        return Record(None, name, line.number, mistaken, kept, replaced, fraction, options.id_field)
     try:
         value = json.loads(text, parse_constant=_refuse)
         # Only an escape can bring a lone surrogate into decoded text.

@@ -1,13 +1,14 @@
 """What readers yield: a document and where it came from, or why there is none."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.paths import said
+from shinglefold.ingest.readers.mistaken import Guess
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: Levels of objects and lists in a document; servers map 20 unless told.
@@ -23,13 +24,16 @@ class ReadOptions:
     ``id_field``: holds a document's id; one without it is refused. Empty means ``_id``, else ``id``, else
     the engine gives one. Pages and texts are named by their files.
     ``encoding``: empty means by BOM, by what an HTML page declares, else UTF-8.
+    Text that is not UTF-8 but was taken for it is refused, with the encoding to try.
     ``max_bytes``: longer lines and files are refused, not loaded.
+    ``guess``: what the encoding to try is told by.
     """
 
     format: Format = "auto"
     id_field: str = ""
     encoding: str = ""
     max_bytes: int = 512 * 1024 * 1024
+    guess: Guess = field(default_factory=Guess, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.format not in get_args(Format):

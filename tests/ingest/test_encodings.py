@@ -86,8 +86,8 @@ def test_files_joined_to_one_keep_no_byte_order_marks(tmp_path: Path):
 
 
 def test_bytes_like_a_mark_inside_a_file_change_no_encoding(tmp_path: Path):
-    (row,) = read_all(tmp_path / "x.csv", b'id,body\n1,"a\n\xff\xfebc"\n')
-    assert row.document["body"] == "a\n\ufffd\ufffdbc"
+    (row,) = read_all(tmp_path / "x.csv", b'id,body\n1,"a\n\xff\xfe\xd0\xb1\xd0\xb2"\n')
+    assert row.document["body"] == "a\n\ufffd\ufffdбв"
     assert row.replaced == 2
 
 
@@ -152,3 +152,51 @@ def test_a_long_file_in_utf_16_is_read_piece_by_piece(tmp_path: Path):
 def test_a_page_is_read_by_its_byte_order_mark(encoding: str):
     assert decode("\ufeff<p>текст".encode(encoding), html=True) == ("<p>текст", 0)
     assert decode("\ufeffтекст".encode(encoding), encoding.upper()) == ("текст", 0)
+
+
+RU = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"
+ZH = "今天城市里下了第一场雪，变得非常安静，只有乌鸦在河上叫"
+TW = "今天城市裡下了第一場雪，變得非常安靜，只有烏鴉在河上叫"
+FR = "Aujourd’hui, la première neige est tombée à la campagne, où l’été n’était plus là"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(RU, "windows-1251"), (RU, "koi8-r"), (RU, "cp866"), (ZH, "gb18030"), (TW, "big5")],
+)
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.txt", "x.html"])
+def test_text_in_another_encoding_is_refused_with_the_one_to_try(tmp_path: Path, text, encoding, name):
+    whole = {"x.jsonl": f'{{"id": "1", "body": "{text}"}}\n', "x.csv": f'id,body\n1,"{text}"\n'}.get(
+        name, text
+    )
+    raw = whole.encode(encoding)
+    (record,) = read_all(tmp_path / name, raw)
+    assert record.document is None
+    assert record.reason.endswith(f"it looks like {encoding}, try --encoding {encoding}")
+    (again,) = read_all(tmp_path / name, raw, encoding=encoding)
+    assert text in again.document["body"]
+    (wrongly,) = read_all(tmp_path / name, raw, encoding="utf-8")
+    assert "the text is not UTF-8" in wrongly.reason
+
+
+def test_one_stray_letter_of_another_encoding_is_enough(tmp_path: Path):
+    (record,) = read_all(tmp_path / "x.txt", FR.replace("è", "").encode("windows-1252"))
+    assert "not UTF-8" in record.reason
+    assert "try --encoding windows-125" in record.reason
+
+
+def test_a_header_in_another_encoding_is_refused(tmp_path: Path):
+    (record,) = read_all(tmp_path / "x.csv", f"номер,текст статьи\n1,{RU}\n".encode("windows-1251"))
+    assert record.reason.startswith("the header: the text is not UTF-8")
+
+
+def test_short_rows_are_told_by_the_others(tmp_path: Path):
+    rows = "".join(f"{n},Да нет,{RU}\n" for n in range(5)) + "9,Ох,\n"
+    *_, last = read_all(tmp_path / "x.csv", ("id,a,b\n" + rows).encode("windows-1251"))
+    assert "try --encoding windows-1251" in last.reason
+
+
+def test_utf_8_that_is_damaged_here_and_there_is_read(tmp_path: Path):
+    (record,) = read_all(tmp_path / "x.txt", RU.encode()[:-1] + b"\xff")
+    assert record.document["body"].startswith(RU[:-1])
+    assert record.replaced > 0

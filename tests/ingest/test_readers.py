@@ -113,9 +113,9 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path):
 
 
 def test_bad_utf_8_is_replaced_and_counted(tmp_path: Path):
-    path = write(tmp_path / "x.jsonl", b'{"id": "1", "body": "a\xff\xfeb \xef\xbf\xbd"}\n')
+    path = write(tmp_path / "x.jsonl", b'{"id": "1", "body": "\xd0\xb0\xff\xfe\xd0\xb1 \xef\xbf\xbd"}\n')
     (record,) = read_all(path)
-    assert record.document["body"] == "a\ufffd\ufffdb \ufffd"
+    assert record.document["body"] == "а\ufffd\ufffdб \ufffd"
     assert record.replaced == 2
 
 
