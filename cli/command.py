@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.cli.output import write_line
+
 if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
     from shinglefold.settings import Settings
@@ -51,20 +53,50 @@ class Invocation:
         return Asked(index, self.settings(), Hints(engine, self.config), **flags)
 
 
-class Command(click.Command):
-    """A command with the common options, and examples that its help shows as they are typed."""
+class _Helpful(click.Command):
+    """Shows examples under its help as they are typed, and its help as all output is shown."""
 
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:  # noqa: ANN401 - click's own
-        kwargs["params"] = [*(kwargs.get("params") or ()), *common_options()]
         kwargs.setdefault("context_settings", {"help_option_names": HELP})
         super().__init__(*args, **kwargs)
         self.examples = tuple(line.strip() for line in examples.strip().splitlines())
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, a line each."""
+        if not self.examples:
+            return
         with formatter.section("Examples"):
             for line in self.examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option that shows the help; a full disk is told of as for any other output."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = _print_help
+        return option
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write_line(ctx.get_help())
+        ctx.exit()
+
+
+class Command(_Helpful):
+    """A command with the common options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own
+        kwargs["params"] = [*(kwargs.get("params") or ()), *common_options()]
+        super().__init__(*args, **kwargs)
+
+
+class Group(_Helpful, click.Group):
+    """Commands in the order they were given in."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return their names."""
+        return list(self.commands)
 
 
 #: ``@command(examples=…)`` above a function makes it a command.

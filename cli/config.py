@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, HELP, Invocation, command, common_options
+from shinglefold.cli.command import DONE, Group, Invocation, command, common_options
 from shinglefold.cli.output import print_table, write_json, write_line
 
 if TYPE_CHECKING:
     from shinglefold.settings import Origin
 
 
-@click.group("config", params=list(common_options()), context_settings={"help_option_names": HELP})
+@click.group(
+    "config",
+    cls=Group,
+    params=list(common_options()),
+    examples="""
+    shinglefold config show
+    """,
+)
 def config() -> None:
     """Show the settings that commands run with."""
 

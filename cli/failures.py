@@ -3,11 +3,12 @@
 import os
 import signal
 import sys
+from typing import TextIO
 
 import click
 
 from shinglefold.cli.command import FAILED, INTERRUPTED, MISUSED, TERMINATED
-from shinglefold.cli.output import printable, remark, write_json
+from shinglefold.cli.output import OutputLost, flush_output, printable, remark, write_json
 from shinglefold.errors import ConfigError, ShinglefoldError
 
 #: Set to anything, a failure is raised with its traceback, for a report.
@@ -18,12 +19,27 @@ def report(error: BaseException, as_json: bool) -> int:
     """Say what went wrong and return the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
+    if isinstance(error, OutputLost):
+        discard_output()
+        remark(f"error: {error}")
+        return FAILED
     code = _code(error)
     text = _message(error)
     remark(f"error: {printable(text)}")
     if as_json:
-        write_json({"error": {"type": _type(error), "message": text, "exit_code": code}})
+        _write_error(error, text, code)
     return code
+
+
+def _write_error(error: BaseException, text: str, code: int) -> None:
+    try:
+        write_json({"error": {"type": _type(error), "message": text, "exit_code": code}})
+        flush_output()
+    except OutputLost as lost:
+        discard_output()
+        remark(f"error: {lost}")
+    except BrokenPipeError:
+        discard_output()
 
 
 def _code(error: BaseException) -> int:
@@ -53,10 +69,22 @@ def _see(error: click.ClickException) -> str:
 
 
 def discard_output() -> None:
-    """Point standard output nowhere: its reader is gone, and what is buffered must not fail at exit."""
+    """Point standard output nowhere: what is buffered can't be written, and must not fail at exit."""
+    _discard(sys.stdout)
+
+
+def settle_remarks() -> None:
+    """See that remarks which can't be written do not fail at exit: there is no place to tell it."""
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
     except (OSError, ValueError):
         # A captured stream has no descriptor and no reader to lose.

@@ -1,7 +1,5 @@
 """``shinglefold groups FILE…``: the groups of near-duplicates of a collection, without an index."""
 
-import csv
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +7,7 @@ import click
 
 from shinglefold.cli.collections import collected, collection_options, ending
 from shinglefold.cli.command import Invocation, command
-from shinglefold.cli.output import printable, write_json, write_line
+from shinglefold.cli.output import printable, write_csv, write_json, write_line
 
 
 @command(
@@ -89,7 +87,7 @@ def _write(named: Sequence[Sequence[str]], as_json: bool) -> None:
 
 
 def _write_csv(named: Sequence[Sequence[str]]) -> None:
-    rows = csv.writer(sys.stdout, lineterminator="\n")
-    rows.writerow(("group", "id"))
+    write_csv(("group", "id"))
     for number, ids in enumerate(named, 1):
-        rows.writerows((number, id) for id in ids)  # noqa: A001
+        for one in ids:
+            write_csv((str(number), one))

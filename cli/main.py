@@ -4,45 +4,33 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 import click
 
-from shinglefold.cli.backfill import backfill
-from shinglefold.cli.command import HELP, PIPE_CLOSED, Invocation, common_options
-from shinglefold.cli.compare import compare
-from shinglefold.cli.config import config
-from shinglefold.cli.demo import demo
-from shinglefold.cli.doctor import doctor
-from shinglefold.cli.explain import explain
-from shinglefold.cli.failures import discard_output, report
-from shinglefold.cli.groups import groups
-from shinglefold.cli.index import index
-from shinglefold.cli.output import prepare_streams, write_json, write_line
-from shinglefold.cli.pairs import pairs
-from shinglefold.cli.plugins import plugins
-from shinglefold.cli.retry import retry
-from shinglefold.cli.search import search
-from shinglefold.cli.setup import setup
-from shinglefold.cli.simulate import simulate
+from shinglefold.cli.command import HELP, PIPE_CLOSED, Group, Invocation, common_options
+from shinglefold.cli.failures import discard_output, report, settle_remarks
+from shinglefold.cli.output import flush_output, prepare_streams, write_json, write_line
 from shinglefold.interruption import raise_interrupted
 
+#: In the order of use, not of the alphabet; each is the function of its name in the module of its name.
 _COMMANDS = (
-    demo,
-    index,
-    search,
-    explain,
-    compare,
-    pairs,
-    groups,
-    simulate,
-    plugins,
-    setup,
-    backfill,
-    retry,
-    doctor,
-    config,
+    "demo",
+    "index",
+    "search",
+    "explain",
+    "compare",
+    "pairs",
+    "groups",
+    "simulate",
+    "plugins",
+    "setup",
+    "backfill",
+    "retry",
+    "doctor",
+    "config",
 )
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
@@ -65,19 +53,28 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-class _Group(click.Group):
-    """Commands in the order of use, not of the alphabet."""
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; the module of one is imported when it is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in _COMMANDS:
+            raise KeyError(name)
+        found: click.Command = getattr(import_module(f"shinglefold.cli.{name}"), name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
 
 
 _VERSION = click.Option(
     ["-V", "--version"], is_flag=True, expose_value=False, callback=_print_version, help="Print the version."
 )
-cli = _Group(
+cli = Group(
     "shinglefold",
-    commands={str(command.name): command for command in _COMMANDS},
+    commands=_Commands(),  # type: ignore[arg-type]  # click only reads them
     params=[*common_options(), _VERSION],
     help=_HELP,
     context_settings={"help_option_names": HELP},
@@ -92,12 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _ended_tidily():
             code = _run(given, invocation)
-        sys.stdout.flush()
+        flush_output()
     except BrokenPipeError:
         discard_output()
         return PIPE_CLOSED
     except (Exception, KeyboardInterrupt) as error:
         return report(error, invocation.json)
+    finally:
+        settle_remarks()
     return code
 
 

@@ -1,16 +1,20 @@
 """Where output goes: JSON and lines to standard output, tables to a console, remarks to standard error."""
 
+import csv
 import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 #: The width of tables where there is no terminal to ask.
 WIDTH = 100
+_TRAILING = re.compile(r"[ \t]+\n")
 #: Wider than any row.
 _UNBOUNDED = 1_000_000
 # Text of documents is shown: control characters in it must not reach the terminal.
@@ -18,6 +22,10 @@ _CONTROLS: dict[int, int | None] = {
     **dict.fromkeys((*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
     **dict.fromkeys((9, 10, 13), 32),
 }
+
+
+class OutputLost(Exception):
+    """Standard output can't be written to, and somebody still reads it."""
 
 
 def prepare_streams() -> None:
@@ -40,13 +48,51 @@ def write_json(value: Any, indent: int | None = 2) -> None:  # noqa: ANN401 - JS
 
 
 def write_line(line: str) -> None:
-    """Write a line to standard output."""
-    sys.stdout.write(line + "\n")
+    """Write a line to standard output.
+
+    Raises:
+        OutputLost: it can't be written to.
+    """
+    with _written():
+        sys.stdout.write(line + "\n")
+
+
+def write_csv(row: Sequence[str]) -> None:
+    """Write a row of CSV to standard output.
+
+    Raises:
+        OutputLost: it can't be written to.
+    """
+    with _written():
+        csv.writer(sys.stdout, lineterminator="\n").writerow(row)
+
+
+def flush_output() -> None:
+    """Write what waits in the buffer of standard output.
+
+    Raises:
+        OutputLost: it can't be written to.
+    """
+    with _written():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputLost(
+            f"cannot write to standard output: {error.strerror or error}; what was to be shown is lost"
+        ) from error
 
 
 def remark(line: str) -> None:
-    """Write a line to standard error."""
-    sys.stderr.write(line + "\n")
+    """Write a line to standard error; where that can't be written to, there is no place to tell it."""
+    with suppress(OSError):
+        sys.stderr.write(line + "\n")
 
 
 def printable(text: object) -> str:
@@ -54,8 +100,30 @@ def printable(text: object) -> str:
     return str(text).translate(_CONTROLS)
 
 
+class _Plain:
+    """Standard output or error where that is no terminal: lines end where their text ends."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        # rich fills lines up to the width of a terminal.
+        with _written():
+            return self._stream.write(_TRAILING.sub("\n", text))
+
+    def flush(self) -> None:
+        with _written():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a stream has
+        return getattr(self._stream, name)
+
+
 def make_console(stderr: bool = False) -> "Console":
-    """Return a console: colours only on a terminal, nothing in a text taken for mark-up."""
+    """Return a console: nothing in a text is taken for mark-up.
+
+    Colours, and lines folded to its width, are for a terminal; elsewhere each line is as long as its text.
+    """
     from rich.console import Console
 
     class Quiet(Console):
@@ -64,11 +132,15 @@ def make_console(stderr: bool = False) -> "Console":
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
-    console = Quiet(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
-    return (
-        console
-        if stream.isatty()
-        else Quiet(stderr=stderr, markup=False, highlight=False, emoji=False, width=_width())
+    terminal = stream.isatty()
+    return Quiet(
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=not terminal,
+        file=None if terminal else _Plain(stream),  # type: ignore[arg-type]
+        width=None if terminal else _width(),
     )
 
 
