@@ -23,7 +23,8 @@ def print_search(
     """Print a search: what it shows, and its page before and after folding."""
     console.print()
     console.rule(f"{query.text}  [{query.lang}]", align="left")
-    console.print(query.shows, style="dim")
+    # The pages side by side have a width, and what is said of them keeps to it.
+    console.print(query.shows, style="dim", soft_wrap=False)
     pages = (_page("before folding", before, {}), _page("after folding", after, _folded_hosts(after)))
     if console.width < WIDE:
         for page in pages:
@@ -36,7 +37,7 @@ def print_search(
         both.add_column(ratio=1)
         both.add_row(*pages)
         console.print(both)
-    console.print(counters_line(after), style="dim")
+    console.print(counters_line(after), style="dim", soft_wrap=False)
 
 
 def _page(heading: str, answer: Mapping[str, Any], folded: Mapping[str, str]) -> "Table":

@@ -74,7 +74,7 @@ _VERSION = click.Option(
 )
 cli = Group(
     "shinglefold",
-    commands=_Commands(),  # type: ignore[arg-type]  # click only reads them
+    commands=_Commands(),
     params=[*common_options(), _VERSION],
     help=_HELP,
     context_settings={"help_option_names": HELP},

@@ -122,7 +122,8 @@ class _Plain:
 def make_console(stderr: bool = False) -> "Console":
     """Return a console: nothing in a text is taken for mark-up.
 
-    Colours, and lines folded to its width, are for a terminal; elsewhere each line is as long as its text.
+    Colours, and lines folded to its width, are for a terminal; elsewhere each line is as long as its text,
+    unless ``COLUMNS`` says how wide it is to be.
     """
     from rich.console import Console
 
@@ -138,9 +139,9 @@ def make_console(stderr: bool = False) -> "Console":
         markup=False,
         highlight=False,
         emoji=False,
-        soft_wrap=not terminal,
+        soft_wrap=not terminal and not _columns(),
         file=None if terminal else _Plain(stream),  # type: ignore[arg-type]
-        width=None if terminal else _width(),
+        width=None if terminal else _columns() or WIDTH,
     )
 
 
@@ -164,6 +165,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         write_line(line.rstrip())
 
 
-def _width() -> int:
+def _columns() -> int:
+    """Return the width the environment asks for, or 0."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and int(given) > 0 else WIDTH
+    return int(given) if given.isdecimal() else 0

@@ -9,7 +9,7 @@ from shinglefold.rerank import duplicates
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.padding import Padding
+    from rich.text import Text
 
 Hit = Mapping[str, Any]
 #: Folded hits named in the line below a result; the others are only counted.
@@ -30,7 +30,7 @@ def print_page(
         if show_duplicates or told:
             _print_duplicates(console, hit, told)
         elif line := folded_line(hit):
-            console.print(_indented(line), style="cyan")
+            _print_indented(console, line, style="cyan")
         console.print()
     console.print(counters_line(answer))
     if next_page:
@@ -98,10 +98,13 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _indented(text: str) -> "Padding":
+def _print_indented(console: "Console", text: "str | Text", style: str = "") -> None:
     from rich.padding import Padding
 
-    return Padding(printable(text), (0, 0, 0, 4))
+    if console.soft_wrap:
+        console.print("    ", text, sep="", style=style)
+    else:
+        console.print(Padding(text, (0, 0, 0, 4)), style=style)
 
 
 def _name(hit: Hit) -> str:
@@ -115,7 +118,7 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     console.print(f"    {place_of(hit)}", style="green")
     snippet = " … ".join(part for parts in (hit.get("highlight") or {}).values() for part in parts)
     if snippet:
-        console.print(_indented(snippet))
+        _print_indented(console, snippet)
 
 
 def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:

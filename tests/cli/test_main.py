@@ -190,3 +190,24 @@ def test_an_index_with_its_fingerprints_in_another_field_is_not_searched_as_if_i
 def _settings(text):
     Path("own.toml").write_text(text)
     return "own.toml"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "закроют", "мост", "--explain", "--passages"],
+        ["search", "мост", "--no-fold"],
+        ["explain", "ru-bridge-repair-1", "ru-bridge-repair-3"],
+    ],
+)
+def test_piped_lines_end_where_their_text_ends(run, engine_folder, arguments):
+    lines = run(*arguments, "--engine", engine_folder).out.splitlines()
+    assert lines
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_piped_line_is_not_folded_to_a_width(run, engine_folder):
+    shown = run("search", "закроют", "мост", "--size", 1, "--engine", engine_folder).out.splitlines()
+    (named,) = [line for line in shown if "near-duplicates folded" in line]
+    assert len(named) > 100
+    assert named.endswith("(gorod.example)")

@@ -80,3 +80,14 @@ def test_a_package_imports_no_engine_dictionary_or_parser(package):
     found = loaded(f"{_WATCH}import shinglefold.{package}")
     assert found <= {"numpy", "xxhash", "multiprocessing"}
     assert ("numpy" in found) == (package != "engines")
+
+
+def test_a_command_imports_no_other_command():
+    program = (
+        "import sys; from shinglefold.cli.main import main, cli; main(sys.argv[1:]); "
+        "print(*[name for name in cli.commands if f'shinglefold.cli.{name}' in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "search", "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split() == ["search"]

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-
 _COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 _TEXTS = ["compare", "--text", "the bridge is closed until May", "the bridge is open until May"]
 _FULL = "/dev/full"
@@ -66,5 +65,3 @@ def test_remarks_that_can_not_be_written_change_no_exit_code(arguments):
             )
         codes.append(done.returncode)
     assert codes[0] == codes[1]
-
-
