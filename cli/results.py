@@ -9,7 +9,6 @@ from shinglefold.rerank import duplicates
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 Hit = Mapping[str, Any]
 #: Folded hits named in the line below a result; the others are only counted.
@@ -98,7 +97,7 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _print_indented(console: "Console", text: "str | Text", style: str = "") -> None:
+def _print_indented(console: "Console", text: str, style: str = "") -> None:
     from rich.padding import Padding
 
     if console.soft_wrap:
@@ -118,7 +117,7 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     console.print(f"    {place_of(hit)}", style="green")
     snippet = " … ".join(part for parts in (hit.get("highlight") or {}).values() for part in parts)
     if snippet:
-        _print_indented(console, snippet)
+        _print_indented(console, printable(snippet))
 
 
 def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:
