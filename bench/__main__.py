@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, str] = {
     "rerank": "bench.rerank",
     "pairs": "bench.pairs",
     "search": "bench.search",
+    "embedded_pages": "bench.embedded_pages",
     "servers": "bench.servers",
     "storage": "bench.storage",
     "main_content": "bench.main_content",

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import stored_source
 from shinglefold.engines.embedded.integrity import check_files, read_meta, schema_checksum
+from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.writer import Portion, Writer
@@ -27,6 +28,7 @@ class Snapshot:
     catalog: Catalog
     searcher: tantivy.Searcher
     schema: tantivy.Schema
+    orders: Orders = field(default_factory=Orders)
 
 
 class Index:

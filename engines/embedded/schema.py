@@ -54,9 +54,12 @@ def find(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[
     Equal scores are in the order of the index.
     """
     result = searcher.search(query, max(limit, 1))
-    # The library's type stubs forget the count.
-    count = int(result.count)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-    return count, result.hits[:limit]
+    return counted(result), result.hits[:limit]
+
+
+def counted(result: tantivy.SearchResult) -> int:
+    """Return how many documents were found; the library's type stubs forget it."""
+    return int(result.count)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def is_panic(error: BaseException) -> bool:

@@ -1,28 +1,32 @@
 """A search: compile, find, rank, and put together the response in the servers' shape."""
 
-import heapq
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+import numpy as np
 import tantivy
 
 from shinglefold.engines.embedded.aggregations import aggregate
 from shinglefold.engines.embedded.analysis import Analysis
-from shinglefold.engines.embedded.context import Context, Mark
+from shinglefold.engines.embedded.context import Context, Mark, constant
 from shinglefold.engines.embedded.documents import stored_main, values_at
 from shinglefold.engines.embedded.docvalues import Selection, select
 from shinglefold.engines.embedded.fields import Field, Kind
 from shinglefold.engines.embedded.heads import Head, load_heads, read_head
 from shinglefold.engines.embedded.highlight import HighlightOptions, Style, highlight
 from shinglefold.engines.embedded.index import Snapshot
+from shinglefold.engines.embedded.orders import Order
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import Request
-from shinglefold.engines.embedded.schema import HEAD, Found, find
-from shinglefold.engines.embedded.sorting import Column, cursor_keys, make_column, place, sort_rows
+from shinglefold.engines.embedded.schema import HEAD, counted, find
+from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
+
+#: Hits tantivy is asked for in an order of its own; a page further down is taken from all in order.
+_NATIVE = 10_000
 
 
 class _Ranked(NamedTuple):
@@ -134,25 +138,61 @@ def _ranked(
         count, found = find(snapshot.searcher, query, max(wanted, 1))
         best = found[0][0] if found else None
         return count, best, [_by_rank(request, *hit) for hit in found[request.start : wanted]]
+    order = snapshot.orders.get(key := _order_key(request))
+    if order is None and request.after is None and not request.scored:
+        native = tantivy_orders(request.sort, snapshot)
+        if native is not None and wanted <= _NATIVE:
+            return _sorted_by_tantivy(snapshot, query, request, *native)
+    if order is None:
+        order = _order(snapshot, query, request)
+        snapshot.orders.keep(key, order)
+    start = request.start if request.after is None else order.after(request.after)
+    rows = range(start, min(start + request.size, order.places.size))
+    page = [
+        _Ranked(float(order.scores[row]), address_at(int(order.places[row])), order.sort_values(row))
+        for row in rows
+    ]
+    return order.places.size, order.best, page
+
+
+def _order_key(request: Request) -> str:
+    return json.dumps([request.query, [astuple(key) for key in request.sort]], sort_keys=True, default=repr)
+
+
+def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
+    """Return all that is found in order. Cost: about 2 µs a hit and key."""
     count, _ = find(snapshot.searcher, query, 1)
     # One request for all: an order by several fields, or after a cursor, is not tantivy's.
-    _, everything = find(snapshot.searcher, query, count)
-    columns = [make_column(key, snapshot, query, everything) for key in request.sort]
-    best = max((score for score, _ in everything), default=None)
-    return count, best, _page(request, columns, everything)
+    _, found = find(snapshot.searcher, query, count)
+    columns = [make_column(key, snapshot, query, found) for key in request.sort]
+    scores = np.fromiter((score for score, _ in found), np.float32, len(found))
+    return Order.of(places(found), scores, columns)
+
+
+def _sorted_by_tantivy(
+    snapshot: Snapshot, query: tantivy.Query, request: Request, column: str | None, descending: bool
+) -> tuple[int, None, list[_Ranked]]:
+    """Return a page near the top, which tantivy finds without the rest."""
+    wanted = max(request.start + request.size, 1)
+    if column is None:
+        count, found = find(snapshot.searcher, constant(query), wanted)
+        keyed: Sequence[tuple[Any, tantivy.DocAddress]] = [(place(address), address) for _, address in found]
+    else:
+        order = tantivy.Order.Desc if descending else tantivy.Order.Asc
+        result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
+        count, keyed = counted(result), result.hits
+    # Whatever follows the first key is the place.
+    rest = len(request.sort) - 1
+    chosen = keyed[request.start : request.start + request.size]
+    return (
+        count,
+        None,
+        [_Ranked(0.0, address, [value, *[place(address)] * rest]) for value, address in chosen],
+    )
 
 
 def _by_rank(request: Request, score: float, address: tantivy.DocAddress) -> _Ranked:
     return _Ranked(score, address, [score, place(address)][: len(request.sort)])
-
-
-def _page(request: Request, columns: Sequence[Column], found: Sequence[Found]) -> list[_Ranked]:
-    rows = sort_rows(columns, found)
-    if request.after is not None:
-        cursor = cursor_keys(columns, request.after)
-        rows = [row for row in rows if row[0][:-1] > cursor]
-    chosen = heapq.nsmallest(request.start + request.size, rows)[request.start :]
-    return [_Ranked(*found[number], [column.values[number] for column in columns]) for _, number in chosen]
 
 
 def _total(count: int, wanted: bool | int) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """``sort`` and ``search_after``: a total order over what was found."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
 import tantivy
 
 from shinglefold.engines.embedded.context import constant
@@ -13,6 +14,7 @@ from shinglefold.engines.embedded.documents import indexed_values, stored_source
 from shinglefold.engines.embedded.fields import TYPES, Field, Kind, to_index
 from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import checked, single, unsupported
+from shinglefold.engines.embedded.orders import GAP, Column, Places
 from shinglefold.engines.embedded.schema import MANY, NAMES, Found, find
 from shinglefold.errors import UnsupportedQuery
 
@@ -28,18 +30,6 @@ class SortKey:
     descending: bool
     missing: Any = "_last"
     unmapped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One key of every hit: ``values`` as the response shows them, ``keys`` to sort by.
-
-    ``key_of`` turns a value of a cursor into such a key.
-    """
-
-    values: Sequence[Any]
-    keys: Sequence[Any]
-    key_of: Callable[[Any], Any]
 
 
 def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
@@ -63,6 +53,11 @@ def place(address: tantivy.DocAddress) -> int:
     return (address.segment_ord << 32) | address.doc
 
 
+def address_at(number: int) -> tantivy.DocAddress:
+    """Return the address of a place."""
+    return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
+
+
 def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]) -> Column:
     """Return one key of an order for every hit.
 
@@ -71,23 +66,48 @@ def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: S
     """
     sign = -1 if key.descending else 1
     if key.name == "_score":
-        scores = [score for score, _ in found]
-        return Column(scores, [sign * score for score in scores], lambda value: sign * _as_float(value))
+        return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
     if key.name in _PLACES:
-        places = [place(address) for _, address in found]
-        return Column(
-            places, [sign * number for number in places], lambda value: sign * int(_as_float(value))
-        )
+        return Column(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
     own = _sortable(key, snapshot)
     if own is None:
-        return Column([None] * len(found), [0] * len(found), lambda _: 0)
+        return Column(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
     if own.kind is Kind.KEYWORD:
         values: list[Any] = _strings(own, snapshot, query, found)
     else:
         values = snapshot.searcher.fast_field_values(own.column, [address for _, address in found])
-    if key.descending:
+    if key.descending and has_many(own, snapshot):
         values = _with_greatest(own, snapshot, query, found, values)
-    return (_keyword_column if own.kind is Kind.KEYWORD else _number_column)(key, sign, own, values)
+    return _field_column(key, own, _filled(key, values, own))
+
+
+def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
+    """Return the column and direction by which tantivy alone gives an order; no column for places.
+
+    None where it takes more than that: it sorts by one column, by its first values, equal ones by place, and
+    those without a value last.
+    """
+    first, *rest = keys
+    if any(key.name not in _PLACES or key.descending for key in rest):
+        return None
+    if first.name in _PLACES:
+        return None if first.descending else (None, False)
+    if first.name == "_score" or first.missing != "_last":
+        return None
+    own = _sortable(first, snapshot)
+    if own is None or (first.descending and has_many(own, snapshot)):
+        return None
+    return own.column, first.descending
+
+
+def has_many(own: Field, snapshot: Snapshot) -> bool:
+    """Tell whether a document has several values for a field."""
+    return snapshot.searcher.doc_freq(NAMES, MANY + own.path) > 0
+
+
+def places(found: Sequence[Found]) -> Places:
+    """Return the places of hits in the index."""
+    return np.fromiter((place(address) for _, address in found), np.int64, len(found))
 
 
 def _read_key(item: object) -> SortKey:
@@ -153,36 +173,37 @@ def _with_greatest(
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
 
 
-def _keyword_column(key: SortKey, sign: int, own: Field, values: Sequence[str | None]) -> Column:
-    filled = _filled(key, values, own)
-    ranks = sorted({value for value in filled if value is not None})
-    rank_of = {value: number for number, value in enumerate(ranks)}
-    gap = _gap(key)
-
-    def key_of(value: object) -> tuple[int, float]:
-        if value is None:
-            return gap
-        text = str(value)
-        # A cursor's string that no hit has stands between its neighbours.
-        rank = rank_of.get(text)
-        return (0, sign * (bisect_left(ranks, text) - 0.5 if rank is None else rank))
-
-    return Column(filled, [gap if value is None else (0, sign * rank_of[value]) for value in filled], key_of)
+def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> Column:
+    there = np.fromiter((value is not None for value in values), bool, len(values))
+    known: Any = [value for value in values if value is not None]
+    if own.kind is Kind.KEYWORD:
+        distinct = sorted(set(known))
+        rank_of = {value: number for number, value in enumerate(distinct)}
+        ranks = np.full(len(values), _gap(key))
+        ranks[there] = _sign(key) * np.fromiter((rank_of[value] for value in known), np.int64, len(known))
+        return Column(ranks, distinct, _sign(key), _gap(key), str)
+    return _column(
+        key, np.array(known, np.float64 if own.kind is Kind.DOUBLE else np.int64), there, _number_of(own)
+    )
 
 
-def _number_column(key: SortKey, sign: int, own: Field, values: Sequence[Any]) -> Column:
-    filled = _filled(key, values, own)
-    gap = _gap(key)
+def _column(
+    key: SortKey, known: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None, number: Callable[[Any], Any]
+) -> Column:
+    """Return the column of numbers; ``there`` tells which rows have one, None for all."""
+    distinct, inverse = np.unique(known, return_inverse=True)
+    ranks = np.full(known.size if there is None else there.size, _gap(key))
+    ranks[slice(None) if there is None else there] = _sign(key) * inverse.astype(np.int64)
+    return Column(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
 
-    def key_of(value: object) -> tuple[int, float]:
-        if value is None:
-            return gap
+
+def _number_of(own: Field) -> Callable[[Any], Any]:
+    def number(value: object) -> int | float:
         if own.kind is Kind.DATE and isinstance(value, str):
-            return (0, sign * parse_date(value).first)
-        return (0, sign * (value if isinstance(value, int | float) else _as_float(value)))
+            return parse_date(value).first
+        return value if isinstance(value, int | float) else _as_float(value)
 
-    keys = [gap if value is None else (0, sign * value) for value in filled]
-    return Column(filled, keys, key_of)
+    return number
 
 
 def _filled(key: SortKey, values: Sequence[Any], own: Field) -> Sequence[Any]:
@@ -195,8 +216,12 @@ def _filled(key: SortKey, values: Sequence[Any], own: Field) -> Sequence[Any]:
     return [instead if value is None else value for value in values]
 
 
-def _gap(key: SortKey) -> tuple[int, float]:
-    return (-1, 0) if key.missing == "_first" else (1, 0)
+def _gap(key: SortKey) -> int:
+    return -GAP if key.missing == "_first" else GAP
+
+
+def _sign(key: SortKey) -> int:
+    return -1 if key.descending else 1
 
 
 def _as_float(value: object) -> float:
@@ -204,14 +229,3 @@ def _as_float(value: object) -> float:
         return float(str(value))
     except ValueError:
         raise UnsupportedQuery(f"search_after: expected a number, got {value!r}") from None
-
-
-def sort_rows(columns: Sequence[Column], found: Sequence[Found]) -> list[tuple[tuple[Any, ...], int]]:
-    """Return keys and number of every hit, unsorted; the place in the index makes each row different."""
-    places = [place(address) for _, address in found]
-    return [(row, number) for number, row in enumerate(zip(*(c.keys for c in columns), places, strict=True))]
-
-
-def cursor_keys(columns: Sequence[Column], after: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the keys of a cursor, to compare with those of hits."""
-    return tuple(column.key_of(value) for column, value in zip(columns, after, strict=True))
