@@ -2,7 +2,7 @@
 
 from elasticsearch import ApiError, SerializationError, TransportError, UnsupportedProductError
 
-from shinglefold.engines.http.failures import ClientErrors, not_json, refusal, unavailable
+from shinglefold.engines.http.failures import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.errors import EngineError
 
 
@@ -17,7 +17,7 @@ def _translate(error: Exception, who: str) -> EngineError:
             )
         return refusal(error.status_code, error.body or error.message, who)
     if isinstance(error, SerializationError):
-        return not_json(who, error)
+        return not_json(who, (*error.errors, error))
     if isinstance(error, TransportError):
         return unavailable(who, error)
     return EngineError(f"{who}: the client refused: {error}. Check the connection's options.")
@@ -30,7 +30,7 @@ def _is_other_generation(error: ApiError) -> bool:
 
 def _status(error: Exception) -> int:
     if isinstance(error, SerializationError):
-        return 400
+        return 0 if is_broken_answer((*error.errors, error)) else 400
     # A server that refuses the client refuses all it sends: no use in looking for a culprit.
     if isinstance(error, ApiError) and not _is_other_generation(error):
         return error.status_code

@@ -1,7 +1,8 @@
 """What a server's refusal means: from status and body to our errors. Both products speak alike here."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from json import JSONDecodeError
 from types import MappingProxyType
 
 from shinglefold.errors import (
@@ -108,12 +109,26 @@ def unavailable(who: str, why: object) -> EngineUnavailable:
     )
 
 
-def not_json(who: str, why: object) -> UnsupportedQuery:
-    """Return the error for a request that can't be written as JSON, or an answer that is none."""
-    return UnsupportedQuery(
-        f"{who}: {_short(str(why))}. Give only what JSON has; if it is the answer that is none, "
-        "check the address."
+def not_json(who: str, causes: Sequence[object]) -> EngineError:
+    """Return the error for a request that can't be written as JSON, or for an answer that is none.
+
+    Args:
+        causes: what the client found, or the exceptions it caught.
+    """
+    if not is_broken_answer(causes):
+        why = _short(str(causes[-1]) if causes else "the client can't write the request")
+        return UnsupportedQuery(f"{who}: {why}. Give only what JSON has.")
+    broken = next((cause for cause in causes if isinstance(cause, JSONDecodeError)), None)
+    where = f" ({broken.msg}, at character {broken.pos})" if broken else ""
+    return EngineUnavailable(
+        f"{who} answers with what is no JSON{where}: the answer was cut on its way, or something else "
+        "answers. Try again, and check the address."
     )
+
+
+def is_broken_answer(causes: Sequence[object]) -> bool:
+    """Tell whether an answer could not be read; else it was the request that could not be written."""
+    return any(isinstance(cause, JSONDecodeError) or "deserialize" in str(cause) for cause in causes)
 
 
 def error_type(body: object) -> str:

@@ -10,7 +10,7 @@ from opensearchpy.exceptions import (
     TransportError,
 )
 
-from shinglefold.engines.http.failures import ClientErrors, not_json, refusal, unavailable
+from shinglefold.engines.http.failures import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.errors import EngineError
 
 
@@ -21,13 +21,13 @@ def _translate(error: Exception, who: str) -> EngineError:
     if isinstance(error, TransportError):
         return refusal(_status(error), error.info or error.error, who)
     if isinstance(error, SerializationError):
-        return not_json(who, error.args[-1] if error.args else error)
+        return not_json(who, error.args)
     return EngineError(f"{who}: the client refused: {error}. Check the connection's options.")
 
 
 def _status(error: Exception) -> int:
     if isinstance(error, SerializationError):
-        return 400
+        return 0 if is_broken_answer(error.args) else 400
     status = error.status_code if isinstance(error, TransportError) else 0
     return status if isinstance(status, int) else 0
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.servers.faulty import LATE, LOST, Relay, relay
+from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, Relay, relay
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
@@ -39,7 +39,7 @@ def stored(engine, index):
     return [hit["_source"]["n"] for hit in answer["hits"]["hits"]]
 
 
-@pytest.mark.parametrize("fault", [429, 503, LOST, LATE])
+@pytest.mark.parametrize("fault", [429, 503, LOST, LATE, CUT, HALF, BROKEN])
 def test_a_spoilt_request_is_sent_again(through, before, new_index, engine, fault):
     index = new_index()
     before.faults = [fault, fault]
@@ -48,7 +48,7 @@ def test_a_spoilt_request_is_sent_again(through, before, new_index, engine, faul
     assert stored(engine, index) == list(range(20))
 
 
-@pytest.mark.parametrize("fault", [LOST, LATE])
+@pytest.mark.parametrize("fault", [LOST, LATE, HALF, BROKEN])
 def test_documents_without_an_id_are_written_once_though_the_answer_was_lost(
     through, before, new_index, engine, fault
 ):

@@ -1,22 +1,35 @@
-"""A relay before a real server that spoils some requests as networks and busy servers do."""
+"""A relay before a real server that spoils requests as networks, proxies and busy servers do."""
 
 import json
+import random
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-#: What can befall a request: an answer of the relay's own with this status, the server's answer lost on the
-#: way, or the server's answer late.
-Fault = int | str
+#: What can befall a request: an answer of the relay's own with this status, so many seconds of delay, or one
+#: of the words below.
+Fault = int | float | str
+#: The server's answer is lost on the way, or held until the relay is told to release it.
 LOST = "lost"
 LATE = "late"
+#: The connection is cut before the server hears of the request.
+CUT = "cut"
+#: Half of the answer comes, and the connection ends; or the half comes as if it were the whole.
+HALF = "half"
+BROKEN = "broken"
+#: All that may befall any request again and again.
+EVERYTHING: Sequence[Fault] = (429, 503, LOST, CUT, HALF, BROKEN, 0.2)
 
 
 class Relay(ThreadingHTTPServer):
-    """Passes requests on; ``faults`` befall the next requests whose path ends with ``of``, in order."""
+    """Passes requests on; ``faults`` befall the next requests whose path ends with ``of``, in order.
+
+    An empty ``of`` means every path. After ``weather`` a share of all such requests is spoilt by chance.
+    """
 
     daemon_threads = True
 
@@ -26,13 +39,22 @@ class Relay(ThreadingHTTPServer):
         self.of = of
         self.faults: list[Fault] = []
         self.asked = 0
+        self.spoilt = 0
         self.released = threading.Event()
         self._turn = threading.Lock()
+        self._chance = random.Random()
+        self._share = 0.0
+        self._kinds: Sequence[Fault] = ()
 
     @property
     def url(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    def weather(self, seed: int, share: float, kinds: Sequence[Fault] = EVERYTHING) -> None:
+        """Spoil a share of the requests from now on, each in one of these ways."""
+        self._chance = random.Random(seed)
+        self._share, self._kinds = share, kinds
 
     def fault(self, path: str) -> Fault | None:
         """Return what befalls a request."""
@@ -40,7 +62,14 @@ class Relay(ThreadingHTTPServer):
             if not path.split("?", maxsplit=1)[0].endswith(self.of):
                 return None
             self.asked += 1
-            return self.faults.pop(0) if self.faults else None
+            if self.faults:
+                found = self.faults.pop(0)
+            elif self._chance.random() < self._share:
+                found = self._chance.choice(self._kinds)
+            else:
+                return None
+            self.spoilt += 1
+            return found
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -51,30 +80,47 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         fault = self.server.fault(self.path)
         if isinstance(fault, int):
-            return self._answer(
-                fault, json.dumps({"error": "spoilt on the way", "status": fault}).encode(), []
-            )
+            told = json.dumps({"error": "spoilt on the way", "status": fault}).encode()
+            return self._answer(fault, told, [])
+        if fault == CUT:
+            self.close_connection = True
+            return None
+        if isinstance(fault, float):
+            time.sleep(fault)
+        try:
+            return self._pass_on(body, fault)
+        except OSError:
+            # The server is gone; so is this connection.
+            self.close_connection = True
+            return None
+
+    def _pass_on(self, body: bytes, fault: Fault | None) -> None:
         target = HTTPConnection(self.server.target.hostname or "", self.server.target.port, timeout=30)
         target.request(self.command, self.path, body, dict(self.headers.items()))
         with target.getresponse() as answer:
             data = answer.read()
             if fault == LATE:
                 self.server.released.wait(30)
-            if fault:
+            if fault in (LATE, LOST):
                 self.close_connection = True
-                return None
+                return
             kept = ("content-type", "x-elastic-product")
             headers = [(name, value) for name, value in answer.getheaders() if name.lower() in kept]
-            return self._answer(answer.status, data, headers)
+            self._answer(answer.status, data, headers, fault)
 
-    def _answer(self, status: int, data: bytes, headers: list[tuple[str, str]]) -> None:
+    def _answer(
+        self, status: int, data: bytes, headers: list[tuple[str, str]], fault: Fault | None = None
+    ) -> None:
         self.send_response(status)
         for name, value in headers or [("Content-Type", "application/json")]:
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
+        half = data[: len(data) // 2]
+        self.send_header("Content-Length", str(len(half if fault == BROKEN else data)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            self.wfile.write(half if fault in (HALF, BROKEN) else data)
+        if fault == HALF:
+            self.close_connection = True
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _relay  # noqa: N815 - the library's names
 
@@ -83,9 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def relay(target: str) -> Iterator[Relay]:
+def relay(target: str, of: str = "/_bulk") -> Iterator[Relay]:
     """Run a relay before a server."""
-    with Relay(target) as made:
+    with Relay(target, of) as made:
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
         try:
@@ -93,4 +139,3 @@ def relay(target: str) -> Iterator[Relay]:
         finally:
             made.released.set()
             made.shutdown()
-            thread.join()
