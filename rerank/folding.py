@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.model import Int64s
-from shinglefold.rerank.bits import places, sets
 from shinglefold.rerank.columns import Columns, Counts, Reader
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.match import ROWS, Compared, Matcher
-from shinglefold.rerank.neighbours import Neighbours, nonzero
+from shinglefold.rerank.matcher import ROWS, Compared, Matcher, Neighbours, nonzero, places, sets
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.scheme import Scheme

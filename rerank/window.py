@@ -8,7 +8,7 @@ from shinglefold.contracts import JSON
 from shinglefold.rerank.cursor import Cursor
 from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.match import Matcher
+from shinglefold.rerank.matcher import Matcher
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.request_bodies import page_bounds, total_order, window_body, window_fields
 from shinglefold.rerank.seq_no import without_ids

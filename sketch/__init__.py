@@ -2,7 +2,7 @@
 
 from shinglefold.sketch.adviser import Advice, Requirements, advise, probability, resemblance_after, width_for
 from shinglefold.sketch.candidates import nominate
-from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows
+from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows, bit_planes, differing
 from shinglefold.sketch.digest import digests
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
@@ -24,8 +24,10 @@ __all__ = [
     "agreement",
     "agreement_matrix",
     "agreement_rows",
+    "bit_planes",
     "connected",
     "containment",
+    "differing",
     "digests",
     "estimate",
     "find_pairs",

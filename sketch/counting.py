@@ -9,6 +9,8 @@ from shinglefold.sketch.packing import check_bits, packed_size
 
 #: Pairs compared at a time: 128 KiB of 64-bit words, and not all of a window, as half of it is mirrored.
 _BLOCK = 1 << 14
+#: Words of 64 values whose differences a byte can count.
+_COUNTED = 3
 
 
 def agreement(one: Bytes, many: Bytes, bits: int, values: int | None = None) -> Int64s:
@@ -40,7 +42,7 @@ def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int | None = N
         words |= words >> words.dtype.type(shift)
         shift //= 2
     words &= words.dtype.type(_lowest(bits, words.itemsize))
-    differing: Int64s = popcount(words).sum(axis=-1, dtype=np.int64)
+    differing: Int64s = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
     return held - differing
 
 
@@ -50,13 +52,13 @@ def agreement_matrix(rows: Bytes, bits: int, values: int | None = None) -> Int64
     Cost: about 0.5 ms for 200 signatures of 168×4 bits; n², so meant for a window of hits.
     """
     held = _held(rows, rows, bits, values)
-    planes = _planes(rows, bits)
+    planes = bit_planes(rows, bits)
     counts = np.empty((len(rows), len(rows)), np.int64)
     begin = 0
     while begin < len(rows):
         end = begin + max(1, _BLOCK // (len(rows) - begin))
         block = counts[begin:end, begin:]
-        np.subtract(held, _differing(planes[:, :, begin:end], planes[:, :, begin:]), out=block)
+        np.subtract(held, differing(planes[:, :, begin:end], planes[:, :, begin:]), out=block)
         counts[end:, begin:end] = block[:, end - begin :].T
         begin = end
     return counts
@@ -81,10 +83,16 @@ def _words(rows: Bytes, bits: int) -> Uint64s:
     return words
 
 
-def _planes(rows: Bytes, bits: int) -> Uint64s:
-    """Return bit i of all values of a row as 64-bit words: uint64 (bits, words, N); unused bits are 0.
+def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
+    """Return the lowest bits of all values of rows as words, made to be compared by ``differing``.
 
-    The values stand in another order than in the row, the same one for all rows.
+    Args:
+        rows: packed signatures, uint8 (N, B).
+        wanted: how many bits of each value, the lowest first; None takes all.
+
+    Returns:
+        uint64 (wanted, words, N), unused bits 0. The values stand in another order than in the row, the same
+        one for all rows and bits.
     """
     count = -(-rows.shape[1] // (8 * bits))
     padded = np.zeros((len(rows), count * 8 * bits), np.uint8)
@@ -93,46 +101,39 @@ def _planes(rows: Bytes, bits: int) -> Uint64s:
     words = padded.view(np.uint64).reshape(len(rows), count, bits)
     lowest = np.uint64(_lowest(bits, 8))
     places = np.arange(bits, dtype=np.uint64)
-    planes = np.empty((bits, count, len(rows)), np.uint64)
-    for bit in range(bits):
-        picked = ((words >> np.uint64(bit)) & lowest) << places
-        planes[bit] = np.bitwise_or.reduce(picked, axis=2).T
+    planes = np.empty((bits if wanted is None else wanted, count, len(rows)), np.uint64)
+    for bit in range(len(planes)):
+        planes[bit] = np.bitwise_or.reduce(((words >> np.uint64(bit)) & lowest) << places, axis=2).T
     return planes
+
+
+def differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
+    """Count the values in which all pairs of two sets of planes differ; a value differs where any bit does.
+
+    Args:
+        ones: planes of N rows; ``others``: as many planes of M rows.
+
+    Returns:
+        uint8 (N, M), uint16 where a byte can't count so many values.
+
+    Cost: about 2 ns a word, bit and pair. Bits are counted by the word, as a linear algebra library would
+    make threads that wait where every core is busy.
+    """
+    shape = ones.shape[2], others.shape[2]
+    different, spare = np.empty(shape, np.uint64), np.empty(shape, np.uint64)
+    counted, counts = np.empty(shape, np.uint8), np.zeros(shape, np.uint8)
+    for word in range(ones.shape[1]):
+        if word == _COUNTED:
+            counts = counts.astype(np.uint16)
+        np.bitwise_xor.outer(ones[0, word], others[0, word], out=different)
+        for bit in range(1, len(ones)):
+            np.bitwise_xor.outer(ones[bit, word], others[bit, word], out=spare)
+            np.bitwise_or(different, spare, out=different)
+        np.bitwise_count(different, out=counted)
+        counts += counted
+    return counts
 
 
 def _lowest(bits: int, size: int) -> int:
     """Return the integer of ``size`` bytes in which the lowest bit of every b-bit field is set."""
     return int(((bits - 1) * "0" + "1") * (size * 8 // bits), 2)
-
-
-def _differing(ones: Uint64s, others: Uint64s) -> NDArray[np.uint16]:
-    """Count the differing values of all pairs of two sets of planes; a value differs where any bit does."""
-    counts = np.zeros((ones.shape[2], others.shape[2]), np.uint16)
-    different, spare = np.empty(counts.shape, np.uint64), np.empty(counts.shape, np.uint64)
-    for word in range(ones.shape[1]):
-        np.bitwise_xor.outer(ones[0, word], others[0, word], out=different)
-        for bit in range(1, len(ones)):
-            np.bitwise_xor.outer(ones[bit, word], others[bit, word], out=spare)
-            np.bitwise_or(different, spare, out=different)
-        counts += popcount(different)
-    return counts
-
-
-def popcount(words: Uint64s) -> NDArray[np.uint8]:
-    """Return how many bits of each word are set."""
-    if hasattr(np, "bitwise_count"):
-        counted: NDArray[np.uint8] = np.bitwise_count(words)
-        return counted
-    return folded_popcount(words)
-
-
-def folded_popcount(words: Uint64s) -> NDArray[np.uint8]:
-    """Count bits by adding neighbours, for numpy before 2.0, which has no instruction for it."""
-    wide = words.astype(np.uint64)
-    pairs = wide - ((wide >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    fours = (pairs & np.uint64(0x3333333333333333)) + (
-        (pairs >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    eights = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    counted: NDArray[np.uint8] = ((eights * np.uint64(0x0101010101010101)) >> np.uint64(56)).astype(np.uint8)
-    return counted

@@ -48,7 +48,9 @@ class AsyncElasticsearchEngine(AsyncHttpEngine):
 
     async def _post(self, path: str, parameters: dict[str, str], body: JSON | None = None) -> Any:  # noqa: ANN401
         # The client's own methods refuse parameters that servers of other versions have.
-        headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
+        headers = {"accept": "application/json"} | (
+            {} if body is None else {"content-type": "application/json"}
+        )
         return await self._client.perform_request("POST", path, params=parameters, headers=headers, body=body)
 
     async def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base

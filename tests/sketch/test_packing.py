@@ -13,7 +13,6 @@ from shinglefold.sketch import (
     packed_size,
     unpack,
 )
-from shinglefold.sketch.counting import folded_popcount, popcount
 
 codecs = st.sampled_from([1, 2, 4, 8, 16, 32])
 
@@ -96,12 +95,6 @@ def test_low_bits_stay_below_their_bound_and_are_even(bits):
 def test_32_bits_lose_nothing():
     minima = np.random.default_rng(1).integers(0, 2**32, (1, 100_000), dtype=np.uint32)
     assert len(np.unique(low_bits(minima, 32))) == len(np.unique(minima))
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), min_size=1))
-def test_both_ways_of_counting_bits_agree(words):
-    array = np.array(words, np.uint64)
-    assert folded_popcount(array).tolist() == popcount(array).tolist() == [word.bit_count() for word in words]
 
 
 @pytest.mark.parametrize("bits", [0, 3, 64])

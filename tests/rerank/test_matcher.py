@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, specs
 
 from shinglefold.rerank.columns import Reader
-from shinglefold.rerank.match import Matcher, length_bounds
+from shinglefold.rerank.matcher import Matcher, length_bounds
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_matrix, length_ratio, pack

@@ -1,4 +1,7 @@
-"""Which hits match: the decision of one request, for a few hits against many at a time."""
+"""Which hits match: the decision of one request, for a few hits against many at a time.
+
+Sets of hits are whole numbers, whose bit p stands for place p. At this size they beat arrays.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -11,7 +14,7 @@ from shinglefold.model import Int64s, Uint64s
 from shinglefold.rerank.columns import Columns
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import agreement_rows, estimate, length_ratio
+from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
 
 Mask = NDArray[np.bool_]
 #: Hits compared with many at a time where all pairs are decided: what lies between stays in the cache.
@@ -20,8 +23,8 @@ ROWS = 64
 _PAIRS = 1 << 16
 #: Candidates a hit up to which they are decided one by one.
 _DENSE = 16
-#: Words of 64 values whose differences a byte can count.
-_COUNTED = 3
+#: Ones of a set up to which taking them out one by one is faster than unpacking all bits.
+_FEW = 16
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,12 @@ class Compared:
     @cached_property
     def plane(self) -> Uint64s:
         """The lowest bit of every value of a hit side by side: uint64 (1, words, n)."""
-        return _planes(self.prints, self.bits, 1)
+        return bit_planes(self.prints.signatures, self.bits, 1)
 
     @cached_property
     def planes(self) -> Uint64s:
         """Every bit of the values, likewise and in the same order: uint64 (bits, words, n)."""
-        return _planes(self.prints, self.bits, self.bits)
+        return bit_planes(self.prints.signatures, self.bits)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
@@ -127,8 +130,7 @@ class Matcher:
         """Return which pairs may match by their signatures.
 
         Of each value one bit is compared: two signatures agree in at least as many bits as values, and
-        strangers agree in half of them, so this loses nothing and leaves few to be decided. Bits are counted
-        by the word, as a linear algebra library would make threads that wait where every core is busy.
+        strangers agree in half of them, so this loses nothing and leaves few to be decided.
         """
         near = self._agreeing(ones.plane, rows, others.plane, begin)
         if self.min_shared:
@@ -164,7 +166,7 @@ class Matcher:
         """Return which pairs differ in no more values than matching ones may, as far as the planes tell."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
-        return _differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
+        return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
     def _alike(self, ones: Columns, rows: Int64s, others: Columns, begin: int) -> Mask:
         """Return which pairs may be compared by their signatures at all."""
@@ -195,6 +197,87 @@ class Matcher:
         near.reshape(-1)[flat] = close
 
 
+class Neighbours:
+    """The free hits of a block that match one of them, as sets of places.
+
+    Hits are decided when the first of them is asked for, together with the free hits behind it: what a group
+    took in the meantime is never compared again.
+
+    Args:
+        backwards: whether free hits before the one asked for matter; they do not where the first free one
+            is always asked for.
+
+    Attributes:
+        free: the hits in no group yet; whoever takes hits takes them out of it, and never puts one back.
+    """
+
+    def __init__(self, matcher: Matcher, block: Compared, free: int, *, backwards: bool) -> None:
+        self.free = free
+        self._matcher = matcher
+        self._block = block
+        self._backwards = backwards
+        self._decided: dict[int, int] = {}
+
+    def of(self, place: int) -> int:
+        """Return the free hits that match a free hit, itself left out."""
+        if place not in self._decided:
+            self._decide(place)
+        return self._decided[place] & self.free
+
+    def _decide(self, place: int) -> None:
+        free = places(self.free)
+        begin = free[0]
+        most = rows_at_once(len(self._block) - begin)
+        rows = np.array([row for row in free if row >= place and row not in self._decided][:most], np.int64)
+        near = self._candidates(rows, begin)
+        rows = rows[: len(near)]
+        decide = self._matcher.all_of if crowded(near) else self._matcher.those_of
+        near = decide(near, self._block, rows, self._block, begin)
+        self._decided.update(zip(rows.tolist(), sets(near, begin), strict=True))
+
+    def _candidates(self, rows: Int64s, begin: int) -> Mask:
+        """Return the candidates of some rows: of few where there are many, as most are taken undecided."""
+        first = self._matcher.candidates(self._block, rows[:ROWS], self._block, begin)
+        if len(rows) == len(first) or crowded(first):
+            return first
+        later = begin if self._backwards else int(rows[ROWS])
+        rest = self._matcher.candidates(self._block, rows[ROWS:], self._block, later)
+        if crowded(rest):
+            return first
+        near = np.zeros((len(rows), len(self._block) - begin), np.bool_)
+        near[:ROWS], near[ROWS:, later - begin :] = first, rest
+        return near
+
+
+def nonzero(near: Mask) -> tuple[Int64s, Int64s]:
+    """Return the places of all True in row order; several times faster than numpy's own in two dimensions."""
+    row, column = np.divmod(np.flatnonzero(near), np.int64(max(1, near.shape[1])))
+    return row, column
+
+
+def places(bits: int) -> list[int]:
+    """Return the places of a set, in order."""
+    if bits.bit_count() > _FEW:
+        packed = np.frombuffer(bits.to_bytes(-(-bits.bit_length() // 8), "little"), np.uint8)
+        many: list[int] = np.unpackbits(packed, bitorder="little").nonzero()[0].tolist()
+        return many
+    few = []
+    while bits:
+        last = bits & -bits
+        few.append(last.bit_length() - 1)
+        bits ^= last
+    return few
+
+
+def sets(rows: NDArray[np.bool_], begin: int = 0) -> list[int]:
+    """Return the set of each row, bool (R, n), whose first column stands for place ``begin``."""
+    packed = np.packbits(rows, axis=1, bitorder="little")
+    size, data = packed.shape[1], packed.tobytes()
+    return [
+        int.from_bytes(data[at : at + size], "little") << begin for at in range(0, len(rows) * size, size)
+    ]
+
+
 def crowded(near: Mask) -> bool:
     """Tell whether hits have so many candidates or neighbours that deciding all pairs at once is cheaper."""
     return bool(np.count_nonzero(near) > _DENSE * len(near))
@@ -220,38 +303,6 @@ def _without_itself(near: Mask, ones: Compared, rows: Int64s, others: Compared, 
     if ones is others:
         near[np.arange(len(rows)), rows - begin] = False
     return near
-
-
-def _planes(prints: Columns, bits: int, wanted: int) -> Uint64s:
-    """Return the lowest bits of all values as words: uint64 (wanted, words, n); unused bits are 0."""
-    count = -(-prints.signatures.shape[1] // (8 * bits))
-    padded = np.zeros((len(prints), count * 8 * bits), np.uint8)
-    padded[:, : prints.signatures.shape[1]] = prints.signatures
-    # A word holds 64/b values: bit i of the values of b words, each shifted by its place, fills one word.
-    words = padded.view(np.uint64).reshape(len(prints), count, bits)
-    lowest = np.uint64(sum(1 << place for place in range(0, 64, bits)))
-    places = np.arange(bits, dtype=np.uint64)
-    planes = np.empty((wanted, count, len(prints)), np.uint64)
-    for bit in range(wanted):
-        planes[bit] = np.bitwise_or.reduce(((words >> np.uint64(bit)) & lowest) << places, axis=2).T
-    return planes
-
-
-def _differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
-    """Count the differing values of all pairs of two sets of planes; a value differs where any bit does."""
-    shape = ones.shape[2], others.shape[2]
-    different, spare = np.empty(shape, np.uint64), np.empty(shape, np.uint64)
-    counted, counts = np.empty(shape, np.uint8), np.zeros(shape, np.uint8)
-    for word in range(ones.shape[1]):
-        if word == _COUNTED:
-            counts = counts.astype(np.uint16)
-        np.bitwise_xor.outer(ones[0, word], others[0, word], out=different)
-        for bit in range(1, len(ones)):
-            np.bitwise_xor.outer(ones[bit, word], others[bit, word], out=spare)
-            np.bitwise_or(different, spare, out=different)
-        np.bitwise_count(different, out=counted)
-        counts += counted
-    return counts
 
 
 def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
