@@ -1,6 +1,5 @@
 """Cursors for endless paging: where to read on, and what was shown, in one opaque string."""
 
-import hmac
 import json
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -8,14 +7,20 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
+from secrets import token_bytes
 from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.options import FoldOptions
 
-_VERSION = 1
-_SEAL = 16
+#: Characters of the longest cursor.
+LONGEST = 15_900
+_VERSION = b"\2"
+_NONCE = 12
 #: What may differ from page to page: it decides neither which hits there are nor how they fold.
 _FREE_KEYS = {"size", "_source", "highlight", "fields", "docvalue_fields", "aggs", "aggregations", "suggest"}
 _FREE_KEYS |= {"track_total_hits", "stored_fields", "script_fields", "explain", "version", "profile"}
@@ -36,40 +41,58 @@ _FREE_OPTIONS = (
 class Cursor:
     """Where a page ended.
 
-    ``after``: sort values of the hit before the block to read next; None at the start.
-    ``shown``: what folding needs of each hit shown so far, in order; the first ``before`` of them belong to
-    earlier blocks, the others are found again when the block is read again.
-    ``request``: a digest of what must not change between the pages. ``total``: how many groups the first page
-    told there are.
+    ``request``: a digest of what must not change between the pages. ``pit``: the point in time to read under,
+    where the engine needs one. ``after``: sort values of the hit before the block to read next; None at the
+    start. ``behind``: how many hits there are up to it.
+    ``count``: how many hits were shown. ``shown``: of the latest of them what folding needs, in order: their
+    ``mark``, their ``rank`` and the fields. The others stand among the first ``old`` hits and are found there
+    again. ``total``: how many groups the first page told there are.
     """
 
-    pit: str
     request: str
+    pit: str | None = None
     after: Sequence[Any] | None = None
-    before: int = 0
+    behind: int = 0
+    count: int = 0
     shown: tuple[Hit, ...] = ()
+    old: int = 0
     total: Mapping[str, Any] | None = None
 
     @property
     def fresh(self) -> bool:
         """Whether nothing was shown yet."""
-        return self.after is None and not self.shown
+        return self.after is None and not self.count
 
-    @property
-    def earlier(self) -> tuple[Hit, ...]:
-        """The hits shown from earlier blocks."""
-        return self.shown[: self.before]
+    def renewed(self, pit: str | None) -> "Cursor":
+        """Return a cursor that begins with the first hit there is now, with all that was shown left out."""
+        return replace(self, pit=pit, after=None, behind=0)
 
-    def renewed(self, pit: str) -> "Cursor":
-        """Return a cursor for another point in time, from the start, with all that was shown left out."""
-        return replace(self, pit=pit, after=None, before=len(self.shown))
+    def forgetting(self, count: int) -> "Cursor":
+        """Return a cursor without the first of the hits shown; they are to be found again."""
+        ranks = [int(hit["rank"]) + 1 for hit in self.shown[:count]]
+        return replace(self, shown=self.shown[count:], old=max([self.old, *ranks]))
 
 
 def seal(cursor: Cursor, key: bytes) -> str:
-    """Return a cursor as text. Cost: some 150 characters a hit shown."""
-    text = json.dumps([_VERSION, asdict(cursor)], separators=(",", ":"), ensure_ascii=False)
-    packed = zlib.compress(text.encode(), 6)
-    return urlsafe_b64encode(_mark(packed, key) + packed).decode("ascii")
+    """Return a cursor as text that tells nothing and can't be changed.
+
+    Returns:
+        at most ``LONGEST`` characters; what was shown first is left out where there is no room for it.
+
+    Raises:
+        ConfigError: a sort value alone is too long.
+    """
+    while True:
+        text = _sealed(cursor, key)
+        if len(text) <= LONGEST:
+            return text
+        if not cursor.shown:
+            raise ConfigError(
+                "the cursor would be too long: the hits are sorted by a value of many thousand characters; "
+                "sort by a shorter field"
+            )
+        # By the share that is too much, so that a few rounds do.
+        cursor = cursor.forgetting(max(1, len(cursor.shown) * (len(text) - LONGEST) // len(text)))
 
 
 def unseal(text: str, key: bytes) -> Cursor:
@@ -79,22 +102,27 @@ def unseal(text: str, key: bytes) -> Cursor:
         ConfigError: the text was changed, or sealed with another key.
     """
     try:
-        raw = urlsafe_b64decode(text.encode("ascii"))
-    except (Base64Error, ValueError):
-        raw = b""
-    if len(raw) <= _SEAL or not hmac.compare_digest(raw[:_SEAL], _mark(raw[_SEAL:], key)):
+        raw = urlsafe_b64decode(text.encode("ascii")) if len(text) <= LONGEST else b""
+        packed = _cipher(key).decrypt(raw[:_NONCE], raw[_NONCE:], _VERSION)
+    except (Base64Error, ValueError, InvalidTag):
         raise ConfigError(
-            "the cursor was changed or was made with another key: send it back as it came, and give all "
-            "processes that serve one search the same cursor_key; or begin again with a cursor of true"
-        )
-    version, parts = json.loads(zlib.decompress(raw[_SEAL:]))
-    if version != _VERSION:
-        raise ConfigError("the cursor was made by another version: begin again with a cursor of true")
+            "the cursor was changed or was made with another key or by another version: send it back as it "
+            "came, and give all processes that serve one search the same cursor_key; or begin again with a "
+            "cursor of true"
+        ) from None
+    parts = json.loads(zlib.decompress(packed))
     return Cursor(**{**parts, "shown": tuple(parts["shown"])})
 
 
-def _mark(packed: bytes, key: bytes) -> bytes:
-    return blake2b(packed, key=key[:64], digest_size=_SEAL).digest()
+def _sealed(cursor: Cursor, key: bytes) -> str:
+    text = json.dumps(asdict(cursor), separators=(",", ":"), ensure_ascii=False)
+    nonce = token_bytes(_NONCE)
+    packed = _cipher(key).encrypt(nonce, zlib.compress(text.encode("utf-8", "surrogatepass"), 6), _VERSION)
+    return urlsafe_b64encode(nonce + packed).decode("ascii")
+
+
+def _cipher(key: bytes) -> AESGCM:
+    return AESGCM(blake2b(key, digest_size=32, person=b"cursor").digest())
 
 
 def request_digest(index: str | None, body: Mapping[str, Any], options: FoldOptions, scheme: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitExpired, UnsupportedQuery
 from shinglefold.rerank.cursor import Cursor, request_digest, seal, unseal
-from shinglefold.rerank.hits import Hit, stored_fingerprint
+from shinglefold.rerank.folding import Group
+from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.request_bodies import page_bounds, resumable
 from shinglefold.rerank.response import KEY, answer_page
@@ -27,54 +28,55 @@ def begin_cursor(
     options: FoldOptions,
     scheme: Scheme,
     *,
-    keep_alive: str,
+    keep_alive: str | None,
     key: bytes,
 ) -> Steps[Cursor]:
     """Return the cursor to read from: a new one, the one the request brings, or that one renewed.
+
+    Args:
+        keep_alive: of the point in time to read under; None needs none.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
     """
     _refuse(index, body, options)
     digest = request_digest(index, body, options, scheme.id)
-    if not isinstance(options.cursor, str):
-        pit = yield Call("open_pit", (index, keep_alive))
-        return Cursor(pit, digest)
-    cursor = unseal(options.cursor, key)
+    cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(
             "the cursor belongs to another search: query, order, index and folding must stay as they were; "
             "begin again with a cursor of true"
         )
-    if not options.renew:
+    if isinstance(options.cursor, str) and not options.renew:
         return cursor
-    pit = yield Call("open_pit", (index, keep_alive))
+    pit = (yield Call("open_pit", (index, keep_alive))) if keep_alive is not None else None
     return cursor.renewed(pit)
 
 
-def read_page(reading: Reading, cursor: Cursor, tiebreaker: str, keep_alive: str, key: bytes) -> Steps[JSON]:
+def read_page(reading: Reading, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
     """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
 
     Raises:
         EngineError: the engine's own, or the cursor's point in time has ended; the message says how to go on.
     """
     begun = not isinstance(reading.options.cursor, str) or reading.options.renew
-    pit = cursor.pit
     try:
-        pit = yield from reading.read_on(pit, tiebreaker, keep_alive)
-        answer = yield from answer_page(reading, None, pit)
+        if cursor.old:
+            yield from reading.recall(index, cursor.old)
+        yield from reading.read_on(index)
+        answer = yield from answer_page(reading, index)
     except BaseException as error:
-        if begun:
-            yield Call("close_pit", (pit,))
-        elif isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable):
+        if reading.pit is not None and begun:
+            yield Call("close_pit", (reading.pit,))
+        elif reading.pit is not None and _has_ended(error):
             kind = PitExpired if isinstance(error, PitExpired) else EngineError
             raise kind(_ENDED.format(error)) from error
         raise
-    following = next_cursor(replace(cursor, pit=pit), reading)
-    if following is None:
-        yield Call("close_pit", (pit,))
-    else:
+    following = next_cursor(replace(cursor, pit=reading.pit), reading)
+    if following is not None:
         following = replace(following, total=answer[KEY]["groups_total"])
+    elif reading.pit is not None:
+        yield Call("close_pit", (reading.pit,))
     answer[KEY]["cursor"] = following and seal(following, key)
     return answer
 
@@ -87,19 +89,29 @@ def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
     """
     groups = reading.collapsed().groups
     done = groups[: reading.needed]
-    if len(done) == len(groups) and reading.ended:
-        return None
     border = len(reading.hits)
     if len(done) < len(groups):
-        border = groups[len(done)].members[0] // reading.options.window * reading.options.window
-    before = sum(group.members[0] < border for group in done)
-    shown = [_kept(reading, reading.hits[group.representative]) for group in done]
+        border = reading.border(groups[len(done)].members[0])
+    elif reading.ended or reading.broken:
+        return None
+    shown = [_shown(reading, group, cursor.behind) for group in done]
     return replace(
         cursor,
         after=reading.hits[border - 1]["sort"] if border else cursor.after,
-        before=cursor.before + before,
-        shown=(*cursor.shown[: cursor.before], *shown),
+        behind=cursor.behind + border,
+        count=cursor.count + len(done),
+        shown=(*cursor.shown, *shown),
     )
+
+
+def _shown(reading: Reading, group: Group, behind: int) -> JSON:
+    """Return what later pages need of a group shown."""
+    hit = reading.hits[group.representative]
+    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept(reading, hit)}
+
+
+def _has_ended(error: BaseException) -> bool:
+    return isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable)
 
 
 def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) -> None:
@@ -115,8 +127,7 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) ->
         )
 
 
-def _kept(reading: Reading, hit: Hit) -> Hit:
+def _kept(reading: Reading, hit: Hit) -> JSON:
     own = stored_fingerprint(hit, reading.field)
     stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
-    fields = {name: stored[name] for name in reading.kept if name in stored}
-    return {"_index": hit.get("_index"), "_id": hit.get("_id"), "fields": fields}
+    return {name: stored[name] for name in reading.kept if name in stored}

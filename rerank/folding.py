@@ -7,7 +7,7 @@ import numpy as np
 
 from shinglefold.model import Int64s
 from shinglefold.rerank.columns import Columns, Counts, Reader
-from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.hits import Hit, identity, mark
 from shinglefold.rerank.matcher import ROWS, Compared, Matcher, Neighbours, nonzero, places, sets
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
@@ -84,7 +84,7 @@ class _Folding:
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
         self._reader = Reader(scheme, field, options.scope)
-        self._seen: set[tuple[object, object]] = set()
+        self._seen: set[tuple[object, ...]] = set()
         self._repeated = 0
 
     def _free(self, hits: Sequence[Hit]) -> bytearray:
@@ -95,7 +95,7 @@ class _Folding:
         if set(ids) == {None}:
             # What has no name can't be known again.
             return free
-        names = [(hit.get("_index"), id_) for hit, id_ in zip(hits, ids, strict=True)]
+        names = [identity(hit) for hit in hits]
         if len(set(names)) < len(names) or not self._seen.isdisjoint(names):
             for place, name in enumerate(names):
                 free[place] = name[1] is None or name not in self._seen
@@ -130,7 +130,7 @@ class LeaderFolding(_Folding):
         self._prints = self._reader.read(earlier) if earlier else None
         self._reader.counts = Counts()
         self._earlier = len(earlier)
-        self._known = {identity(hit) for hit in earlier}
+        self._known = {mark(hit) for hit in earlier}
         self._joined = 0
         self._waiting: tuple[Columns, int] | None = None
 
@@ -164,7 +164,7 @@ class LeaderFolding(_Folding):
     def _leave_out_known(self, hits: Sequence[Hit], free: bytearray) -> None:
         """Leave out what was itself shown before: without a signature a hit does not match itself."""
         for place, hit in enumerate(hits):
-            if free[place] and identity(hit) in self._known:
+            if free[place] and mark(hit) in self._known:
                 free[place] = 0
                 self._reader.counts.earlier += 1
 

@@ -1,7 +1,9 @@
 """Reading hits: the values of a field, a date, the stored fingerprint."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from hashlib import blake2b
 from math import isfinite
 from typing import Any
 
@@ -24,9 +26,15 @@ def field_values(hit: Hit, name: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def identity(hit: Hit) -> tuple[Any, Any]:
-    """Return what no two documents share: index and id."""
-    return hit.get("_index"), hit.get("_id")
+def identity(hit: Hit) -> tuple[Any, Any, Any]:
+    """Return what no two documents share: index, id and routing."""
+    return hit.get("_index"), hit.get("_id"), hit.get("_routing")
+
+
+def mark(hit: Hit) -> str:
+    """Return a short name of a document's identity, for cursors; hits from a cursor have no other."""
+    own: str | None = hit.get("mark")
+    return own or b64encode(blake2b(repr(identity(hit)).encode(), digest_size=9).digest()).decode()
 
 
 def with_source(hit: Hit, wanted: SourceFilter) -> dict[str, Any]:

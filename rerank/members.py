@@ -1,12 +1,12 @@
 """The hits of groups in orders of their own: all groups of a page in one request, as natively."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts import JSON
 from shinglefold.rerank.folding import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.inner_hits import InnerHits
-from shinglefold.rerank.request_bodies import narrowable
+from shinglefold.rerank.request_bodies import narrowable, these
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window import Reading
 
@@ -14,31 +14,30 @@ from shinglefold.rerank.window import Reading
 _AT_ONCE = 100
 
 
-def inner_hits_of(
-    reading: Reading, groups: Sequence[Group], index: str | None, pit: str | None
-) -> Steps[list[JSON]]:
+def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
     """Return for each group the hits of every ``inner_hits`` asked for, by name, as engines answer them."""
     asked = reading.options.inner_hits
     found: list[JSON] = [{} for _ in groups]
     wanted = [(place, group, one) for place, group in enumerate(groups) for one in asked]
     for begin in range(0, len(wanted), _AT_ONCE):
         part = wanted[begin : begin + _AT_ONCE]
-        where = None if pit is not None else index
-        bodies = [_body(reading, group, one, pit) for _, group, one in part]
+        where = None if reading.pit is not None else index
+        bodies = [_body(reading, group, one) for _, group, one in part]
         answers = yield Call("msearch", ([(where, body) for body in bodies],))
         for (place, group, one), answer in zip(part, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
+            reading.partial.note(answer)
             found[place][one.name] = {"hits": _told(reading, group, one, answer["hits"])}
     return found
 
 
-def _body(reading: Reading, group: Group, one: InnerHits, pit: str | None) -> JSON:
+def _body(reading: Reading, group: Group, one: InnerHits) -> JSON:
     body = one.body(_query(reading, _chosen(reading, group, one)), reading.body.get("_source"))
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
-    if pit is not None:
-        body["pit"] = {**reading.body.get("pit", {}), "id": pit}
+    if reading.pit is not None:
+        body["pit"] = {**reading.keep, "id": reading.pit}
     return body
 
 
@@ -58,21 +57,11 @@ def _ranked_here(reading: Reading, one: InnerHits) -> bool:
 
 def _query(reading: Reading, hits: Sequence[Hit]) -> JSON:
     """Return the request's query narrowed to some hits, so that scores and highlights are its own."""
-    several = list(_by_index(hits))
-    chosen = several[0] if len(several) == 1 else {"bool": {"should": several, "minimum_should_match": 1}}
+    chosen = these(hits, reading.shards)
     query = reading.body.get("query")
     if query is None or not narrowable(reading.body):
         return {"bool": {"filter": [chosen]}}
     return {"bool": {"must": [query], "filter": [chosen]}}
-
-
-def _by_index(hits: Sequence[Hit]) -> Iterator[JSON]:
-    ids: dict[object, list[object]] = {}
-    for hit in hits:
-        ids.setdefault(hit.get("_index"), []).append(hit.get("_id"))
-    for index, values in ids.items():
-        found = {"ids": {"values": values}}
-        yield found if len(ids) == 1 else {"bool": {"filter": [{"term": {"_index": index}}, found]}}
 
 
 def _told(reading: Reading, group: Group, one: InnerHits, answered: Mapping[str, object]) -> JSON:

@@ -5,6 +5,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
+from shinglefold.order import SEQ_NO
 from shinglefold.quoted import quoted
 from shinglefold.rerank.checks import check_levels, check_whole
 from shinglefold.rerank.options import FoldOptions
@@ -22,6 +23,8 @@ _SETTLED |= {"track_total_hits", "indices_boost", "terminate_after", "from", "si
 _KEYWORDS = ".supershingles"
 #: The greatest whole number engines count hits with.
 _MOST_HITS = 2**31 - 1
+#: Above every number of a change.
+_GREATEST = 2**63 - 1
 #: Queries that may stand only at the top of a body.
 _TOP_ONLY = {"hybrid"}
 
@@ -87,6 +90,8 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each."""
     left_out = _PAGE_ONLY if first else _PAGE_ONLY | _ONCE
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
+    if keys := sort_keys(body):
+        window["sort"] = [_with_missing(keys[0]), *keys[1:]]
     if not first:
         window["track_total_hits"] = False
     # Keywords have no doc values: they would cost a quarter of the whole fingerprint on disk, and few ask.
@@ -116,27 +121,97 @@ def sort_keys(body: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def total_order(body: Mapping[str, Any], tiebreaker: str) -> list[Any]:
-    """Return the request's sort made total by a last key, so that reading on neither repeats nor skips."""
+def total_order(body: Mapping[str, Any], tie: str) -> list[Any]:
+    """Return the request's sort with a last key that settles ties, so that reading on repeats nothing."""
     keys = sort_keys(body) or [{"_score": "desc"}]
-    named = {key if isinstance(key, str) else next(iter(key)) for key in keys}
-    return keys if tiebreaker in named else [*keys, {tiebreaker: "asc"}]
+    named = {_name(key) for key in keys}
+    return [_with_missing(keys[0]), *keys[1:], *([] if tie in named else [{tie: "asc"}])]
+
+
+def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
+    """Return the request's own ``search_after`` for the order with ties settled, all equal hits left out."""
+    after = body.get("search_after")
+    keys = total_order(body, tie)
+    if after is None:
+        return {}
+    return {"search_after": after if len(after) == len(keys) else [*after, _GREATEST]}
+
+
+def can_go_on(body: Mapping[str, Any], tie: str) -> bool:
+    """Tell whether reading can go on from a hit; the request's own ``search_after`` must fit."""
+    after = body.get("search_after")
+    if not resumable(body):
+        return False
+    total = len(total_order(body, tie))
+    return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
+
+
+def _name(key: object) -> object:
+    return next(iter(key)) if isinstance(key, Mapping) and key else key
+
+
+def _with_missing(key: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a sort key that says where documents without its field stand: where they do unless told.
+
+    OpenSearch 3.8 loses such documents where the first key does not say so: behind a ``search_after`` it
+    passes over shards and segments that still have some, and a ``match_all`` sorted by a number finds none.
+    """
+    if not isinstance(key, str | Mapping):
+        return key
+    name = str(_name(key))
+    given = key[name] if isinstance(key, Mapping) else {}
+    options = given if isinstance(given, Mapping) else {"order": given}
+    if name.startswith("_") or "missing" in options:
+        return key
+    return {name: {**options, "missing": "_last"}}
 
 
 def page_body(
     body: Mapping[str, Any],
     hits: Sequence[Mapping[str, Any]],
     source: Any = None,  # noqa: ANN401 - JSON
+    shards: int = 1,
 ) -> JSON:
     """Return the body that fetches the hits of a page, by id, with everything the request wants of them.
 
     Args:
         source: a ``_source`` filter instead of the request's.
+        shards: how many there are; in several an id may stand for several documents.
     """
-    ids = {"ids": {"values": [hit["_id"] for hit in hits]}}
-    # Several indices may have the same id; what was not asked for is sorted out afterwards.
-    indices = len({hit.get("_index") for hit in hits})
-    return chosen_body(body, ids, len(hits) * max(1, indices), source)
+    return chosen_body(body, these(hits, shards), len(hits), source)
+
+
+def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a body whose hits come with their ids, by which they are told apart."""
+    if not _bare(body):
+        return body
+    return {**{key: value for key, value in body.items() if key != "stored_fields"}, "_source": False}
+
+
+def as_asked(hit: JSON, body: Mapping[str, Any]) -> JSON:
+    """Return a hit without the id where the request wants none."""
+    return {key: hit[key] for key in hit if key not in ("_id", "_routing")} if _bare(body) else hit
+
+
+def _bare(body: Mapping[str, Any]) -> bool:
+    return body.get("stored_fields") in ("_none_", ["_none_"])
+
+
+def these(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
+    """Return a filter for some hits: in several shards an id names one only in its index and routing."""
+    if shards <= 1:
+        return {"ids": {"values": [hit["_id"] for hit in hits]}}
+    names: dict[tuple[Any, Any], list[Any]] = {}
+    for hit in hits:
+        names.setdefault((hit.get("_index"), hit.get("_routing")), []).append(hit["_id"])
+    ways = [_together(*place, ids) for place, ids in names.items()]
+    return ways[0] if len(ways) == 1 else {"bool": {"should": ways, "minimum_should_match": 1}}
+
+
+def _together(index: object, routing: object, ids: Sequence[Any]) -> JSON:
+    places = {"_index": index, "_routing": routing}
+    filters = [{"term": {name: value}} for name, value in places.items() if value is not None]
+    return {"bool": {"filter": [{"ids": {"values": list(ids)}}, *filters]}}
 
 
 def chosen_body(

@@ -10,7 +10,7 @@ from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.inner_hits import DUPLICATES
 from shinglefold.rerank.members import inner_hits_of
-from shinglefold.rerank.request_bodies import page_body, sort_keys
+from shinglefold.rerank.request_bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts, matched_passages
@@ -26,24 +26,27 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     """Return the folded hits attached to a hit of an answer, itself left out."""
     own = identity(hit)
     inner = hit.get("inner_hits", {}).get(DUPLICATES, {}).get("hits", {}).get("hits", ())
+    if own[1] is None:
+        # Without ids the hit itself is known by standing first.
+        return list(inner[1:])
     return [other for other in inner if identity(other) != own]
 
 
-def answer_page(reading: Reading, index: str | None, pit: str | None = None) -> Steps[JSON]:
+def answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     """Fetch the hits of the page, members with them, and return the answer."""
     try:
-        return (yield from _answer_page(reading, index, pit))
+        return (yield from _answer_page(reading, index))
     except Untold:
-        yield from reading.read_with_ids(index)
-        return (yield from _answer_page(reading, index, pit))
+        yield from reading.read_again(index)
+        return (yield from _answer_page(reading, index))
 
 
-def _answer_page(reading: Reading, index: str | None, pit: str | None) -> Steps[JSON]:
+def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
     attached = [_attached(group, reading.options.members) for group in groups]
     everyone = [place for places in attached for place in places]
-    found = yield from _fetch(reading, everyone, index, pit)
+    found = yield from _fetch(reading, everyone, index)
     inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
@@ -52,12 +55,14 @@ def _answer_page(reading: Reading, index: str | None, pit: str | None) -> Steps[
     ]
     if reading.options.inner_hits:
         shown = [group for group in groups if group.representative in found]
-        named = yield from inner_hits_of(reading, shown, index, pit)
+        named = yield from inner_hits_of(reading, shown, index)
         page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
+    if reading.partial:
+        counters["partial"] = dict(reading.partial.lacks)
     if reading.options.explain:
         texts = reading.texts
-        sources = (yield from _sources(reading, everyone, index, pit, texts)) if texts is not None else {}
+        sources = (yield from _sources(reading, everyone, index, texts)) if texts is not None else {}
         counters["explain"] = [_explained(reading, places, sources) for places in attached]
     return _answer(reading, page) | {KEY: counters}
 
@@ -79,11 +84,9 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
     return {place: with_source(hit, wanted) for place, hit in found.items()}
 
 
-def _fetch(
-    reading: Reading, places: Sequence[int], index: str | None, pit: str | None
-) -> Steps[dict[int, JSON]]:
+def _fetch(reading: Reading, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
-    found = yield from _by_id(reading, reading.body, places, index, pit, source=None)
+    found = yield from _by_id(reading, reading.body, places, index, source=None)
     return {at: _in_rank(reading.hits[at], body, reading) for at, body in found.items()}
 
 
@@ -92,22 +95,22 @@ def _by_id(
     body: Mapping[str, Any],
     places: Sequence[int],
     index: str | None,
-    pit: str | None,
     *,
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
-    found: dict[tuple[Any, Any], JSON] = {}
+    found: dict[tuple[Any, ...], JSON] = {}
     if are_numbered(reading.hits):
         return (yield from _by_number(reading, body, places, index, source))
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
-        request = page_body(body, hits, source)
-        if pit is not None:
-            request["pit"] = {**reading.body.get("pit", {}), "id": pit}
-        answer = yield Call("search", (None if pit is not None else index, request))
+        request = page_body(with_ids(body), hits, source, reading.shards)
+        if reading.pit is not None:
+            request["pit"] = {**reading.keep, "id": reading.pit}
+        answer = yield Call("search", (None if reading.pit is not None else index, request))
+        reading.partial.note(answer)
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
-    return {place: hit for place, hit in wanted.items() if hit is not None}
+    return {place: as_asked(hit, body) for place, hit in wanted.items() if hit is not None}
 
 
 def _by_number(
@@ -122,15 +125,16 @@ def _by_number(
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         answer = yield Call("search", (index, numbered.request(hits, source)))
+        reading.partial.note(answer)
         found += numbered.found(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))
 
 
 def _sources(
-    reading: Reading, places: Sequence[int], index: str | None, pit: str | None, texts: Texts
+    reading: Reading, places: Sequence[int], index: str | None, texts: Texts
 ) -> Steps[dict[int, JSON]]:
     """Return the stored texts of hits; these are fields that the request's own filter shows."""
-    found = yield from _by_id(reading, {}, places, index, pit, source=list(texts.fields))
+    found = yield from _by_id(reading, {}, places, index, source=list(texts.fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
@@ -186,9 +190,9 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
 def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.ended
     if cursor is not None and not cursor.fresh:
-        return carried(cursor.total, cursor.before + len(collapsed.groups), ended=ended)
+        return carried(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
     # Under search_after the total still counts the hits before it.
-    known = "search_after" not in reading.body
+    known = "search_after" not in reading.body and not reading.partial
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
     first = [group.members[0] for group in collapsed.groups]
     return groups_total(first, len(reading.hits), total, ended=ended)
@@ -203,4 +207,4 @@ def _answer(reading: Reading, page: list[JSON]) -> JSON:
     if hits.get("max_score") is None and not reading.body.get("sort") and reading.hits:
         # The order was made total by a sort, and under a sort engines leave the greatest score out.
         hits["max_score"] = reading.hits[0].get("_score")
-    return {**first, "hits": hits}
+    return {**first, **reading.partial.header, "hits": hits}

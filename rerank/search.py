@@ -9,25 +9,22 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from shinglefold.contracts import JSON, Engine, Search, search_parts
 from shinglefold.errors import (
     ConfigError,
+    EngineError,
     PermissionDenied,
     RecipeMismatch,
     SchemeMismatch,
     ShinglefoldError,
     UnsupportedQuery,
+    WindowTooLarge,
 )
+from shinglefold.order import SEQ_NO
 from shinglefold.recipe import TEXTS, stored_recipe
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.known_fields import check_fields, knows, named_fields
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.parameters import read_parameters, with_parameters
-from shinglefold.rerank.request_bodies import (
-    page_bounds,
-    refuse_collapse,
-    resumable,
-    split_request,
-    total_order,
-)
+from shinglefold.rerank.request_bodies import can_go_on, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.response import KEY, answer_page
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps, drive, drive_async
 from shinglefold.rerank.stored_passages import Texts, shown_fields
@@ -67,12 +64,17 @@ class _Search(Generic[_Driven]):
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
+        self._can = engine.can
         self._numbers = engine.can.seq_no
+        #: By index and routing searched: whether there are several shards.
+        self._several: dict[tuple[str | None, str], bool] = {}
         self._canonicalizer = canonicalizer
         #: By index looked at: its mappings, whose recipe fits.
         self._checked: dict[str, Mapping[str, Any]] = {}
 
-    def _steps(self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None) -> Steps[JSON]:
+    def _steps(
+        self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None, routing: str = ""
+    ) -> Steps[JSON]:
         rest, given = split_request(body)
         chosen = FoldOptions.parse(given, options)
         if not chosen.fold or (page_bounds(rest)[1] == 0 and chosen.cursor is False):
@@ -86,10 +88,17 @@ class _Search(Generic[_Driven]):
         # Members found by an order of their own are asked for by id.
         numbers = self._numbers and not chosen.inner_hits
         reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=numbers)
-        if "pit" not in rest:
-            yield from self._read_first(index, reading)
-        if reading.stopped_by is None and self._may_read_on(rest):
-            return (yield from self._under_pit(index, reading))
+        if "pit" in rest:
+            if index is not None:
+                # Its own index and filters hold; those of the name given would be passed over.
+                raise UnsupportedQuery("search: a point in time has its index; give None as index")
+            return (yield from self._under_own_pit(reading))
+        yield from self._read_first(index, reading, routing)
+        if reading.stopped_by is None:
+            if reading.tie is not None:
+                yield from reading.read_on(index)
+            elif (tie := self._place()) is not None and can_go_on(rest, tie):
+                return (yield from self._under_pit(index, reading, tie))
         yield from reading.read_more(index)
         return (yield from answer_page(reading, index))
 
@@ -104,7 +113,7 @@ class _Search(Generic[_Driven]):
         if not parameters:
             return (yield from self._steps(index, body, options))
         read = read_parameters(parameters)
-        steps = self._steps(index, {**body, **read.body}, options)
+        steps = self._steps(index, {**body, **read.body}, options, str(read.url.get("routing", "")))
         return (yield from with_parameters(steps, read))
 
     def _all_steps(
@@ -118,23 +127,45 @@ class _Search(Generic[_Driven]):
             [self._asked(index, body, options, {**parameters, **(own or {})}) for index, body, own in each]
         )
 
-    def _read_first(self, index: str | None, reading: Reading) -> Steps[None]:
+    def _read_first(self, index: str | None, reading: Reading, routing: str) -> Steps[None]:
+        """Read the first window: with its ties settled where there are several shards.
+
+        One shard has one order of its own, and settling ties costs a fifth of the window.
+        """
+        settles = self._can.seq_no and can_go_on(reading.body, SEQ_NO)
+        if settles and self._several.get((index, routing)):
+            reading.tie = SEQ_NO
         try:
-            yield from reading.read(index, reading.first_size())
+            yield from self._read_window(index, reading)
+        except WindowTooLarge:
+            if not settles or reading.tie is not None:
+                raise
+            # The index allows only smaller ones: in steps.
+            reading.tie = SEQ_NO
+            yield from reading.read(index)
+            return
+        several = reading.shards > 1
+        if settles and several != (reading.tie is not None):
+            self._several[index, routing] = several
+            reading.tie = SEQ_NO if several else None
+            yield from reading.read(index)
+
+    def _read_window(self, index: str | None, reading: Reading) -> Steps[None]:
+        try:
+            yield from reading.read(index)
+        except WindowTooLarge:
+            raise
         except UnsupportedQuery:
             if not reading.numbers:
                 raise
             reading.numbers = False
-            yield from reading.read(index, reading.first_size())
+            yield from reading.read(index)
             # The same query with ids is fine: it was the numbers that this engine does not know.
             self._numbers = False
 
-    def _may_read_on(self, body: Mapping[str, Any]) -> bool:
-        """Tell whether reading can go on from a hit; the request's own ``search_after`` must fit."""
-        if self._tiebreaker is None or not resumable(body):
-            return False
-        after = body.get("search_after")
-        return after is None or len(after) == len(total_order(body, self._tiebreaker))
+    def _place(self) -> str | None:
+        """Return the key of a hit's place in the one shard there is."""
+        return "_doc" if self._can.seq_no else self._tiebreaker
 
     def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> Texts | None:
         """Return what compares the texts of hits; the first time it is wanted, dictionaries are loaded.
@@ -157,24 +188,42 @@ class _Search(Generic[_Driven]):
     def _scroll(
         self, index: str | None, body: JSON, options: FoldOptions, texts: Texts | None
     ) -> Steps[JSON]:
-        if self._tiebreaker is None:
+        tie = SEQ_NO if self._can.seq_no else self._tiebreaker
+        if tie is None:
             raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
-        key, alive = self._cursor_key, self._keep_alive
+        key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
         cursor = yield from begin_cursor(index, body, options, self._scheme, keep_alive=alive, key=key)
         reading = Reading(body, options, self._scheme, self._field, cursor=cursor, texts=texts)
-        return (yield from read_page(reading, cursor, self._tiebreaker, alive, key))
+        reading.tie, reading.pit, reading.keep = tie, cursor.pit, {"keep_alive": self._keep_alive}
+        return (yield from read_page(reading, index, cursor, key))
 
-    def _under_pit(self, index: str | None, reading: Reading) -> Steps[JSON]:
-        assert self._tiebreaker is not None
-        if "pit" in reading.body:
-            pit = yield from reading.read_on(reading.body["pit"]["id"], self._tiebreaker, self._keep_alive)
-            return (yield from answer_page(reading, None, pit))
-        pit = yield Call("open_pit", (index, self._keep_alive))
+    def _under_own_pit(self, reading: Reading) -> Steps[JSON]:
+        """Answer a request that names a point in time."""
+        pit = reading.body["pit"]
+        tie = self._tiebreaker or (SEQ_NO if self._can.seq_no else None)
+        if not (isinstance(pit, Mapping) and isinstance(pit.get("id"), str)):
+            # The engine says what is wrong with it.
+            yield Call("search", (None, dict(reading.body)))
+        if tie is not None and can_go_on(reading.body, tie):
+            yield from reading.read_under(pit["id"], pit, tie)
+        else:
+            yield from reading.read_more(None)
+            reading.pit, reading.keep = pit["id"], pit
+        return (yield from answer_page(reading, None))
+
+    def _under_pit(self, index: str | None, reading: Reading, tie: str) -> Steps[JSON]:
+        """Go on under a point in time, or where none can be had by longer windows."""
         try:
-            pit = yield from reading.read_on(pit, self._tiebreaker, self._keep_alive)
-            return (yield from answer_page(reading, None, pit))
+            pit = yield Call("open_pit", (index, self._keep_alive))
+        except EngineError:
+            yield from reading.read_more(index)
+            return (yield from answer_page(reading, index))
+        reading.pit = pit
+        try:
+            yield from reading.read_under(pit, {"keep_alive": self._keep_alive}, tie)
+            return (yield from answer_page(reading, index))
         finally:
-            yield Call("close_pit", (pit,))
+            yield Call("close_pit", (reading.pit,))
 
     def _check_index(self, index: str | None, options: FoldOptions) -> Steps[None]:
         """Refuse an index of another recipe, and fields it has not.
@@ -213,7 +262,14 @@ class _Search(Generic[_Driven]):
 
 
 def _names(index: str | None) -> list[str]:
-    return [name for name in (index or "").split(",") if name]
+    """Return the names whose mappings can be asked for, one by one.
+
+    Names that leave others out (``logs-*,-logs-old``) mean something only together. Those of other clusters
+    (``remote:logs``) are left out: a cluster tells no mappings of another.
+    """
+    names = [name for name in (index or "").split(",") if name]
+    here = [name for name in names if name.startswith("<") or ":" not in name]
+    return [",".join(here)] if any(name.startswith("-") for name in here) else here
 
 
 class FoldedSearch(_Search[Engine]):

@@ -17,6 +17,8 @@ NUMBER = "_seq_no"
 _OF_QUERY = ("highlight", "explain", "script_fields", "rescore")
 _INSIDE_QUERY = ("'_name'", "'inner_hits'")
 Key = tuple[Any, ...]
+#: Hits a server returns at a time unless told.
+_MOST = 10_000
 
 
 class Untold(Exception):
@@ -42,6 +44,7 @@ class SeqNoFetch:
     def __init__(self, body: Mapping[str, Any], shards: int, dedup: str) -> None:
         self._body = body
         self._several = shards != 1
+        self._shards = max(2, shards)
         self._digest = f"{dedup}.digest"
 
     def request(self, hits: Sequence[Hit], source: Any) -> JSON:  # noqa: ANN401 - JSON
@@ -59,7 +62,7 @@ class SeqNoFetch:
             # Other shards have documents of the same numbers; hardly any is a copy of a hit as well.
             filters.append({"terms": {self._digest: sorted(map(str, digests))}})
         body = self._body if _needs_query(self._body) else {**self._body, "query": None}
-        request = chosen_body(body, {"bool": {"filter": filters}}, len(hits) * (1 + self._several), source)
+        request = chosen_body(body, {"bool": {"filter": filters}}, self._most(hits), source)
         if self._several:
             request["docvalue_fields"] = [*(request.get("docvalue_fields") or ()), self._digest]
         return {**request, "seq_no_primary_term": True}
@@ -70,6 +73,9 @@ class SeqNoFetch:
         Raises:
             Untold: one is missing, or there are two of it.
         """
+        if self._several and len(answer) >= self._most(hits):
+            # There may be more: another shard's document might stand for the one asked for.
+            raise Untold
         fetched: dict[Key, JSON] = {}
         for hit in answer:
             key = self._key(hit, hit.get(NUMBER))
@@ -80,6 +86,10 @@ class SeqNoFetch:
             return [self._as_asked(fetched[self._key(hit, _number(hit))]) for hit in hits]
         except KeyError:
             raise Untold from None
+
+    def _most(self, hits: Sequence[Hit]) -> int:
+        """Return how many documents may have the numbers of some hits."""
+        return min(_MOST, len(hits) * self._shards + 1) if self._several else len(hits)
 
     def _key(self, hit: Hit, number: object) -> Key:
         return hit.get("_index"), number, self._text(hit) if self._several else None

@@ -5,22 +5,32 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from shinglefold.contracts import JSON
+from shinglefold.errors import WindowTooLarge
+from shinglefold.order import whole_runs
 from shinglefold.rerank.cursor import Cursor
 from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.matcher import Matcher
 from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.request_bodies import page_bounds, total_order, window_body, window_fields
+from shinglefold.rerank.partial import Partial
+from shinglefold.rerank.request_bodies import after_hit, page_bounds, total_order, window_body, window_fields
 from shinglefold.rerank.seq_no import without_ids
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts
 from shinglefold.scheme import Scheme
 
-StoppedBy = Literal["page_full", "end_of_results", "window_cap"]
+StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer"]
+#: Hits asked for at once: one more must still be below what servers allow unless told.
+_MOST = 9_999
 
 
 class Reading:
-    """The hits of one search, read and folded as far as its page needs them."""
+    """The hits of one search, read and folded as far as its page needs them.
+
+    They are folded block by block. A block ends after ``window`` hits, or before them where the last ones are
+    equal to the next in all sort values: whom it shows must depend neither on how many hits were asked for at
+    a time nor on where reading began.
+    """
 
     def __init__(
         self,
@@ -45,20 +55,27 @@ class Reading:
         self.start, self.size = page_bounds(body)
         #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None
-        self.ended = False
-        self._asked = 0
+        #: What answers said they lack.
+        self.partial = Partial()
+        #: Whether these are all hits there are, or all that a partial answer has.
+        self.ended = self.broken = False
+        #: The last key of the order; None leaves the order, and its ties, to the engine.
+        self.tie: str | None = None
+        #: The point in time to read under, and the rest of what a request says of it.
+        self.pit: str | None = None
+        self.keep: JSON = {}
         self._shared = Matcher.of(scheme, options).min_shared > 0
         self._fields = window_fields(options, field, self._shared)
         self._earlier: Sequence[Hit] = ()
+        self._most = _MOST
+        self._pending: list[JSON] = []
         self._after: JSON = {}
         self._cap = options.max_window
         if cursor is not None:
-            self._earlier = cursor.earlier
-            self._after = {} if cursor.after is None else {"search_after": cursor.after}
-            self.start = len(cursor.shown) - cursor.before
-            # Blocks must begin where they would have begun without the cap.
+            self._earlier = cursor.shown
+            # A block that the cap cuts would be another one when the next page begins with it.
             self._cap = max(1, options.max_window // options.window) * options.window
-        self._folding = self._new_folding()
+        self._restart()
 
     @property
     def kept(self) -> list[str]:
@@ -90,11 +107,17 @@ class Reading:
             return "page_full"
         if self.ended:
             return "end_of_results"
-        return "window_cap" if len(self.hits) >= self._cap else None
+        if self.broken:
+            return "partial_answer"
+        return "window_cap" if self._capped or len(self.hits) >= self._cap else None
 
     def collapsed(self) -> Collapsed:
         """Return the groups of the hits read."""
         return self._folding.collapsed()
+
+    def border(self, place: int) -> int:
+        """Return where the block of a hit begins."""
+        return max((begin for begin in self._borders if begin <= place), default=0)
 
     def first_size(self) -> int:
         """Return how many hits to ask for first: all there may be where later ones may join groups."""
@@ -103,67 +126,144 @@ class Reading:
         blocks = -(-self.needed // self.options.window)
         return min(blocks * self.options.window, self._cap)
 
-    def read(self, index: str | None, size: int) -> Steps[None]:
-        """Read the first hits in the engine's own order."""
+    def read(self, index: str | None) -> Steps[None]:
+        """Read the first hits, in the engine's own order or with ties settled."""
         self._restart()
-        window = self._window(size)
-        answer = yield Call("search", (index, without_ids(window) if self.numbers else window))
-        self._take(answer, size)
+        if self.tie is None:
+            yield from self._read_from_start(index, self.first_size())
+        else:
+            yield from self._read_runs(index)
 
-    def read_with_ids(self, index: str | None) -> Steps[None]:
-        """Read the hits again, with what identifies them whatever happens to them meanwhile."""
+    def read_again(self, index: str | None) -> Steps[None]:
+        """Read as many hits again, with what identifies them whatever happens to them meanwhile."""
         self.numbers = False
-        yield from self.read(index, self._asked)
+        size = max(len(self.hits), self.first_size())
+        self._restart()
+        if self.tie is None:
+            yield from self._read_from_start(index, min(size, self._cap))
+        else:
+            yield from self.read_on(index)
 
     def read_more(self, index: str | None) -> Steps[None]:
         """Read ever more hits from the first one on, for queries that can't go on from a hit."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
-            yield from self.read(index, min(size, self._cap))
+            yield from self._read_from_start(index, min(size, self._cap))
 
-    def read_on(self, pit: str, tiebreaker: str, keep_alive: str) -> Steps[str]:
-        """Read from the first hit on under a point in time, each request going on where the last ended.
-
-        Returns:
-            the point in time's latest id.
-        """
-        size = max(2 * len(self.hits), self.first_size())
-        keep = self.body.get("pit", {"keep_alive": keep_alive})
-        after = self._after
-        self._restart()
+    def read_on(self, index: str | None) -> Steps[None]:
+        """Read until there is reason to stop, each request going on where the last ended."""
         while self.stopped_by is None:
-            size = min(size, self._cap - len(self.hits))
-            window = self._window(size) | {
-                "pit": {**keep, "id": pit},
-                "sort": total_order(self.body, tiebreaker),
-            }
-            answer = yield Call("search", (None, window | after))
-            pit = answer.get("pit_id", pit)
-            self._take(answer, size)
-            if self.hits:
-                after = {"search_after": self.hits[-1]["sort"]}
-            size *= 2
-        return pit
+            yield from self._read_runs(index)
+
+    def read_under(self, pit: str, keep: JSON, tie: str) -> Steps[None]:
+        """Read from the first hit on under a point in time."""
+        size = max(2 * len(self.hits), self.first_size())
+        self.pit, self.keep, self.tie = pit, keep, tie
+        self._restart()
+        self._size = size
+        yield from self.read_on(None)
+
+    def recall(self, index: str | None, count: int) -> Steps[None]:
+        """Read so many hits from the first one on, and know what they show as shown before."""
+        before = Reading(self.body, self.options, self.scheme, self.field)
+        before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
+        before._cap, before.size = count, count + 1
+        yield from before.read_on(index)
+        self.pit = before.pit
+        found = before.collapsed().groups
+        self._earlier = [*(before.hits[group.representative] for group in found), *self._earlier]
+        self._restart()
+
+    def _read_from_start(self, index: str | None, size: int) -> Steps[None]:
+        """Read a window in the engine's own order."""
+        self._restart()
+        answer = yield Call("search", (index, self._window(size)))
+        self._pending = self._noted(answer, size)
+        self._fold((), last=True)
+
+    def _read_runs(self, index: str | None) -> Steps[None]:
+        """Read on from the last hit taken, and take no hit whose equals are not all there."""
+        left = max(self._cap - self._taken, 0)
+        size = max(1, min(self._size, left, self._most)) if self._taken else min(self._size, self._most)
+        answer = yield from self._asked(index, size)
+        if answer is None:
+            return
+        hits = self._noted(answer, size + 1)
+        count = whole_runs(hits, size)
+        if hits and not count:
+            # More hits are equal than were asked for.
+            self._capped = bool(self._taken) or size >= self._most
+            self._size = 2 * size
+        self._pending += hits[:count]
+        self._taken += count
+        self._after = {"search_after": hits[count - 1]["sort"]} if count else self._after
+        self._capped = self._capped or self._taken >= self._cap
+        self._fold(hits[count:], last=self.ended or self.broken or (self._capped and self.cursor is None))
+        self._size = max(self._size, 2 * size)
+
+    def _asked(self, index: str | None, size: int) -> Steps[JSON | None]:
+        """Return the answer to a request; None where the index allows only smaller ones."""
+        window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
+        window |= self._after or after_hit(self.body, str(self.tie))
+        if self.pit is not None:
+            window["pit"] = {**self.keep, "id": self.pit}
+        try:
+            answer: JSON = yield Call("search", (None if self.pit is not None else index, window))
+        except WindowTooLarge:
+            if size == 1:
+                raise
+            self._most = size // 2
+            return None
+        self.pit = answer.get("pit_id", self.pit)
+        return answer
 
     def _window(self, size: int) -> JSON:
-        return window_body(self.body, size, self._fields, first=self.first is None)
+        window = window_body(self.body, size, self._fields, first=self.first is None)
+        return without_ids(window) if self.numbers else window
+
+    def _noted(self, answer: JSON, asked: int) -> list[JSON]:
+        """Return the hits of an answer and take down what it says of the whole result."""
+        if self.first is None:
+            self.first = answer
+        hits: list[JSON] = answer["hits"]["hits"]
+        broken = self.partial.note(answer)
+        self.ended = len(hits) < asked and not broken
+        self.broken = len(hits) < asked and broken
+        return hits
 
     def _full(self) -> bool:
         return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
 
     def _restart(self) -> None:
-        if self.hits:
-            self._folding = self._new_folding()
+        self._folding: LeaderFolding | ConnectedFolding = folding_of(
+            self.scheme, self.options, self.field, self._earlier
+        )
+        self._pending = []
+        self._borders: list[int] = []
+        self._taken = 0
+        self._size = self.first_size()
+        self._capped = self.broken = self.ended = False
+        self._after = {}
+        if self.cursor is not None and self.cursor.after is not None:
+            self._after = {"search_after": self.cursor.after}
 
-    def _new_folding(self) -> LeaderFolding | ConnectedFolding:
-        return folding_of(self.scheme, self.options, self.field, self._earlier)
+    def _fold(self, tail: Sequence[JSON], last: bool) -> None:
+        """Fold the blocks that are whole, and with ``last`` what is left; ``tail`` follows and is not."""
+        while self._pending and (last or len(self._pending) + len(tail) > self.options.window):
+            count = self._block([*self._pending, *tail])
+            if not last and count > len(self._pending):
+                return
+            self._borders.append(len(self.hits))
+            self._folding.add(self._pending[:count])
+            del self._pending[:count]
 
-    def _take(self, answer: JSON, asked: int) -> None:
-        """Fold an answer block by block: whom a block shows must not depend on how many were asked for."""
-        if self.first is None:
-            self.first = answer
-        hits = answer["hits"]["hits"]
-        for begin in range(0, len(hits), self.options.window):
-            self._folding.add(hits[begin : begin + self.options.window])
-        self._asked = asked
-        self.ended = len(hits) < asked
+    def _block(self, hits: Sequence[JSON]) -> int:
+        """Return how many of the next hits are a block."""
+        window = self.options.window
+        if self.tie is None:
+            return window
+        count = whole_runs(hits[: window + 1], window)
+        while not count and window < len(hits):
+            window += 1
+            count = whole_runs(hits[: window + 1], window)
+        return count or len(hits)

@@ -97,9 +97,8 @@ def test_a_cursor_is_read_by_another_process_with_the_same_key(library, folded):
 @given(st.integers(min_value=0), st.integers(1, 255))
 @settings(max_examples=100, deadline=None)
 def test_a_changed_cursor_is_refused(place, change):
-    cursor = Cursor(
-        "a point in time", "a request", [1, "x"], 1, ({"_id": "1", "fields": {"host": ["a.org"]}},)
-    )
+    shown = ({"mark": "1", "rank": 0, "fields": {"host": ["a.org"]}},)
+    cursor = Cursor("a request", "a point in time", [1, "x"], 1, 1, shown)
     sealed = seal(cursor, KEY)
     assert unseal(sealed, KEY) == cursor
     raw = bytearray(urlsafe_b64decode(sealed))

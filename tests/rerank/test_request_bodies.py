@@ -20,12 +20,19 @@ HITS = [{"_index": "a", "_id": "1"}, {"_index": "b", "_id": "2"}]
     [
         (None, [{"_score": "desc"}, {"_shard_doc": "asc"}]),
         ([], [{"_score": "desc"}, {"_shard_doc": "asc"}]),
-        ("date", ["date", {"_shard_doc": "asc"}]),
+        ("date", [{"date": {"missing": "_last"}}, {"_shard_doc": "asc"}]),
         (
             {"date": "desc", "rank": {"order": "asc"}},
-            [{"date": "desc"}, {"rank": {"order": "asc"}}, {"_shard_doc": "asc"}],
+            [
+                {"date": {"order": "desc", "missing": "_last"}},
+                {"rank": {"order": "asc"}},
+                {"_shard_doc": "asc"},
+            ],
         ),
-        (["date", {"_shard_doc": "desc"}], ["date", {"_shard_doc": "desc"}]),
+        (
+            [{"date": {"missing": "_first"}}, {"_shard_doc": "desc"}],
+            [{"date": {"missing": "_first"}}, {"_shard_doc": "desc"}],
+        ),
     ],
 )
 def test_an_order_is_made_total_once(sort, total):
@@ -86,7 +93,7 @@ def test_a_page_keeps_the_query_and_narrows_it_to_its_hits():
     assert page_body(body, HITS) == {
         "query": {"bool": {"must": [query], "filter": [{"ids": {"values": ["1", "2"]}}]}},
         "highlight": {"fields": {"title": {}}},
-        "size": 4,
+        "size": 2,
         "track_total_hits": False,
     }
 

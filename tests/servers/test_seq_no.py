@@ -26,8 +26,9 @@ def search(request, engine, new_index):
     settings = {"number_of_shards": request.param, "number_of_replicas": 0}
     summary = index_documents(engine, index, articles(), pipeline, settings=settings, workers=1)
     assert summary.indexed == summary.read > 0
-    # A tap does not say that its engine numbers changes, so that it is asked for ids.
-    return index, FoldedSearch(engine, pipeline.scheme), FoldedSearch(Tapped(engine), pipeline.scheme)
+    with_ids = FoldedSearch(engine, pipeline.scheme)
+    with_ids._numbers = False
+    return index, FoldedSearch(engine, pipeline.scheme), with_ids
 
 
 @pytest.mark.parametrize("body", _BODIES)

@@ -1,0 +1,49 @@
+"""What an answer itself says it lacks: shards that failed, a time that ran out, clusters left out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shinglefold.contracts import JSON
+
+_HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
+
+
+def missing(answer: Mapping[str, Any]) -> JSON:
+    """Return what an answer lacks, by name; {} where it is whole.
+
+    Returns:
+        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
+    """
+    clusters = answer.get("_clusters") or {}
+    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed"))
+    found = {
+        "failed_shards": int((answer.get("_shards") or {}).get("failed") or 0),
+        "timed_out": bool(answer.get("timed_out")),
+        "terminated_early": bool(answer.get("terminated_early")),
+        "skipped_clusters": lost,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+class Partial:
+    """What the answers to one search lack together: of each number the greatest.
+
+    Attributes:
+        header: the parts of a partial answer in which the engine says so; {} where all were whole.
+    """
+
+    def __init__(self) -> None:
+        self.lacks: JSON = {}
+        self.header: JSON = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.lacks)
+
+    def note(self, answer: Mapping[str, Any]) -> bool:
+        """Take an answer into account and tell whether it is partial."""
+        lacks = missing(answer)
+        for name, value in lacks.items():
+            self.lacks[name] = max(self.lacks.get(name, 0), value)
+        if lacks:
+            self.header |= {name: answer[name] for name in _HEADER if answer.get(name)}
+        return bool(lacks)
