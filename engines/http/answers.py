@@ -5,6 +5,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
+from shinglefold.recipe import META_KEY
 
 _PATTERN = frozenset('*?,<>|"\\/ ')
 
@@ -22,12 +23,33 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
         raise IndexMissing(f"{who}: no index fits {index!r}. Create it first, or check its name.")
     if len(found) == 1:
         return {"properties": {}, **found[0]}
-    properties: JSON = {}
+    together: JSON = {"properties": {}}
     for mappings in found:
-        properties |= mappings.get("properties") or {}
-    metas = [mappings.get("_meta") or {} for mappings in found]
+        _join(together["properties"], mappings.get("properties") or {})
+        # Where one of them stores fields without mapping them, so may all.
+        together |= {key: mappings[key] for key in ("dynamic", "runtime") if mappings.get(key)}
+    metas = [_alike(mappings.get("_meta") or {}) for mappings in found]
     common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}
-    return {"properties": properties, "_meta": common} if common else {"properties": properties}
+    return {**together, "_meta": common} if common else together
+
+
+def _join(properties: JSON, more: Mapping[str, Any]) -> None:
+    """Add fields to those of other indices, objects field by field."""
+    for name, definition in more.items():
+        there = properties.get(name)
+        if there is not None and "properties" in there and "properties" in definition:
+            properties[name] = {**there, "properties": dict(there["properties"])}
+            _join(properties[name]["properties"], definition["properties"])
+        else:
+            properties[name] = definition
+
+
+def _alike(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return ``_meta`` without what may differ between indices that are made alike: who noted the recipe."""
+    recipe = meta.get(META_KEY)
+    if not isinstance(recipe, Mapping):
+        return meta
+    return {**meta, META_KEY: {name: value for name, value in recipe.items() if name != "product"}}
 
 
 def version_in(answer: Any, who: str) -> str:  # noqa: ANN401 - whatever a server says

@@ -1,0 +1,69 @@
+"""Fields of ext.dedup are held against the mappings: none is taken in silence that no document can have."""
+
+import pytest
+
+from shinglefold.errors import ConfigError
+from shinglefold.rerank import FoldOptions
+from shinglefold.rerank.known_fields import check_fields, knows, named_fields
+
+MAPPINGS = {
+    "runtime": {"day": {"type": "keyword"}},
+    "properties": {
+        "title": {"type": "text", "fields": {"keyword": {"type": "keyword"}}},
+        "host": {"type": "keyword"},
+        "meta": {"properties": {"author": {"type": "keyword"}}},
+        "labels": {"type": "flattened"},
+        "raw": {"type": "object", "enabled": False},
+        "loose": {"dynamic": "false", "properties": {"a": {"type": "keyword"}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "host",
+        "title",
+        "title.keyword",
+        "meta",
+        "meta.author",
+        "meta.*",
+        "labels.x",
+        "raw.any.x",
+        "loose.b",
+        "day",
+        "_id",
+    ],
+)
+def test_what_a_document_may_have_is_known(name):
+    assert knows(MAPPINGS, name)
+
+
+@pytest.mark.parametrize("name", ["hots", "title.keywrd", "meta.autor", "host.keyword"])
+def test_what_none_can_have_is_not(name):
+    assert not knows(MAPPINGS, name)
+
+
+def test_where_new_fields_are_stored_unmapped_any_name_is_taken():
+    assert knows({"dynamic": "false", "properties": {}}, "anything")
+    assert not knows({"dynamic": "strict", "properties": {}}, "anything")
+
+
+def test_the_nearest_name_is_told_and_one_index_of_several_will_do():
+    with pytest.raises(ConfigError, match=r"'meta.autor'; did you mean 'meta.author'"):
+        check_fields([MAPPINGS], "pages", ["meta.autor"], "ext.dedup")
+    check_fields(
+        [MAPPINGS, {"properties": {"price": {"type": "long"}}}], "all", ["price", "host"], "ext.dedup"
+    )
+
+
+def test_all_options_that_name_fields_are_looked_at():
+    options = FoldOptions.parse(
+        {
+            "scope": ["host", "date:7d"],
+            "representative": ["newest:published", "shortest_url"],
+            "members": {"size": 2, "_source": ["title"]},
+            "explain": {"passages": True, "fields": ["body"]},
+        }
+    )
+    assert named_fields(options) == ["host", "date", "published", "url", "title", "body"]
