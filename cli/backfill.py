@@ -89,7 +89,8 @@ def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
         remark(f"the same command goes on from here: {again(invocation.arguments)}")
         return stopped_code(summary.stopped)
     failed = summary.counts.failed or summary.counts.kept
-    return PARTLY if failed or summary.remaining > summary.counts.dropped else DONE
+    known = 0 <= summary.remaining <= summary.counts.dropped
+    return DONE if known and not failed else PARTLY
 
 
 def _lines(summary: "BackfillSummary") -> list[str]:
@@ -117,6 +118,8 @@ def _lines(summary: "BackfillSummary") -> list[str]:
     lines += [f"failed {count:,} times: {reason}" for reason, count in list(counts.reasons.items())[:5]]
     if counts.failures:
         lines.append(f"failed: {', '.join(counts.failures[:_LISTED])}")
-    if summary.remaining:
+    if summary.remaining < 0:
+        lines.append("how many documents have no fingerprint is unknown: the engine does not say")
+    elif summary.remaining:
         lines.append(f"{summary.remaining:,} documents have no fingerprint of this scheme")
     return lines

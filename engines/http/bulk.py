@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts import BulkFailure, BulkResult
-from shinglefold.engines.http.failures import BUSY, reason
+from shinglefold.engines.http.failures import BUSY, block_remedy, reason
 from shinglefold.errors import EngineError, EngineUnavailable
 
 Action = Mapping[str, Any]
@@ -139,8 +139,7 @@ class Bulk:
             self._indexed += 1
             return []
         failure = failed(item.given, answer)
-        # A block for want of disk space is told as "too many requests", but lasts until someone makes room.
-        if failure.status in BUSY and "cluster_block_exception" not in failure.reason:
+        if failure.status in BUSY:
             return [(item, failure)]
         self._failures.append(failure)
         return []
@@ -194,4 +193,7 @@ def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
     told = next(iter(answer.values()))
     status = told.get("status", 500)
     why = reason({"error": told["error"]}) if "error" in told else str(told.get("result", "refused"))
+    if remedy := block_remedy(why):
+        # One for want of disk space comes as "too many requests" (429), but lasts until someone makes room.
+        return BulkFailure(action, 403, f"{why}. {remedy}")
     return BulkFailure(action, status if isinstance(status, int) else 500, why)

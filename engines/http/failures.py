@@ -101,6 +101,12 @@ def refusal(status: int, body: object, who: str) -> EngineError:
     return meaning(f"{who}: {said or 'refused without a word'} ({status}). {remedy}")
 
 
+def block_remedy(said: str) -> str:
+    """Return how the block is lifted that an answer tells of; empty where it tells of none."""
+    kind = "cluster_block_exception"
+    return _meaning(403, kind, said)[1] if kind in said else ""
+
+
 def unavailable(who: str, why: object) -> EngineUnavailable:
     """Return the error for a server that does not answer."""
     return EngineUnavailable(

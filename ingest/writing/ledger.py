@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shinglefold.contracts import BulkFailure, Engine
-from shinglefold.errors import EngineError, InputError
+from shinglefold.errors import EngineError, IndexReadOnly, InputError
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.batch import Batch
@@ -60,6 +60,9 @@ class Ledger:
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             self._fail("index", f"{failure.status}: {failure.reason}", record)
+        if blocked := next((one for one in sent.refused if "cluster_block_exception" in one.reason), None):
+            # So it will be for all that come after.
+            raise IndexReadOnly(f"{self.index!r} takes no documents: {blocked.reason}")
 
     def lose(self, error: EngineError) -> None:
         """Account for documents booked as indexed that the engine could not keep after all."""

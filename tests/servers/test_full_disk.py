@@ -61,8 +61,9 @@ def test_a_full_disk_is_told_and_documents_come_back(engine, server, new_index, 
     while not (failures := _refused(engine, index)):
         assert time.monotonic() < end, "the server did not block the index"
         time.sleep(0.5)
-    assert [failure.status for failure in failures] == [429]
+    assert [failure.status for failure in failures] == [403]
     assert "flood-stage watermark" in failures[0].reason
+    assert "Free disk space" in failures[0].reason
     # Blocked for writing, it is still read.
     assert (engine.get(index, "1") or {})["_source"] == {"n": 1}
     if server.kind.product == "opensearch":

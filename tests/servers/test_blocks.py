@@ -1,0 +1,128 @@
+"""Indices that are blocked or tightly bounded: what can't be done is said at once, all else is done."""
+
+import time
+
+import pytest
+from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_signed
+
+from shinglefold.errors import EngineError
+from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest.maintenance import BackfillOptions, SetupRequest, backfill, diagnose, make_plan, retry
+from shinglefold.rerank import FoldedSearch, FoldOptions
+
+#: A run that tried again and again would take 46 s.
+AT_ONCE = 15
+
+
+@pytest.fixture(scope="session")
+def pipeline(scheme, canonicalizer) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+@pytest.fixture
+def made(new_index, scheme):
+    def make(**settings):
+        found = mappings(scheme)
+        found["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
+        return new_index(found, {"number_of_shards": 2, "number_of_replicas": 0, **settings})
+
+    return make
+
+
+@pytest.fixture
+def block(server):
+    """Set a block of an index until the end of the test."""
+    blocked = []
+
+    def put(index, kind):
+        blocked.append((index, kind))
+        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{kind}": True})
+
+    yield put
+    for index, kind in blocked:
+        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{kind}": None})
+
+
+def test_a_full_disk_is_said_at_once_and_what_was_not_indexed_is_kept(
+    engine, server, made, block, pipeline, scheme, canonicalizer, tmp_path
+):
+    index, path = made(), tmp_path / "failed.jsonl"
+    block(index, "read_only_allow_delete")
+    begin = time.monotonic()
+    summary = index_documents(engine, index, pages(50), pipeline, workers=1, dead_letters=path)
+    again = retry(engine, index, path, pipeline, workers=1)
+    assert time.monotonic() - begin < AT_ONCE
+    for one in (summary, again):
+        assert "flood-stage" in one.stopped
+        assert "Free disk space" in one.stopped
+        assert (one.read, one.indexed, one.failed) == (50, 0, 50)
+    server.ask("PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
+    assert retry(engine, index, path, pipeline, workers=1).indexed == 50
+    sources = stored(engine, index)
+    assert len(sources) == 50
+    assert not list(wrongly_signed(sources, Fingerprinter(scheme, canonicalizer)))
+
+
+def test_a_backfill_of_a_full_disk_stops_at_once_and_goes_on_later(
+    engine, server, made, block, pipeline, tmp_path
+):
+    index = made()
+    store(engine, index, pages(50))
+    block(index, "read_only_allow_delete")
+    options = BackfillOptions(workers=1, checkpoint=tmp_path / "checkpoint")
+    begin = time.monotonic()
+    summary = backfill(engine, index, pipeline, options)
+    assert time.monotonic() - begin < AT_ONCE
+    assert "flood-stage" in summary.stopped
+    assert "Free disk space" in summary.stopped
+    assert (adds_up(summary.counts), summary.remaining) == (True, 50)
+    server.ask("PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
+    summary = backfill(engine, index, pipeline, options)
+    assert (summary.stopped, summary.remaining) == ("", 0)
+
+
+def test_an_index_blocked_for_reading_is_an_error_with_its_remedy(engine, made, block, pipeline, scheme):
+    index = made()
+    store(engine, index, pages(50))
+    block(index, "read")
+    folded = FoldedSearch(engine, scheme, tiebreaker="id")
+    for work in (
+        lambda: folded.search(index, {}),
+        lambda: diagnose(engine, index, pipeline),
+        lambda: make_plan(engine, SetupRequest(scheme, indices=(index,))),
+        lambda: _finished(backfill(engine, index, pipeline, BackfillOptions(workers=1))),
+    ):
+        begin = time.monotonic()
+        with pytest.raises(EngineError, match=r"index\.blocks\.read to null"):
+            work()
+        assert time.monotonic() - begin < AT_ONCE
+
+
+def _finished(summary):
+    if summary.stopped:
+        raise EngineError(summary.stopped)
+
+
+def test_an_index_with_small_windows_is_read_in_steps(engine, made, pipeline, scheme):
+    index = made(max_result_window=500)
+    documents = pages(700)
+    store(engine, index, documents)
+    summary = backfill(engine, index, pipeline, BackfillOptions(workers=1))
+    assert (summary.stopped, summary.remaining, summary.counts.updated) == ("", 0, 700)
+    found = diagnose(engine, index, pipeline)
+    assert (found.healthy, found.documents) == (True, 700)
+    folded = FoldedSearch(engine, scheme, tiebreaker="id")
+    body = {"query": {"match_all": {}}, "sort": [{"id": "asc"}], "_source": False}
+    expected = sorted(one["id"] for one in documents)
+    shown = []
+    for start in range(0, 700, 100):
+        answer = folded.search(index, {**body, "from": start, "size": 100})
+        shown += [hit["_id"] for hit in answer["hits"]["hits"]]
+    assert shown == expected
+    for options in (FoldOptions(window=1000, max_window=1000), FoldOptions(linkage="connected")):
+        answer = folded.search(index, {**body, "size": 600}, options)
+        assert [hit["_id"] for hit in answer["hits"]["hits"]] == expected[:600]
+    walked = [
+        hit["_id"] for page in folded.pages(index, {**body, "size": 90}) for hit in page["hits"]["hits"]
+    ]
+    assert walked == expected
