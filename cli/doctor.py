@@ -22,6 +22,7 @@ _SAID = {
     "stale": "have one of an earlier text: somebody updated the text alone",
     "damaged": "have one with parts missing or altered",
     "textless": "have a fingerprint, and no text in the fields the pipeline reads",
+    "foreign": "have something else in its place, which is left alone",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
 }
@@ -81,6 +82,7 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) ->
             lines.append(f"  {count:,} {said}{': ' if ids else ''}{', '.join(ids)}")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
     lines += [f"mappings: {problem}" for problem in found.mapping]
+    lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
     lines += [f"remark: {remark}" for remark in found.remarks]
     return [*lines, *_remedies(found, asked, recipe, noted)]
 
@@ -88,6 +90,8 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) ->
 def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) -> list[str]:
     if found.healthy:
         return ["all is well"]
+    if found.obstacles:
+        return []
     flags = {"preset": asked.preset, "pipeline": asked.pipeline}
     elsewhere = found.findings.get("textless") or _other_texts(found, noted or bool(asked.pipeline))
     commands = []

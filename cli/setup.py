@@ -54,6 +54,16 @@ if TYPE_CHECKING:
     metavar="CODES",
     help="Languages of the scheme, such as ru,uk, in their installed versions, or all. By default as now.",
 )
+@click.option(
+    "--dedup-field",
+    metavar="NAME",
+    help="Field for fingerprints, where the usual one is somebody else's. By default as now, or the setting.",
+)
+@click.option(
+    "--shadow-templates",
+    is_flag=True,
+    help="Install the index template even where others match the same indices, which then don't apply.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -69,6 +79,8 @@ def setup(
     pipeline: str | None,
     fields: tuple[str, ...],
     languages: str | None,
+    dedup_field: str | None,
+    shadow_templates: bool,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -78,6 +90,7 @@ def setup(
     Exit code 3 says that something can't be changed in place.
     """
     from contextlib import closing
+    from dataclasses import replace
 
     from shinglefold.cli.new_recipe import setup_recipe
     from shinglefold.cli.stores import search_canonicalizer
@@ -89,9 +102,20 @@ def setup(
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
     asked = invocation.asked(indices[0] if indices else "", engine, **flags)
+    if dedup_field:
+        given = {**asked.settings.given, "field": "--dedup-field"}
+        asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
     recipe = setup_recipe(asked, invocation, indices, patterns, name)
     request = SetupRequest(
-        recipe.scheme, recipe.field, indices, patterns, name, priority, recipe.fields, recipe.pipeline
+        recipe.scheme,
+        recipe.field,
+        indices,
+        patterns,
+        name,
+        priority,
+        recipe.fields,
+        recipe.pipeline,
+        shadow=shadow_templates,
     )
     with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
         plan = make_plan(opened, request)
@@ -114,7 +138,7 @@ def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
         lines.append(f"{change.kind} {change.name}{' (new)' if change.new else ''}:")
         lines += [f"  {line}" for line in change.lines]
     for place, problems in plan.problems.items():
-        lines += [f"{place}: {problem}; this can't be changed in place" for problem in problems]
+        lines += [f"{place}: {problem}" for problem in problems]
     lines += [
         f"{index}: {count:,} documents have no fingerprint of this scheme; then: "
         f"{hints.command('backfill', index)}"

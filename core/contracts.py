@@ -90,7 +90,7 @@ class IndexInfo:
 
 
 class Templates(Protocol):
-    """Component and index templates: what new indices are made from."""
+    """What new indices are made from, and how those there are are set."""
 
     def component_template(self, name: str) -> JSON | None:
         """Return ``{"template": …}``, or None where there is none of this name."""
@@ -106,6 +106,22 @@ class Templates(Protocol):
 
     def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace an index template."""
+        ...
+
+    def resolved_template(self, name: str) -> JSON:
+        """Return what an index template makes, its components taken in: settings, mappings and aliases."""
+        ...
+
+    def legacy_templates(self) -> dict[str, JSON]:
+        """Return every template of the older kind by name; they apply where no index template matches."""
+        ...
+
+    def index_settings(self, pattern: str) -> dict[str, JSON]:
+        """Return the settings of each index that a name or pattern means, by flat names; closed ones, too."""
+        ...
+
+    def data_streams(self, pattern: str) -> dict[str, str]:
+        """Return the data streams of a name or pattern, and the index template each is made from."""
         ...
 
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from shinglefold.contracts import JSON, BulkResult, IndexInfo
 from shinglefold.engines.deletion import delete_found
-from shinglefold.engines.http.answers import check_given, check_name, plain
+from shinglefold.engines.http.answers import check_given, check_local, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.errors import IndexMissing, UnsupportedQuery
 
@@ -28,7 +28,11 @@ class AdministeredEngine(HttpEngine):
             IndexMissing: a name without ``*`` means none.
         """
         check_given(pattern)
-        aliases = self._aliases(pattern, expand_wildcards="open,closed")
+        try:
+            aliases = self._aliases(pattern, expand_wildcards="open,closed")
+        except IndexMissing:
+            # What is behind a data stream has no aliases, and OpenSearch does not tell it by them.
+            aliases = {name: {} for name in self.index_settings(pattern)}
         with self._asking():
             answer = plain(
                 self._client.indices.stats(
@@ -51,7 +55,7 @@ class AdministeredEngine(HttpEngine):
         Raises:
             IndexMissing: there is none.
         """
-        self._aliases(index)
+        self.all_mappings(index)
 
     def replace_index(self, index: str, by: str) -> None:
         """Make a name an alias of another index, and delete the index it meant, in one step.
@@ -89,6 +93,7 @@ class AdministeredEngine(HttpEngine):
             IndexMissing: a name without ``*`` means none.
         """
         check_given(pattern)
+        check_local(pattern)
         with self._asking():
             answer = plain(self._client.indices.get_mapping(index=pattern))
         return {index: dict(entry.get("mappings") or {}) for index, entry in answer.items()}
@@ -135,6 +140,44 @@ class AdministeredEngine(HttpEngine):
         """
         with self._asking():
             self._client.indices.put_index_template(name=name, body=dict(body))
+
+    def resolved_template(self, name: str) -> JSON:
+        """Return what an index template makes, its components taken in: settings, mappings and aliases."""
+        with self._asking():
+            return dict(plain(self._client.indices.simulate_template(name=name))["template"])
+
+    def legacy_templates(self) -> dict[str, JSON]:
+        """Return every template of the older kind by name."""
+        with self._asking():
+            return plain(self._client.indices.get_template())
+
+    def index_settings(self, pattern: str) -> dict[str, JSON]:
+        """Return the settings of each index a name means, by flat names; of closed ones, too.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        check_given(pattern)
+        with self._asking():
+            answer = plain(
+                self._client.indices.get_settings(
+                    index=pattern, flat_settings=True, expand_wildcards="open,closed"
+                )
+            )
+        return {name: dict(entry["settings"]) for name, entry in answer.items()}
+
+    def data_streams(self, pattern: str) -> dict[str, str]:
+        """Return the data streams of a name or pattern, and the index template each is made from.
+
+        A server without data streams has none, and so has a name that means something else.
+        """
+        check_given(pattern)
+        try:
+            with self._asking():
+                answer = plain(self._client.indices.get_data_stream(name=pattern))
+        except (IndexMissing, UnsupportedQuery):
+            return {}
+        return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
 
     def _behind(self, index: str) -> dict[str, JSON]:
         """Return the indices a name means, each with its aliases; none where there is no such name."""

@@ -96,6 +96,21 @@ def check_given(index: object) -> None:
         raise UnsupportedQuery(f"{index!r} names no index; an empty name would mean all of them")
 
 
+def check_local(index: str) -> None:
+    """Check that a name is of this cluster: what is asked of another one's indices would go unanswered.
+
+    Raises:
+        UnsupportedQuery: it is another cluster's.
+    """
+    for name in index.split(","):
+        cluster, colon, own = name.partition(":")
+        if colon and not name.startswith("<"):
+            raise UnsupportedQuery(
+                f"{name!r} is of the cluster {cluster!r}, where this one can only search: give the address "
+                f"of {cluster!r} itself, and the name {own!r}"
+            )
+
+
 def plain(answer: Any) -> JSON:  # noqa: ANN401 - the clients' own types
     """Return an answer as a dictionary: one client wraps it, the other does not."""
     return dict(getattr(answer, "body", answer))

@@ -7,7 +7,14 @@ from typing import Any, ClassVar, Self
 
 from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.http import several
-from shinglefold.engines.http.answers import check_given, check_name, check_searched, one_mapping, plain
+from shinglefold.engines.http.answers import (
+    check_given,
+    check_local,
+    check_name,
+    check_searched,
+    one_mapping,
+    plain,
+)
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, ClientErrors, NoDocument
@@ -116,6 +123,7 @@ class HttpEngine(ABC):
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
         check_given(index)
+        check_local(index)
         with self._asking():
             answer = self._client.indices.get_mapping(index=index)
         return one_mapping(index, plain(answer), self.who)

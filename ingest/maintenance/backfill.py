@@ -11,6 +11,7 @@ from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
 from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, Place, Scan, patiently
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
@@ -88,11 +89,13 @@ def backfill(
     Raises:
         SchemeMismatch: the mappings name another scheme.
         RecipeMismatch: they name another pipeline, or another field.
-        ConfigError: the index is not set up for fingerprints, or the checkpoint is of another backfill.
+        ConfigError: the index is not set up for fingerprints, an update would lose something of it, or the
+            checkpoint is of another backfill.
         InputError: the checkpoint can't be read or written, or the index does not store its documents.
         EngineError: the engine can't be reached at all.
     """
     _check_recipe(engine, index, pipeline, options.field)
+    check_updatable(engine, index, options.field)
     with Interrupts() as interrupts:
         return _Run(engine, index, pipeline, options, interrupts, progress).run()
 

@@ -10,11 +10,13 @@ from typing import Any, Literal
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
 from shinglefold.ingest.maintenance.mapping_check import layout
+from shinglefold.ingest.maintenance.obstacles import closed_to_writes, obstacles
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
+from shinglefold.ingest.maintenance.rivals import lacking as lacking_next
 from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.ingest.maintenance.setup import SetupRequest
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import is_empty, new_fingerprint, stored_fingerprint
+from shinglefold.ingest.maintenance.stored import foreign, is_empty, new_fingerprint, stored_fingerprint
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.paths import cut
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
@@ -25,7 +27,7 @@ from shinglefold.recipe import META_KEY
 from shinglefold.scheme import Scheme
 
 Finding = Literal[
-    "sound", "unsigned", "other_scheme", "stale", "damaged", "textless", "unreadable", "dropped"
+    "sound", "unsigned", "other_scheme", "stale", "damaged", "foreign", "textless", "unreadable", "dropped"
 ]
 #: What is no illness: a document the pipeline would drop was stored by somebody else.
 _HEALTHY = ("sound", "dropped")
@@ -49,14 +51,15 @@ class DoctorOptions:
 class Diagnosis:
     """What was found.
 
-    ``documents == sound + unsigned + other_scheme + stale + damaged + textless + unreadable + dropped``, the
-    keys of ``findings``. ``stale``: the text changed, the fingerprint did not, as when another client updates
-    a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the text.
-    ``textless``: the document has a fingerprint, and no text in the fields the pipeline reads.
-    ``unreadable``: the pipeline fails on the document. ``listed``: some ids of each finding that is an
-    illness. ``schemes``: documents by other scheme. ``mapping``: what is wrong with the mappings;
-    ``remarks``: what may be meant that way. ``text_in``: the fields with text of documents that have another
-    fingerprint, or none of their own.
+    ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
+    dropped``, the keys of ``findings``. ``stale``: the text changed, the fingerprint did not, as when another
+    client updates a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the
+    text. ``foreign``: something else is in its place. ``textless``: the document has a fingerprint, and no
+    text in the fields the pipeline reads. ``unreadable``: the pipeline fails on the document. ``listed``:
+    some ids of each finding that is an illness. ``schemes``: documents by other scheme. ``mapping``: what is
+    wrong with the mappings; ``remarks``: what may be meant that way. ``text_in``: the fields with text of
+    documents that have another fingerprint, or none of their own. ``obstacles``: why nothing can be mended in
+    place.
     """
 
     index: str
@@ -69,11 +72,14 @@ class Diagnosis:
     remarks: tuple[str, ...]
     seconds: float = field(compare=False)
     text_in: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
 
     @property
     def healthy(self) -> bool:
         """Whether nothing has to be mended."""
-        return not self.mapping and all(name in _HEALTHY or not n for name, n in self.findings.items())
+        return not (self.mapping or self.obstacles) and all(
+            name in _HEALTHY or not n for name, n in self.findings.items()
+        )
 
     def to_json(self) -> JSON:
         """Return the diagnosis as JSON."""
@@ -100,6 +106,8 @@ def diagnose(
     start = perf_counter()
     engine.check(index)
     mapping, remarks = _around(engine, index, pipeline.scheme, options.field)
+    against = tuple(_told(obstacles(engine, index, options.field, writes=False)))
+    remarks += tuple(_told(closed_to_writes(engine, index)))
     found: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
@@ -123,6 +131,7 @@ def diagnose(
         remarks,
         perf_counter() - start,
         tuple(likely_texts(odd)),
+        obstacles=against,
     )
 
 
@@ -138,6 +147,10 @@ def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tupl
     return tuple(wrong), tuple(_remarks(engine, SetupRequest(scheme, name, (index,))))
 
 
+def _told(by_index: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    return (f"{name}: {one}" for name, several in by_index.items() for one in several)
+
+
 def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
     templates = engine.templates
     try:
@@ -147,6 +160,9 @@ def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
         return
     if lacking:
         yield f"no component template {request.component!r}: new indices do not get the fields by themselves"
+    if templates is not None:
+        for name in request.indices:
+            yield from _told(lacking_next(templates, name, request.component))
 
 
 def _documents(
@@ -166,7 +182,10 @@ def _documents(
         for page, outcomes in pages:
             for hit, outcome in zip(page.hits, outcomes, strict=True):
                 stored = stored_fingerprint(hit["_source"], options.field)
-                yield hit, examine(stored, outcome, pipeline.scheme, options.field)
+                if foreign(hit["_source"], options.field):
+                    yield hit, "foreign"
+                else:
+                    yield hit, examine(stored, outcome, pipeline.scheme, options.field)
             place = page.place
             done += len(page.hits)
             if progress is not None:

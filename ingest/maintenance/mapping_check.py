@@ -22,6 +22,8 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyTyp
         "signature": (("binary",), ("doc_values",)),
     }
 )
+#: The parts of a fingerprint; whatever else is beside them is somebody else's.
+PARTS = frozenset(_NEEDED)
 _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 
 
@@ -50,7 +52,7 @@ def layout(found: Mapping[str, Any], scheme: Scheme, field: str) -> Layout:
     stored = (found.get("_meta") or {}).get(META_KEY)
     return Layout(
         {f"{field}.{name}": definition for name, definition in wanted.items() if name not in there},
-        tuple(_wrong(found, there, field)),
+        tuple(_wrong(there, field)),
         stored if isinstance(stored, Mapping) else None,
     )
 
@@ -65,12 +67,7 @@ def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     return node.get("properties") or {}
 
 
-def _wrong(found: Mapping[str, Any], there: Mapping[str, Any], field: str) -> Iterator[str]:
-    if (found.get("_source") or {}).get("enabled") is False:
-        yield "documents are not stored (_source is off), so that they can't be fingerprinted from here"
-    kind = _type_at(found, field)
-    if kind not in ("object", ""):
-        yield f"{field} is mapped as {kind}, an object is needed"
+def _wrong(there: Mapping[str, Any], field: str) -> Iterator[str]:
     for name, (types, needed) in _NEEDED.items():
         definition = there.get(name)
         if definition is None:
@@ -82,13 +79,3 @@ def _wrong(found: Mapping[str, Any], there: Mapping[str, Any], field: str) -> It
         for option in needed:
             if not definition.get(option, (kind, option) not in _OFF_BY_DEFAULT):
                 yield f"{field}.{name} is mapped without {option}"
-
-
-def _type_at(found: Mapping[str, Any], field: str) -> str:
-    """Return the type of the field itself; empty where it is not mapped."""
-    node: Any = found
-    for name in parts(field):
-        node = (node.get("properties") or {}).get(name)
-        if not isinstance(node, Mapping):
-            return ""
-    return str(node.get("type", "object"))

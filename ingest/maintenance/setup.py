@@ -1,14 +1,20 @@
 """Setting up: what must change so that indices take fingerprints, shown first and then done."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.ingest.maintenance.mapping_check import layout
+from shinglefold.ingest.maintenance.obstacles import (
+    field_obstacles,
+    settings_of,
+    source_obstacles,
+    write_obstacles,
+)
+from shinglefold.ingest.maintenance.rivals import lacking, rivals
 from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import META_KEY, Recipe, first_difference, stored_recipe
@@ -17,6 +23,7 @@ from shinglefold.scheme import Scheme
 _VERSION = 1
 #: What is replaced as one: a key it lacks must go.
 _WHOLE = f"{META_KEY}.pipeline"
+_MAKER = "shinglefold"
 Kind = Literal["component template", "index template", "new index", "mappings"]
 
 
@@ -27,6 +34,8 @@ class SetupRequest:
     ``indices``: names, aliases or patterns of indices to set up themselves; a plain name that is missing is
     made. ``patterns``: of indices to come, and of those there are; they need an index template. ``name``: of
     the templates. ``priority``: of the index template among others. ``fields``, ``pipeline``: of the recipe.
+    ``shadow``: the index template is installed even where others match the same indices, which then don't
+    apply.
     """
 
     scheme: Scheme
@@ -37,6 +46,8 @@ class SetupRequest:
     priority: int = 100
     fields: tuple[str, ...] = ()
     pipeline: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    shadow: bool = False
 
     def __post_init__(self) -> None:
         if not self.indices and not self.patterns:
@@ -94,15 +105,18 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     changes: list[Change] = []
     problems: dict[str, tuple[str, ...]] = {}
     if templates is not None:
+        others = rivals(templates, request.patterns, request.name, request.component)
         changes += _component(templates, request)
-        changes += _template(templates, request)
-        problems |= _rivals(templates, request)
+        changes += _template(templates, request, others)
+        problems |= {} if request.shadow else others
+        problems |= _not_ours(templates, request)
+        for name in request.indices:
+            problems |= lacking(templates, name, request.component)
     found, absent = _indices(engine, request)
     changes += [_new_index(name, request) for name in absent]
     for name, there in found.items():
-        own = layout(there, request.scheme, request.field)
-        if own.wrong:
-            problems[name] = own.wrong
+        if told := _against(engine, name, there, request):
+            problems[name] = told
         else:
             changes += _mappings(name, there, request)
     backfills = {name: count for name in found if (count := _without(engine, name, request))}
@@ -149,7 +163,7 @@ def component_body(request: SetupRequest) -> JSON:
     return {
         "template": {"mappings": _plain(recipe_mappings(request.recipe))},
         "version": _VERSION,
-        "_meta": {"made_by": "shinglefold", "scheme": request.scheme.id},
+        "_meta": {"made_by": _MAKER, "scheme": request.scheme.id},
     }
 
 
@@ -160,48 +174,67 @@ def template_body(request: SetupRequest) -> JSON:
         "composed_of": [request.component],
         "priority": request.priority,
         "version": _VERSION,
-        "_meta": {"made_by": "shinglefold"},
+        "_meta": {"made_by": _MAKER},
     }
 
 
-def _component(engine: Templates, request: SetupRequest) -> Iterator[Change]:
-    found = engine.component_template(request.component)
-    there = ((found or {}).get("template") or {}).get("mappings") or {}
-    wanted = component_body(request)
-    wanted["template"]["mappings"]["_meta"][META_KEY] = _noted(there, request.recipe)
-    yield from _change("component template", request.component, found, wanted)
+def _component(templates: Templates, request: SetupRequest) -> Iterator[Change]:
+    found = templates.component_template(request.component)
+    if _is_ours(found):
+        there = ((found or {}).get("template") or {}).get("mappings") or {}
+        wanted = component_body(request)
+        wanted["template"]["mappings"]["_meta"][META_KEY] = _noted(there, request.recipe)
+        yield from _change("component template", request.component, found, wanted)
 
 
-def _template(engine: Templates, request: SetupRequest) -> Iterator[Change]:
-    if request.patterns:
-        found = engine.index_templates().get(request.name)
-        yield from _change("index template", request.name, found, template_body(request))
+def _template(
+    templates: Templates, request: SetupRequest, others: Mapping[str, Sequence[str]]
+) -> Iterator[Change]:
+    """Yield the change of the index template; where others match the same indices only if asked for."""
+    found = templates.index_templates().get(request.name)
+    if not request.patterns or not _is_ours(found) or (others and not request.shadow):
+        return
+    wanted = template_body(request)
+    # Patterns of earlier runs stay.
+    wanted["index_patterns"] = list(
+        dict.fromkeys([*(found or {}).get("index_patterns", ()), *wanted["index_patterns"]])
+    )
+    for change in _change("index template", request.name, found, wanted):
+        told = tuple(f"! {name} {one}" for name, several in others.items() for one in several)
+        yield replace(change, lines=(*change.lines, *told))
+
+
+def _not_ours(templates: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
+    """Return the templates of our names that somebody else made."""
+    why = "was not made by shinglefold, and is left as it is; give ours another name: --name NAME"
+    found = {
+        f"component template {request.component}": templates.component_template(request.component),
+        f"index template {request.name}": templates.index_templates().get(request.name),
+    }
+    return {name: (why,) for name, body in found.items() if not _is_ours(body)}
+
+
+def _is_ours(body: Mapping[str, Any] | None) -> bool:
+    return body is None or (body.get("_meta") or {}).get("made_by") == _MAKER
 
 
 def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[Change]:
     lines = tuple(differences(found or {}, wanted))
     if lines:
-        yield Change(kind, name, wanted, lines, new=found is None)
+        yield Change(kind, name, _merged(found or {}, wanted), lines, new=found is None)
 
 
-def _rivals(engine: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
-    """Return the other templates for the same indices: servers apply one alone, that of highest priority."""
-    others = {name: body for name, body in engine.index_templates().items() if name != request.name}
+def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
+    """Return what is wanted, and what others added beside it: a template is replaced as a whole."""
     return {
-        f"index template {name}": (
-            f"also matches {ours} (priority {body.get('priority', 0)}), and only one template applies: add "
-            f"{request.component!r} to its composed_of, and set up without this pattern",
-        )
-        for name, body in others.items()
-        for ours in request.patterns
-        if _overlap(ours, body.get("index_patterns", ()))
-        and request.component not in body.get("composed_of", ())
+        **found,
+        **{
+            name: _merged(found[name], value)
+            if name != META_KEY and isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
+            else value
+            for name, value in wanted.items()
+        },
     }
-
-
-def _overlap(pattern: str, others: Iterable[str]) -> bool:
-    """Tell whether indices of one pattern may be of another; two that both go on freely are not compared."""
-    return any(fnmatchcase(pattern, other) or fnmatchcase(other, pattern) for other in others)
 
 
 def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
@@ -216,6 +249,18 @@ def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], li
     for pattern in request.patterns:
         found |= engine.all_mappings(pattern)
     return dict(sorted(found.items())), absent
+
+
+def _against(engine: Engine, name: str, there: Mapping[str, Any], request: SetupRequest) -> tuple[str, ...]:
+    """Return what stands against fingerprints in an index; it is left as it is then."""
+    settings = settings_of(engine, name).get(name, {})
+    wrong = layout(there, request.scheme, request.field).wrong
+    return (
+        *source_obstacles(there, settings),
+        *field_obstacles(name, there, request.field),
+        *(f"{one}; this can't be changed in place: index into a new one" for one in wrong),
+        *write_obstacles(name, settings),
+    )
 
 
 def _new_index(name: str, request: SetupRequest) -> Change:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Document
-from shinglefold.ingest.paths import MISSING, cut, get, parts, put
+from shinglefold.ingest.maintenance.mapping_check import PARTS
+from shinglefold.ingest.paths import MISSING, cut, get, parts, put, said
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.model import UNDETERMINED
 from shinglefold.stored import stored_parts, without_fingerprint
 
 Action = dict[str, Any]
+#: Names told in a message.
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,21 @@ def document_of(hit: Mapping[str, Any], field: str) -> Document:
 def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Return the stored fingerprint without its empty parts; {} where there is none."""
     return stored_parts(source, field)
+
+
+def foreign(source: Mapping[str, Any], field: str) -> str:
+    """Return, in words, what a document has in the place of its fingerprint that is none; mostly nothing."""
+    held = stored_parts(source, field)
+    if others := sorted(map(repr, held.keys() - PARTS)):
+        return f"[{field}] holds {', '.join(others[:_SHOWN])}, no fingerprint"
+    schemes = held.get("scheme", "")
+    several = schemes if isinstance(schemes, list) else [schemes]
+    if held and not any(isinstance(one, str) and one.startswith("sf") for one in several):
+        return f"[{field}] is an object of no scheme, no fingerprint"
+    found = get(source, field)
+    if found is MISSING or found is None or isinstance(found, Mapping | list):
+        return ""
+    return f"[{field}] is {said(found)}, no fingerprint"
 
 
 def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:

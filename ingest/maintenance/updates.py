@@ -13,6 +13,7 @@ from shinglefold.ingest.maintenance.scan import complete, patiently
 from shinglefold.ingest.maintenance.stored import (
     Key,
     document_of,
+    foreign,
     found_by,
     is_empty,
     key_of,
@@ -75,6 +76,8 @@ class Updater:
             if outcome.status == "dropped":
                 counts.dropped += 1
                 self.given_up.add(key_of(hit))
+            elif told := foreign(hit["_source"], self.target):
+                self._fail(hit, f"{told}; the document was left as it is", counts)
             elif new is None:
                 self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
             elif stored_fingerprint(hit["_source"], self.target) == new:

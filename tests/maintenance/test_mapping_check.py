@@ -48,10 +48,3 @@ def test_what_takes_more_or_less_room_but_works_is_left_alone(scheme, name, defi
     made = copy.deepcopy(mappings(scheme))
     made["properties"]["dedup"]["properties"][name] = definition
     assert layout(made, scheme, "dedup").wrong == ()
-
-
-def test_a_field_of_another_kind_and_a_switched_off_source_are_told(scheme):
-    found = {"_source": {"enabled": False}, "properties": {"dedup": {"type": "keyword"}}}
-    first, second = layout(found, scheme, "dedup").wrong
-    assert "_source is off" in first
-    assert second == "dedup is mapped as keyword, an object is needed"

@@ -69,7 +69,10 @@ def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
 def test_what_can_not_be_changed_is_told_and_left_alone(engine, scheme):
     engine.create_index("pages", {"properties": {"dedup": {"type": "keyword"}}}, {})
     plan = make_plan(engine, SetupRequest(scheme, indices=("pages",)))
-    assert plan.problems == {"pages": ("dedup is mapped as keyword, an object is needed",)}
+    ((name, (told,)),) = plan.problems.items()
+    assert name == "pages"
+    assert "[dedup] is mapped as keyword" in told
+    assert "shinglefold setup pages --dedup-field NAME" in told
     assert plan.changes == ()
 
 

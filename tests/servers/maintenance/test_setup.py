@@ -84,7 +84,8 @@ def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
 def test_what_can_not_be_changed_is_told_before_anything_is_tried(engine, new_index, scheme):
     index = new_index({"properties": {"dedup": {"properties": {"signature": {"type": "binary"}}}}})
     plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
-    assert plan.problems == {index: ("dedup.signature is mapped without doc_values",)}
+    (told,) = plan.problems[index]
+    assert told.startswith("dedup.signature is mapped without doc_values; this can't be changed in place")
     with pytest.raises(UnsupportedQuery):
         engine.put_mappings(index, mappings(scheme))
 
@@ -102,6 +103,68 @@ def test_another_template_for_the_same_indices_is_told(engine, asked):
     (told,) = make_plan(engine, rival).problems.items()
     assert told[0] == f"index template {asked.name}"
     assert "composed_of" in told[1][0]
+
+
+@pytest.fixture
+def legacy(server, asked):
+    """A template of the older kind, whose indices are ours to come."""
+    body = {
+        "index_patterns": [f"{asked.name}-*"],
+        "settings": {"number_of_shards": 3},
+        "aliases": {f"{asked.name}alias": {}},
+        "mappings": {"properties": {"theirs": {"type": "keyword"}}},
+    }
+    server.ask("PUT", f"/_template/{asked.name}", body)
+    yield asked.name
+    server.ask("DELETE", f"/_template/{asked.name}")
+
+
+def test_a_legacy_template_is_not_shadowed_unless_it_is_told_to(engine, asked, legacy):
+    plan = make_plan(engine, asked)
+    (told,) = plan.problems[f"legacy template {legacy}"]
+    assert "number_of_shards: 3" in told
+    assert "theirs" in told
+    assert f"{legacy}alias" in told
+    assert [change.kind for change in plan.changes] == ["component template"]
+    carry_out(engine, plan)
+    engine.create_index(f"{legacy}-1", {}, {})
+    assert "theirs" in engine.mappings(f"{legacy}-1")["properties"]
+    engine.delete_index(f"{legacy}-1")
+
+    shadowing = make_plan(engine, replace(asked, shadow=True))
+    assert not shadowing.problems
+    (change,) = shadowing.changes
+    assert any(line.startswith(f"! legacy template {legacy}") for line in change.lines)
+    carry_out(engine, shadowing)
+    engine.create_index(f"{legacy}-1", {}, {})
+    assert "dedup" in engine.mappings(f"{legacy}-1")["properties"]
+
+
+def test_templates_of_our_names_that_somebody_else_made_stay(engine, server, asked):
+    theirs = {"template": {"settings": {"number_of_shards": 2}}}
+    server.ask("PUT", f"/_component_template/{asked.component}", theirs)
+    plan = make_plan(engine, asked)
+    assert "--name NAME" in plan.problems[f"component template {asked.component}"][0]
+    assert not [change for change in plan.changes if change.kind == "component template"]
+
+
+def test_what_others_added_to_our_templates_stays(engine, server, asked):
+    carry_out(engine, make_plan(engine, asked))
+    body = engine.index_templates()[asked.name]
+    engine.put_index_template(
+        asked.name, {**body, "template": {"settings": {"index": {"number_of_shards": "4"}}}}
+    )
+    component = engine.component_template(asked.component)
+    component["template"]["settings"] = {"index": {"refresh_interval": "7s"}}
+    engine.put_component_template(asked.component, component)
+    more = replace(asked, patterns=(f"{asked.name}more-*",), scheme=asked.scheme.with_options(values=336))
+    carry_out(engine, make_plan(engine, more))
+    made = engine.index_templates()[asked.name]
+    assert made["index_patterns"] == [f"{asked.name}-*", f"{asked.name}more-*"]
+    assert made["template"]["settings"]["index"]["number_of_shards"] == "4"
+    there = engine.component_template(asked.component)["template"]
+    assert there["settings"]["index"]["refresh_interval"] == "7s"
+    assert there["mappings"]["_meta"]["shinglefold"]["id"] == more.scheme.id
 
 
 def test_signatures_come_from_doc_values_without_the_source(engine, new_index, scheme, pipeline):

@@ -1,0 +1,147 @@
+import pytest
+from support.maintenance import FIELDS, pages, store, stored
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import ensure_index, mappings
+from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.ingest.maintenance.obstacles import field_obstacles, source_obstacles, write_obstacles
+from shinglefold.ingest.maintenance.stored import foreign
+from shinglefold.recipe import Recipe
+
+ALONE = BackfillOptions(workers=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ({"enabled": False}, "_source is off"),
+        ({"excludes": ["body"]}, r"excludes: body\), and an update would take them out of the index"),
+        ({"excludes": ["dedup"]}, "excludes: dedup"),
+        ({"includes": ["title"]}, "includes: title"),
+        ({"mode": "synthetic"}, "rebuilt from the fields"),
+        ({"mode": "disabled"}, "_source is off"),
+    ],
+)
+def test_a_source_that_does_not_hold_what_is_indexed_stands_against_updates(source, said):
+    (told,) = source_obstacles({"_source": source}, {})
+    with pytest.raises(AssertionError, match=said):
+        raise AssertionError(told)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"index.mode": "logsdb"},
+        {"index.mode": "time_series"},
+        {"index.mapping.source.mode": "synthetic"},
+        {"index.derived_source.enabled": "true"},
+    ],
+)
+def test_a_source_that_settings_have_rebuilt_does_so_too(settings):
+    (told,) = source_obstacles({}, settings)
+    assert "rebuilt" in told
+
+
+@pytest.mark.parametrize("source", [None, {}, {"enabled": True}, {"includes": ["*"]}, {"excludes": []}])
+def test_a_whole_source_stands_against_nothing(source):
+    assert not list(source_obstacles({"_source": source}, {"index.mode": "standard"}))
+    assert not list(source_obstacles({}, {"index.mode": "logsdb", "index.mapping.source.mode": "stored"}))
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        ({"type": "keyword"}, "is mapped as keyword"),
+        ({"type": "nested", "properties": {}}, "is mapped as nested"),
+        ({"type": "flattened"}, "is mapped as flattened"),
+        ({"type": "object", "enabled": False}, "is not indexed"),
+        ({"properties": {"of": {"type": "keyword"}, "scheme": {"type": "keyword"}}}, "holds of, which"),
+    ],
+)
+def test_what_is_somebody_elses_is_told_with_the_way_around_it(definition, said):
+    (told,) = field_obstacles("shop", {"properties": {"dedup": definition}}, "dedup")
+    assert said in told
+    assert told.endswith("shinglefold setup shop --dedup-field NAME")
+
+
+def test_a_text_on_the_way_to_the_field_is_somebody_elses(scheme):
+    found = {"properties": {"meta": {"type": "text"}}}
+    (told,) = field_obstacles("shop", found, "meta.print")
+    assert told.startswith("[meta] is mapped as text")
+    assert not list(field_obstacles("shop", mappings(scheme, "meta.print"), "meta.print"))
+    assert not list(field_obstacles("shop", {}, "meta.print"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"index.blocks.write": "true"}, 'PUT /shop/_settings {"index.blocks.write": false}'),
+        ({"index.blocks.read_only": "true"}, 'PUT /shop/_settings {"index.blocks.read_only": false}'),
+        ({"index.verified_before_close": "true"}, "POST /shop/_open"),
+        ({"index.frozen": "true"}, "POST /shop/_unfreeze"),
+        ({"index.store.type": "remote_snapshot"}, "restore it"),
+    ],
+)
+def test_an_index_that_takes_no_writes_is_told_with_the_way_out(settings, remedy):
+    (told,) = write_obstacles("shop", settings)
+    assert remedy in told
+    assert not list(write_obstacles("shop", dict.fromkeys(settings, "false")))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"of": "abc", "why": "same title"},
+        {"scheme": "https"},
+        {"digest": "0af3"},
+        [{"of": "abc"}, {"scheme": "sf2-x"}],
+        "0af3",
+        True,
+    ],
+)
+def test_what_is_no_fingerprint_is_known_as_such(value):
+    assert "no fingerprint" in foreign({"dedup": value}, "dedup")
+
+
+def test_names_with_points_are_taken_for_what_they_mean():
+    assert "'of'" in foreign({"dedup.of": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
+    assert not foreign({"dedup.digest": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
+    assert not foreign({"dedupe.of": "x"}, "dedup")
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, {"scheme": None}, {"scheme": "sf2-x", "lang": "ru", "group": None}]
+)
+def test_a_fingerprint_and_none_at_all_are_nobody_elses(value):
+    assert not foreign({"dedup": value}, "dedup")
+    assert not foreign({}, "dedup")
+
+
+def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, pipeline):
+    theirs = {"properties": {"of": {"type": "keyword"}}}
+    made = mappings(scheme)
+    made["properties"]["dedup"]["properties"] |= theirs["properties"]
+    engine.create_index("shop", {**made, "properties": {**made["properties"], **FIELDS}}, {})
+    store(engine, "shop", [{**page, "dedup": {"of": "x"}} for page in pages(20)])
+    with pytest.raises(ConfigError, match="--dedup-field NAME"):
+        backfill(engine, "shop", pipeline, ALONE)
+    assert all(source["dedup"] == {"of": "x"} for source in stored(engine, "shop").values())
+
+
+def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme, pipeline):
+    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
+    some = pages(20)
+    some[3]["dedup"] = {"lang": "ru"}
+    some[4]["dedup"] = {"digest": "0af3"}
+    store(engine, "pages", some)
+    summary = backfill(engine, "pages", pipeline, ALONE)
+    assert (summary.counts.updated, summary.counts.failed) == (18, 2)
+    assert all("left as it is" in reason for reason in summary.counts.reasons)
+    found = stored(engine, "pages")
+    assert (found["page-3"]["dedup"], found["page-4"]["dedup"]) == (
+        {"lang": "ru"},
+        {"digest": "0af3"},
+    )
+    told = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))
+    assert told.findings == {"sound": 18, "foreign": 2}
+    assert not told.healthy

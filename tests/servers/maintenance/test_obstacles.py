@@ -1,0 +1,145 @@
+"""Nothing is written into an index where an update would lose what is indexed."""
+
+import pytest
+from support.maintenance import FIELDS, pages, store, stored
+from support.topologies import laid_out
+
+from shinglefold.errors import ConfigError, UnsupportedQuery
+from shinglefold.ingest import mappings
+from shinglefold.ingest.maintenance import (
+    BackfillOptions,
+    DoctorOptions,
+    SetupRequest,
+    backfill,
+    carry_out,
+    diagnose,
+    make_plan,
+)
+
+ALONE = BackfillOptions(workers=1)
+COUNT = 30
+
+
+def found(engine, index) -> int:
+    word = pages(1)[0]["body"].split()[0]
+    return engine.search(index, {"query": {"match": {"body": word}}, "size": 0})["hits"]["total"]["value"]
+
+
+@pytest.mark.parametrize(
+    "source", [{"excludes": ["body"]}, {"includes": ["title", "dedup.*"]}, {"excludes": ["dedup"]}]
+)
+def test_what_the_source_leaves_out_is_not_lost(engine, new_index, scheme, pipeline, source):
+    made = mappings(scheme)
+    index = new_index({**made, "properties": {**made["properties"], **FIELDS}, "_source": source})
+    store(engine, index, pages(COUNT))
+    before = found(engine, index)
+    assert before > 0
+    with pytest.raises(ConfigError, match="leaves fields out"):
+        backfill(engine, index, pipeline, ALONE)
+    plan = make_plan(engine, SetupRequest(scheme.with_options(values=336), indices=(index,)))
+    assert "leaves fields out" in plan.problems[index][0]
+    assert not [change for change in plan.changes if change.name == index]
+    told = diagnose(engine, index, pipeline, DoctorOptions(workers=1))
+    assert not told.healthy
+    assert "leaves fields out" in told.obstacles[0]
+    assert found(engine, index) == before
+
+
+def test_a_derived_source_is_refused(engine, new_index, scheme):
+    try:
+        index = new_index({"properties": {"body": {"type": "keyword"}}}, {"derived_source.enabled": True})
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server can't: {error}")
+    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    assert "rebuilt" in plan.problems[index][0]
+    assert not [change for change in plan.changes if change.name == index]
+
+
+def test_foreign_objects_stay(engine, new_index, scheme, pipeline):
+    index = new_index({"properties": {**FIELDS, "dedup": {"properties": {"of": {"type": "keyword"}}}}})
+    store(engine, index, [{**page, "dedup": {"of": "x"}} for page in pages(COUNT)])
+    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    assert f"shinglefold setup {index} --dedup-field NAME" in plan.problems[index][0]
+    assert not [change for change in plan.changes if change.name == index]
+    with pytest.raises(ConfigError):
+        backfill(engine, index, pipeline, ALONE)
+    assert all(source["dedup"] == {"of": "x"} for source in stored(engine, index).values())
+
+
+@pytest.mark.parametrize("block", ["write", "read_only"])
+def test_an_index_that_takes_no_writes_is_told_before_the_first(engine, server, unsigned, pipeline, block):
+    index = unsigned(COUNT)
+    server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{block}": True})
+    try:
+        with pytest.raises(ConfigError, match=rf"PUT /{index}/_settings"):
+            backfill(engine, index, pipeline, ALONE)
+        told = diagnose(engine, index, pipeline, DoctorOptions(workers=1))
+        assert not told.obstacles
+        assert any("takes no writes" in remark for remark in told.remarks)
+    finally:
+        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{block}": False})
+    assert backfill(engine, index, pipeline, ALONE).counts.updated == COUNT
+
+
+def test_a_closed_index_behind_a_name_is_told(engine, server, unsigned, pipeline):
+    index = unsigned(COUNT)
+    server.ask("POST", f"/{index}/_close")
+    with pytest.raises(ConfigError, match=f"POST /{index}/_open"):
+        backfill(engine, index, pipeline, ALONE)
+
+
+@pytest.mark.parametrize("mapped", [True, False, "strict", "runtime"])
+def test_whatever_happens_to_new_fields_fingerprints_have_theirs(engine, new_index, scheme, pipeline, mapped):
+    try:
+        index = new_index(
+            {
+                "dynamic": mapped,
+                "properties": {
+                    **FIELDS,
+                    "id": {"type": "keyword", "copy_to": "all"},
+                    "all": {"type": "text"},
+                    "seen": {"type": "date", "ignore_malformed": True},
+                },
+            }
+        )
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server can't: {error}")
+    store(engine, index, [{**page, "seen": "yesterday"} for page in pages(COUNT)])
+    carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=(index,))))
+    assert backfill(engine, index, pipeline, ALONE).remaining == 0
+    # What the server made of a document is made again: copies, and what was left out as malformed.
+    by_copy = {"query": {"match_phrase": {"all": "page-3"}}, "size": 0}
+    assert engine.search(index, by_copy)["hits"]["total"]["value"] == 1
+    ignored = {"query": {"term": {"_ignored": "seen"}}, "size": 0}
+    assert engine.search(index, ignored)["hits"]["total"]["value"] == COUNT
+    assert diagnose(engine, index, pipeline, DoctorOptions(workers=1)).healthy
+
+
+def test_another_clusters_index_is_refused_in_words(engine, scheme, pipeline):
+    with pytest.raises(UnsupportedQuery, match="address of 'remote' itself, and the name 'pages'"):
+        backfill(engine, "remote:pages", pipeline, ALONE)
+    with pytest.raises(UnsupportedQuery, match="'remote'"):
+        make_plan(engine, SetupRequest(scheme, indices=("remote:pages",)))
+    with pytest.raises(UnsupportedQuery, match="'remote'"):
+        diagnose(engine, "remote:*", pipeline)
+
+
+def test_a_data_stream_is_set_up_and_what_a_rollover_would_lack_is_told(engine, server, scheme, pipeline):
+    with laid_out("data_stream", engine, server, pages(COUNT), {"properties": FIELDS}) as place:
+        plan = make_plan(engine, SetupRequest(scheme, indices=(place.target,)))
+        assert {change.name for change in plan.changes if change.kind == "mappings"} == set(place.indices)
+        assert plan.backfills.keys() == set(place.indices)
+        (told,) = plan.problems[f"data stream {place.target}"]
+        assert f"PUT /_index_template/{place.target}" in told
+        assert '"composed_of": ["shinglefold-dedup"]' in told
+        carry_out(engine, plan)
+        assert backfill(engine, place.target, pipeline, ALONE).counts.updated == COUNT
+        body = engine.index_templates()[place.target] | {"composed_of": ["shinglefold-dedup"]}
+        engine.put_index_template(place.target, body)
+        server.ask("POST", f"/{place.target}/_rollover")
+        plan = make_plan(engine, SetupRequest(scheme, indices=(place.target,)))
+        assert (plan.changes, plan.problems) == ((), {})
+        new = {"_op_type": "create", "_index": place.target, "_id": "new", "_source": place.documents[0]}
+        assert not engine.bulk([new]).failures
+        assert backfill(engine, place.target, pipeline, ALONE).counts.updated == 1
+        assert diagnose(engine, place.target, pipeline, DoctorOptions(workers=1)).healthy
