@@ -7,7 +7,7 @@ a new field takes the next free one. A column nobody uses costs one byte a docum
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,8 +26,24 @@ _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, "l": 32, "d": 16
 ID = Field("_id", "_id", "keyword", TYPES["keyword"], "_id", doc_values=False)
 
 
+#: Columns of all pools together: what a document's fields may take, as servers have a limit.
+_MOST = 2_500
+
+
 class NoColumnLeft(ValueError):
-    """More new fields than an index has spare columns for."""
+    """More new fields than an index has columns for; ``pools`` would do."""
+
+    def __init__(self, path: str, pools: Mapping[str, int]) -> None:
+        super().__init__(
+            f"no column left for the new field {path!r}: more than {_MOST:,} columns would be needed, two "
+            "for each new field with text; name the fields to search in the mappings and set dynamic to false"
+        )
+        self.pools = pools
+
+    @property
+    def too_many(self) -> bool:
+        """Whether no index may have so many columns."""
+        return sum(self.pools.values()) > _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,11 @@ class Catalog:
             mappings["_meta"] = known["_meta"]
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
+    def fitted(self, schema: Iterable[str]) -> "Catalog":
+        """Return the catalog with the columns there really are: they may have been meant to become more."""
+        names = [name for name in schema if name[1:].isdigit()]
+        return replace(self, pools={pool: sum(name[0] == pool for name in names) for pool in self.pools})
+
     def save(self, folder: Path) -> None:
         """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
         own = {name: getattr(self, name) for name in _STORED}
@@ -156,17 +177,18 @@ def _columns(
 ) -> dict[str, str]:
     columns = dict(known)
     used = {pool: sum(name[0] == pool for name in columns.values()) for pool in pools}
+    path = ""
     for leaf in leaves(mappings["properties"]):
         pool = TYPES[leaf.definition["type"]].pool
         if leaf.path in columns or not pool or _only_stored(leaf.definition):
             continue
-        if used[pool] >= pools[pool]:
-            raise NoColumnLeft(
-                f"no column left for the new field {leaf.path!r} ({leaf.definition['type']}, {pools[pool]} "
-                "in use): name the fields in the mappings when the index is made, or set dynamic to false"
-            )
+        path = path or (leaf.path if used[pool] >= pools[pool] else "")
         columns[leaf.path] = f"{pool}{used[pool]}"
         used[pool] += 1
+    if path:
+        raise NoColumnLeft(
+            path, {pool: max(pools[pool], count + _SPARE[pool]) for pool, count in used.items()}
+        )
     return columns
 
 

@@ -16,6 +16,7 @@ from shinglefold.engines.embedded.integrity import check_files, read_meta, schem
 from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.widening import finish_widening, widen
 from shinglefold.engines.embedded.writer import Portion, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 
@@ -41,6 +42,7 @@ class Index:
         self._catalog = Catalog.load(folder)
         _check_analysis(folder, self._catalog, analysis)
         self._writer: Writer | None = None
+        finish_widening(folder)
         self._seen = stamp(folder)
         self._reading = Reading(folder, self._catalog.schema)
         self._tantivy = self._reading.index
@@ -89,7 +91,11 @@ class Index:
             EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
-        writer.run(action)
+        try:
+            writer.run(action)
+        except NoColumnLeft as error:
+            writer = self._widened(error)
+            writer.run(action)
         if writer.full:
             self._commit(writer)
 
@@ -104,7 +110,10 @@ class Index:
         try:
             writer.adopt(writer.catalog.with_mappings(mappings))
         except NoColumnLeft as error:
-            raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
+            if error.too_many:
+                raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
+            writer = self._widened(error)
+            writer.adopt(writer.catalog.with_mappings(mappings))
         self.refresh()
 
     def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
@@ -170,6 +179,19 @@ class Index:
             )
             self._reading.reload()
         return self._writer
+
+    def _widened(self, error: NoColumnLeft) -> Writer:
+        """Write the index anew, with more columns, and return a writer; searches see what they saw before."""
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+        widen(self.folder, self._tantivy, self._analysis, error.pools, self._portion.memory)
+        self._reading.close()
+        self._catalog = Catalog.load(self.folder)
+        self._reading = Reading(self.folder, self._catalog.schema)
+        self._tantivy = self._reading.index
+        self._seen = self._reading.stamp()
+        return self._open_writer()
 
     def _commit(self, writer: Writer) -> None:
         writer.commit()

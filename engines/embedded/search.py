@@ -25,6 +25,8 @@ from shinglefold.engines.embedded.request import Request
 from shinglefold.engines.embedded.schema import HEAD, counted, find
 from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
 
+#: Characters of a text that are looked through for words to mark, as on servers.
+_HIGHLIGHTED = 1_000_000
 #: Hits tantivy is asked for in an order of its own; a page further down is taken from all in order.
 _NATIVE = 10_000
 
@@ -97,7 +99,7 @@ class _Loader:
         fragments: list[str] = []
         if marks or style.no_match_size:
             for value in values_at(source, own.source):
-                text = str(value)
+                text = str(value)[:_HIGHLIGHTED]
                 fragments += highlight(text, self.analysis.tokens(text), marks, style)
         return fragments
 

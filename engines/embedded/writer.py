@@ -10,9 +10,10 @@ import tantivy
 
 from shinglefold.engines.embedded.actions import Action, Refused, merged
 from shinglefold.engines.embedded.analysis import Analysis
-from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import Source, prepare
-from shinglefold.engines.embedded.schema import translated
+from shinglefold.engines.embedded.integrity import read_meta
+from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.errors import EngineError
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
@@ -65,7 +66,8 @@ class Writer:
         """
         with translated(f"writing to {folder.name}"):
             lock = index.writer(portion.memory, _THREADS)
-        return cls(folder, analysis, portion, Catalog.load(folder), stored, lock)
+            names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
+        return cls(folder, analysis, portion, Catalog.load(folder).fitted(names), stored, lock)
 
     @property
     def dirty(self) -> bool:
@@ -89,6 +91,7 @@ class Writer:
 
         Raises:
             Refused: it can't be done; nothing was changed.
+            NoColumnLeft: the index has to be widened first; nothing was changed.
         """
         if action.verb == "delete":
             if self.source(action.id) is None:
@@ -142,6 +145,10 @@ class Writer:
     def _put(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
         try:
             ready = prepare(self.catalog, self.analysis, id, source)
+        except NoColumnLeft as error:
+            if not error.too_many:
+                raise
+            raise Refused(400, f"illegal_argument_exception: {error}") from error
         except ValueError as error:
             raise Refused(400, f"mapper_parsing_exception: {error}") from error
         self._delete(id)

@@ -169,14 +169,6 @@ def test_keywords_too_long_for_their_limit_are_stored_only(engine):
     assert (hit["fields"], hit["_source"]) == ({"tag": ["abc"]}, {"tag": ["abc", "abcd"]})
 
 
-def test_more_new_fields_than_columns_are_refused_with_the_remedy(engine):
-    reasons = _index(engine, {f"n{number}": number for number in range(33)})
-    assert "set dynamic to false" in reasons[0]
-    assert _index(engine, {f"n{number}": number for number in range(32)}) == []
-    assert len(_index(engine, {"one_more": 1})) == 1
-    assert _count(engine, {"match_all": {}}) == 1
-
-
 def test_mappings_may_name_any_number_of_fields(engine):
     properties = {f"n{number}": {"type": "long"} for number in range(200)}
     assert _index(engine, {"n199": 7, "new": 8}, properties=properties) == []

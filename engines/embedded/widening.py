@@ -1,0 +1,73 @@
+"""An index written anew with more columns: tantivy's schema is fixed, and documents may have many fields."""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import tantivy
+
+from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.documents import prepare, stored_source
+from shinglefold.engines.embedded.heads import read_head
+from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
+from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+
+#: What is being written, what is whole and waits for its place, what had the place.
+_PART, _NEW, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
+
+
+def widen(
+    folder: Path, old: tantivy.Index, analysis: Analysis, pools: Mapping[str, int], memory: int
+) -> None:
+    """Write an index anew beside itself and put it in place; killed on the way, it is the old or the new.
+
+    Args:
+        old: what is committed is taken over.
+        pools: how many columns of each kind there are to be.
+        memory: bytes tantivy may take.
+
+    Raises:
+        EngineUnavailable: another process writes to it, or there is no space.
+
+    Cost: that of indexing all documents again; mostly it is the first one that brings many fields.
+    """
+    with translated(f"adding columns to {folder.name}"):
+        lock = old.writer(memory, 1)
+        old.reload()
+        catalog = replace(Catalog.load(folder), pools=dict(pools), schema=0)
+        for leftover in (_PART, _NEW, _OLD):
+            shutil.rmtree(folder / leftover, ignore_errors=True)
+        (folder / _PART).mkdir()
+        new = tantivy.Index(make_schema(catalog), path=str(folder / _PART))
+        _copy(old.searcher(), new.writer(memory, 1), catalog, analysis)
+        (folder / _PART).rename(folder / _NEW)
+        # A catalog of more columns than there are does no harm: writers look which there are.
+        catalog.save(folder)
+        (folder / TANTIVY).rename(folder / _OLD)
+        finish_widening(folder)
+        lock.wait_merging_threads()
+        replace(catalog, schema=schema_checksum(read_meta(folder / TANTIVY))).save(folder)
+
+
+def finish_widening(folder: Path) -> None:
+    """Put what was written anew in its place, where a process was killed between the two renames."""
+    if not (folder / TANTIVY).exists():
+        # Another process may be quicker.
+        with suppress(OSError):
+            (folder / _NEW).rename(folder / TANTIVY)
+            shutil.rmtree(folder / _OLD, ignore_errors=True)
+
+
+def _copy(
+    searcher: tantivy.Searcher, writer: tantivy.IndexWriter, catalog: Catalog, analysis: Analysis
+) -> None:
+    _, found = find(searcher, tantivy.Query.all_query(), searcher.num_docs)
+    for _, address in found:
+        source = stored_source(searcher, address)
+        ready = prepare(catalog, analysis, read_head(source.head).id, source.load())
+        writer.add_document(ready.document)
+    writer.commit()
+    writer.wait_merging_threads()
