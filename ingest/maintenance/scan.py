@@ -6,7 +6,14 @@ from time import sleep
 from typing import Any, TypeVar
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.errors import (
+    ConfigError,
+    EngineUnavailable,
+    InputError,
+    PitExpired,
+    UnsupportedQuery,
+    WindowTooLarge,
+)
 from shinglefold.ingest.blocks import weight
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
 from shinglefold.ingest.writing.bulk import Backoff
@@ -112,16 +119,23 @@ class Scan:
             InputError: the index does not store its documents.
         """
         order = self._order(place.pit)
-        size = _FIRST
+        size, most = _FIRST, _MOST
         while place.section < len(order.sections):
-            hits, pit = self._page(place, order, size)
+            try:
+                hits, pit = self._page(place, order, size)
+            except WindowTooLarge:
+                # The index has a smaller index.max_result_window.
+                if size == 1:
+                    raise
+                size = most = size // 2
+                continue
             if len(hits) < size:
                 place = Place(pit, place.section + 1)
             else:
                 place = Place(pit, place.section, tuple(hits[-1]["sort"]))
             if hits:
                 yield Page(hits, place)
-                size = _next_size(hits)
+                size = min(most, _next_size(hits))
 
     def close(self, place: Place) -> None:
         """Give the point in time back."""

@@ -120,8 +120,8 @@ def test_an_index_with_small_windows_is_read_in_steps(engine, made, pipeline, sc
         shown += [hit["_id"] for hit in answer["hits"]["hits"]]
     assert shown == expected
     for options in (FoldOptions(window=1000, max_window=1000), FoldOptions(linkage="connected")):
-        answer = folded.search(index, {**body, "size": 600}, options)
-        assert [hit["_id"] for hit in answer["hits"]["hits"]] == expected[:600]
+        answer = folded.search(index, {**body, "size": 450}, options)
+        assert [hit["_id"] for hit in answer["hits"]["hits"]] == expected[:450]
     walked = [
         hit["_id"] for page in folded.pages(index, {**body, "size": 90}) for hit in page["hits"]["hits"]
     ]
