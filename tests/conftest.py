@@ -32,7 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _needs_server(item: pytest.Item) -> bool:
-    return bool(_SERVERS & set(item.path.relative_to(_ROOT).parts)) or "servers" in item.keywords
+    return (
+        bool(_SERVERS & set(item.path.relative_to(_ROOT).parts))
+        or item.get_closest_marker("servers") is not None
+    )
 
 
 def _together_with(item: pytest.Item) -> str:
