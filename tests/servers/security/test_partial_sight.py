@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shinglefold.errors import PermissionDenied
+from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
 from shinglefold.rerank import FoldedSearch, FoldOptions
@@ -17,7 +17,7 @@ OPTIONS = [
     FoldOptions(window=10, members=10),
     FoldOptions(explain=True, members=10),
     FoldOptions(linkage="connected", members=10),
-    FoldOptions.parse({"explain": {"passages": True, "fields": ["title", "body"]}, "members": 10}),
+    FoldOptions.parse({"explain": {"passages": True}, "members": 10}),
     FoldOptions.parse({"members": {"size": 10, "_source": ["title", "body"]}}),
 ]
 
@@ -49,6 +49,12 @@ def test_fields_that_are_hidden_stand_nowhere_in_an_answer(engine_of, users, sit
     for title in titles:
         text = text.replace(title, "")
     assert not [word for word in words if f" {word} " in text]
+
+
+def test_a_field_that_is_hidden_is_a_field_that_is_not_there(engine_of, users, site, scheme):
+    options = FoldOptions.parse({"explain": {"passages": True, "fields": ["title", "body"]}})
+    with pytest.raises(ConfigError, match="unknown field"):
+        FoldedSearch(engine_of(users["blinkered"]), scheme, tiebreaker="id").search(INDEX, BODY, options)
 
 
 def test_a_cursor_walks_what_is_seen_and_nothing_else(engine_of, users, site, scheme):
