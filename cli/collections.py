@@ -8,7 +8,7 @@ from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.hints import again
 from shinglefold.cli.options import chosen_scheme, decision_options, options, preset_option, workers_option
 from shinglefold.cli.output import printable, remark
-from shinglefold.cli.sources import make_read_options, read_sources, reading_options
+from shinglefold.cli.sources import make_read_options, read_sources, reading_notes, reading_options
 
 if TYPE_CHECKING:
     from shinglefold.ingest.collection import Collection
@@ -53,6 +53,7 @@ def collected(
     format: str,  # noqa: A002
     id_field: str,
     encoding: str,
+    header: bool | None,
     fields: tuple[str, ...],
     language_field: str,
     html: bool,
@@ -70,13 +71,16 @@ def collected(
     scheme = chosen_scheme(invocation, preset, **decision)
     named = bool(fields)
     fields = fields or TEXTS
-    records = read_sources(sources, make_read_options(format, id_field, encoding))
+    reading = make_read_options(format, id_field, encoding, header)
+    records = read_sources(sources, reading)
     pipeline = pipeline_for(scheme, fields, language_field, html)
     wanted = dict.fromkeys((*fields, language_field, "format"))
     count = invocation.settings().workers if workers is None else workers
     watch = FieldWatch(fields)
     with progress_bar("fingerprints") as progress:
         collection = collect(watch.watch(records), pipeline, tuple(wanted), count, progress)
+    for line in reading_notes(reading, collection.equal_ids):
+        remark(f"note: {line}")
     unsigned = sum(not one.signature for one in collection.prints)
     for line in text_warnings(
         watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other))

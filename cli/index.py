@@ -1,5 +1,6 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Fields that dynamic mapping would take for running text.
 PROPERTIES = {
+    # Numbers at first and letters later are both ids.
+    "id": {"type": "keyword"},
     "title": {"type": "text"},
     "body": {"type": "text"},
     "url": {"type": "keyword"},
@@ -56,6 +59,9 @@ PROPERTIES = {
     metavar="FIELD",
     help="Field with text, whose fingerprint is made; again for more. By default title and body.",
 )
+@click.option(
+    "--mapping", metavar="FILE", help="Types of fields of a new index, as JSON: the properties of a mapping."
+)
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
 @click.option("--replay", is_flag=True, help="The sources are dead-letter files: try their documents again.")
@@ -76,7 +82,11 @@ def index(
     dead_letters: str | None,
     preset: str | None,
     workers: int | None,
-    **reading: str,
+    mapping: str | None,
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    header: bool | None,
 ) -> int:
     """Index documents with their fingerprints.
 
@@ -93,7 +103,9 @@ def index(
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = asked.settings
-    options = make_read_options(**reading)
+    options = make_read_options(format, id_field, encoding, header)
+    own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
+    own |= read_properties(mapping)
     records = read_sources(sources, options, replayed=replay)
     chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
@@ -110,7 +122,7 @@ def index(
                 watch.watch(records),
                 chosen,
                 field=recipe.field,
-                properties=properties_of(recipe),
+                properties={**properties_of(recipe), **own},
                 dead_letters=dead_letters,
                 workers=settings.workers if workers is None else workers,
             )
@@ -123,6 +135,9 @@ def index(
     # One that was broken off in the middle of learning a word is not to be trusted.
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
+    summary = replace(
+        summary, counts={**summary.counts, **{name: n for name, n in options.passed_over.items() if n}}
+    )
     warned = list(warnings_of(asked, chosen, recipe, watch, summary))
     if invocation.json:
         write_json({**summary.to_json(), "warnings": warned})
@@ -159,6 +174,32 @@ def warnings_of(
     unsigned = summary.counts.get("without_signature", 0)
     yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
     yield from not_repeatable(pipeline.steps, recipe.field)
+
+
+def read_properties(path: str | None) -> dict[str, Any]:
+    """Return the properties in a file: a mapping, its ``properties``, or a whole index with ``mappings``.
+
+    Raises:
+        InputError: the file can't be read.
+        ConfigError: it is no mapping.
+    """
+    from pathlib import Path
+
+    from shinglefold.errors import ConfigError, InputError
+
+    if path is None:
+        return {}
+    try:
+        found = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the mapping {path}: {error.strerror}; check the path") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the mapping {path} is no JSON: {error}") from error
+    for name in ("mappings", "properties"):
+        found = found.get(name, found) if isinstance(found, dict) else found
+    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+        raise ConfigError(f'the mapping {path} must hold fields, such as {{"price": {{"type": "float"}}}}')
+    return found
 
 
 def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
@@ -237,10 +278,12 @@ def summary_lines(summary: "Summary", hints: "Hints") -> list[str]:
     ]
     counts = sorted(summary.counts.items())
     lines += [f"{name.replace('_', ' ')}: {count:,}" for name, count in counts if count]
+    first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
     lines += [
-        f"failed {count:,} times: {printable(reason)}"
+        f"failed {count:,} times: {printable(reason + first.get(reason, ''))}"
         for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]
     ]
+    lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
         again = hints.command("retry", summary.dead_letters, index=summary.index)
         lines.append(f"failed ones are kept; once mended: {again}")

@@ -1,6 +1,8 @@
 """The options of commands that read documents, and the reading."""
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,14 +33,25 @@ reading_options = options(
         metavar="NAME",
         help="Encoding; by default what the text declares, else UTF-8.",
     ),
+    click.option(
+        "--header/--no-header",
+        "header",
+        default=None,
+        help="The first row of CSV has the names of the columns, or is data and they get numbers.",
+    ),
 )
 
 
-def make_read_options(format: str, id_field: str, encoding: str) -> "ReadOptions":  # noqa: A002
+def make_read_options(
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    header: bool | None = None,
+) -> "ReadOptions":
     """Return the reading options a command was given."""
     from shinglefold.ingest import ReadOptions
 
-    return ReadOptions(format=format, id_field=id_field, encoding=encoding)  # type: ignore[arg-type]
+    return ReadOptions(format=format, id_field=id_field, encoding=encoding, header=header)  # type: ignore[arg-type]
 
 
 def read_sources(
@@ -52,10 +65,51 @@ def read_sources(
     Raises:
         InputError: one of them does not exist.
     """
+    # Found by name before the first is read: a mistyped name costs no hour.
+    from dataclasses import replace
+
     from shinglefold.ingest import read, replay
 
-    # Found by name before the first is read: a mistyped name costs no hour.
-    return _joined([replay(source, options) if replayed else read(source, options) for source in sources])
+    if replayed:
+        return _joined([replay(source, options) for source in sources])
+    prefixes = page_prefixes(sources, options)
+    return _joined(
+        [
+            read(source, replace(options, prefix=prefixes.get(number, "")))
+            for number, source in enumerate(sources)
+        ]
+    )
+
+
+def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, str]:
+    """Return what the ids of pages begin with, by the place of their source: nothing for a source alone.
+
+    A page's id is its path in its folder, which another folder may have, too. So where there are several, the
+    ids begin with the paths of the folders, as far as these differ.
+    """
+    places = {
+        number: Path(os.path.abspath(one)) for number, one in enumerate(sources) if _is_page(one, options)
+    }
+    if len(places) < 2:
+        return {}
+    common = Path(os.path.commonpath([place.parent for place in places.values()]))
+    found = {}
+    for number, place in places.items():
+        beside = place if place.is_dir() else place.parent
+        found[number] = "" if beside == common else beside.relative_to(common).as_posix()
+    return found
+
+
+def _is_page(source: str, options: "ReadOptions") -> bool:
+    from shinglefold.ingest.readers.folder import is_page
+
+    if source == "-":
+        return False
+    return (
+        Path(source).is_dir()
+        or options.format in ("html", "text")
+        or (options.format == "auto" and is_page(source.removesuffix(".gz")))
+    )
 
 
 def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
@@ -64,3 +118,13 @@ def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
     for number, stream in enumerate(streams):
         for record in stream:
             yield replace(record, fraction=(number + record.fraction) / len(streams))
+
+
+def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
+    """Yield what was passed over on purpose, and how many documents share their id with another, in words."""
+    passed = {name: count for name, count in sorted(options.passed_over.items()) if count}
+    if passed:
+        told = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in passed.items())
+        yield f"not read in folders: {told}"
+    if equal_ids:
+        yield f"{equal_ids:,} documents have the id of another one; they are shown with where they stand"

@@ -30,6 +30,18 @@ class Collection:
     ids: list[str] = field(default_factory=list)
     prints: list[Fingerprint] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    #: Documents whose id came before; theirs here is told apart by where they stood.
+    equal_ids: int = 0
+    _seen: set[str] = field(default_factory=set)
+
+    def add(self, name: str, place: str, made: Fingerprint) -> None:
+        """Add a document."""
+        if name in self._seen:
+            self.equal_ids += 1
+            name = f"{name} ({place})"
+        self._seen.add(name)
+        self.ids.append(name)
+        self.prints.append(made)
 
 
 def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, html: bool) -> Pipeline:
@@ -112,9 +124,9 @@ def _take(collection: Collection, record: Record, document: Document | None, fai
         reason = failure.reason if failure is not None else "dropped"
         collection.failures.append(f"{record.source}:{record.line}: {reason}")
         return
-    named = (record.document or {}).get("_id", f"{record.source}:{record.line}")
-    collection.ids.append(str(named))
-    collection.prints.append(Fingerprint.from_field(document[_FIELD]))
+    place = f"{record.source}:{record.line}"
+    named = str((record.document or {}).get("_id", place))
+    collection.add(named, place, Fingerprint.from_field(document[_FIELD]))
 
 
 def folding_pairs(prints: Sequence[Fingerprint], scheme: Scheme) -> Pairs:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.transcode import splittable
 
 _SEPARATORS = ",;\t"
+#: Names of columns are no numbers, dates, addresses, running text.
+_DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
 
 
 class _Text:
@@ -57,9 +60,15 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
     rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first), strict=True)
     header, error = _next(rows)
     raw, replaced, broken = text.take()
-    if wrong := broken or error or (header and _misnamed(header, options.id_field)):
+    row = header
+    if header and options.header is False:
+        header = [f"column{number}" for number in range(1, len(header) + 1)]
+    if wrong := broken or error or (header and _misnamed(header, options)):
         yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
         return
+    if row and options.header is False:
+        place = Record(None, source.name, 1, "", raw, replaced, source.fraction(), options.id_field)
+        yield _filled(place, header or [], row)
     while True:
         start = text.number + 1
         row, error = _next(rows)
@@ -85,7 +94,13 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
         return None, "invalid CSV: " + ("a quote opened in this row never closes" if unclosed else str(error))
 
 
-def _misnamed(header: Sequence[str], id_field: str) -> str:
+def _misnamed(header: Sequence[str], options: ReadOptions) -> str:
+    id_field = options.id_field
+    if options.header is None and (found := next(filter(_DATA.search, header), None)):
+        return (
+            f"{found[:80]!r} looks like data, not like the name of a column; "
+            "give --no-header if it is, else --header"
+        )
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         return f"the column {twice[0]!r} is there twice; give each a name of its own"
@@ -97,7 +112,9 @@ def _misnamed(header: Sequence[str], id_field: str) -> str:
 def _filled(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
     if len(row) != len(header):
         return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}")
-    fields = dict(zip(header, row, strict=True))
+    # A row can leave nothing else out: what is empty has no value. An id that is empty is a mistake.
+    named = place.id_field or ("_id" if "_id" in header else "id")
+    fields = {name: value for name, value in zip(header, row, strict=True) if value or name == named}
     try:
         return replace(place, document=to_document(fields, place.id_field), raw="", id_field="")
     except InputError as error:

@@ -3,7 +3,7 @@
 import html
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shinglefold.contracts import Document
@@ -19,7 +19,10 @@ _TITLE_WITHIN = 65_536
 
 def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each HTML or text file below a folder, by name; its id is its path from there."""
-    files = sorted(_files(path))
+    failures: list[OSError] = []
+    files = sorted(_files(path, options, failures.append))
+    for error in failures:
+        yield Record(None, str(error.filename), 1, f"the folder cannot be read: {error.strerror}")
     for number, file in enumerate(files, 1):
         name = Path(file).relative_to(path).as_posix()
         yield _read_file(file, name, options, number / len(files))
@@ -37,9 +40,21 @@ def read_page(source: Source, options: ReadOptions, html_page: bool) -> Iterator
     )
 
 
-def _files(path: str) -> Iterator[str]:
-    for folder, _, names in os.walk(path):
-        yield from (os.path.join(folder, name) for name in names if is_page(name))
+def _files(path: str, options: ReadOptions, failed: Callable[[OSError], None]) -> Iterator[str]:
+    """Yield pages and texts; what begins with a dot, other files and links to folders are counted only."""
+    passed_over = options.passed_over
+    for folder, folders, names in os.walk(path, onerror=failed):
+        hidden = [name for name in (*folders, *names) if name.startswith(".")]
+        passed_over["hidden_skipped"] += len(hidden)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        passed_over["linked_folders_skipped"] += sum(
+            os.path.islink(os.path.join(folder, name)) for name in folders
+        )
+        for name in names:
+            if is_page(name) and not name.startswith("."):
+                yield os.path.join(folder, name)
+            elif not name.startswith("."):
+                passed_over["other_files_skipped"] += 1
 
 
 def is_page(name: str) -> bool:
@@ -52,7 +67,8 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
         with Path(file).open("rb") as stream:
             raw = stream.read(options.max_bytes + 1)
     except OSError as error:
-        return Record(None, file, 1, f"cannot be read: {error.strerror}", fraction=fraction)
+        why = "a link that leads nowhere" if os.path.islink(file) else error.strerror
+        return Record(None, file, 1, f"cannot be read: {why}", fraction=fraction)
     return _record(raw, name, file, html_page=name.lower().endswith(HTML), options=options, fraction=fraction)
 
 
@@ -66,7 +82,8 @@ def _record(
     if replaced and (mistaken := options.guess.mistaken(raw, encoding)):
         return Record(None, source, 1, mistaken, "", replaced, fraction)
     # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
-    document: Document = {"_id": name.encode("utf-8", "replace").decode("utf-8")}
+    identity = f"{options.prefix}/{name}" if options.prefix else name
+    document: Document = {"_id": identity.encode("utf-8", "replace").decode("utf-8")}
     if html_page:
         document |= {"title": _title(text), "format": "html", "body": text}
     else:

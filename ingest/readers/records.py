@@ -1,5 +1,6 @@
 """What readers yield: a document and where it came from, or why there is none."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite, isnan
@@ -26,6 +27,9 @@ class ReadOptions:
     ``encoding``: empty means by BOM, by what an HTML page declares, else UTF-8.
     Text that is not UTF-8 but was taken for it is refused, with the encoding to try.
     ``max_bytes``: longer lines and files are refused, not loaded.
+    ``header``: whether the first row of CSV has the columns' names; None refuses one that looks like data.
+    ``prefix``: a path that the ids of pages begin with, where pages of several folders come together.
+    ``passed_over``: gets the number of files and folders that were not read on purpose.
     ``guess``: what the encoding to try is told by.
     """
 
@@ -33,7 +37,10 @@ class ReadOptions:
     id_field: str = ""
     encoding: str = ""
     max_bytes: int = 512 * 1024 * 1024
+    header: bool | None = None
+    prefix: str = ""
     guess: Guess = field(default_factory=Guess, repr=False, compare=False)
+    passed_over: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.format not in get_args(Format):

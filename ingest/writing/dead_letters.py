@@ -30,6 +30,8 @@ class DeadLetters:
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
         self.reasons: Counter[str] = Counter()
+        #: Where each reason was met first: source, line and stage.
+        self.first: dict[str, tuple[str, int, str]] = {}
         self.count = 0
         self._file: int | None = None
 
@@ -62,6 +64,7 @@ class DeadLetters:
         self.count += 1
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known[:_LONGEST_REASON]] += 1
+        self.first.setdefault(known[:_LONGEST_REASON], (record.source, record.line, stage))
         if self.path is not None:
             self._append(_line(stage, reason, record))
 

@@ -115,6 +115,7 @@ class _Run:
         return process_blocks(self.pipeline, documents, workers, as_json, self.ledger.interrupts.check)
 
     def _put(self, batch: Batch) -> None:
+        self.ledger.see(batch)
         while not self.outbox.takes(batch):
             self._book()
         self.outbox.put(batch)

@@ -11,7 +11,11 @@ from shinglefold.ingest.writing.batch import Batch
 from shinglefold.ingest.writing.bulk import Sent
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.summary import Progress, Summary
+from shinglefold.ingest.writing.seen import SeenIds
+from shinglefold.ingest.writing.summary import Failed, Progress, Summary
+
+#: Reasons a summary tells the first place of.
+_FAILURES = 20
 
 
 class Unkept(Exception):
@@ -32,6 +36,9 @@ class Ledger:
     failed: int = 0
     #: Why the dead-letter file can't be written.
     unkept: str = ""
+    ids: SeenIds = field(default_factory=SeenIds)
+    #: The first document whose id came before.
+    equal: str = ""
 
     def book(self, batch: Batch, sent: Sent | EngineError) -> None:
         """Account for every record of a batch, given what became of its actions.
@@ -63,6 +70,19 @@ class Ledger:
         if blocked := next((one for one in sent.refused if "cluster_block_exception" in one.reason), None):
             # So it will be for all that come after.
             raise IndexReadOnly(f"{self.index!r} takes no documents: {blocked.reason}")
+
+    def see(self, batch: Batch) -> None:
+        """Note the ids of a batch, and count those that came before."""
+        given = [
+            (str(action["_id"]), record)
+            for action, record in zip(batch.actions, batch.records, strict=True)
+            if "_id" in action
+        ]
+        again = self.ids.add([one for one, _ in given])
+        if again and not self.equal:
+            id_, record = given[again[0]]
+            self.equal = f"{id_!r:.80} ({record.source}:{record.line})"
+        self.meter.counts["equal_ids"] += len(again)
 
     def lose(self, error: EngineError) -> None:
         """Account for documents booked as indexed that the engine could not keep after all."""
@@ -101,7 +121,20 @@ class Ledger:
             reasons=dict(self.letters.reasons.most_common()),
             dead_letters=str(self.letters.path) if self.letters.count and self.letters.path else "",
             stopped=stopped,
+            failures=tuple(
+                Failed(reason, *self.letters.first[reason])
+                for reason, _ in self.letters.reasons.most_common(_FAILURES)
+                if reason in self.letters.first
+            ),
+            notes=tuple(self._notes()),
         )
+
+    def _notes(self) -> Iterator[str]:
+        if count := self.meter.counts["equal_ids"]:
+            yield (
+                f"{count:,} documents have an id that came before in this run, and replaced the earlier one; "
+                f"the first is {self.equal}"
+            )
 
 
 def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:

@@ -17,6 +17,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """Where documents failed for a reason first."""
+
+    reason: str
+    source: str
+    line: int
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """The end of a run: ``read == indexed + dropped + failed``.
 
@@ -26,7 +36,8 @@ class Summary:
     documents by language. ``counts``: ``repairs`` (look-alike letters and invisible characters),
     ``replaced`` (undecodable places), ``without_signature``, ``unknown_language``, ``fingerprints_left_out``
     (that came with documents) … ``reasons``: failed documents by reason. ``stopped``: why the run
-    ended early, empty where it did not; what was read ahead by then is not counted.
+    ended early, empty where it did not; ``failures``: where each of the commonest reasons was met
+    first; ``notes``: what else there is to know, in words; what was read ahead by then is not counted.
     """
 
     index: str
@@ -41,6 +52,8 @@ class Summary:
     reasons: Mapping[str, int] = field(default_factory=dict)
     dead_letters: str = ""
     stopped: str = ""
+    failures: tuple[Failed, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, seconds to the millisecond."""

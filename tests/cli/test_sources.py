@@ -1,0 +1,73 @@
+"""Several folders, ids of all kinds, and types of fields from a file."""
+
+import json
+from contextlib import closing
+
+from shinglefold.engines import open_engine
+
+
+def site(folder, **pages):
+    folder.mkdir(parents=True)
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(f"<p>{text}", "utf-8")
+    return folder
+
+
+TEXT = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"
+
+
+def test_pages_of_equal_names_in_several_folders_are_all_kept(run, tmp_path):
+    a, b = site(tmp_path / "sa", p1=TEXT, p2="a", p3="b"), site(tmp_path / "sb", p1=TEXT, p2="c", p3="d")
+    told = run("index", a, b, "--json", "--workers", 1).json()
+    assert (told["read"], told["indexed"], told["notes"]) == (6, 6, [])
+    shown = run("search", "снег", "--json", "--no-fold").json()["hits"]["hits"]
+    assert {hit["_id"] for hit in shown} == {"sa/p1.html", "sb/p1.html"}
+    assert "sa/p1.html\tsb/p1.html\t" in run("pairs", a, b).out
+    assert "sa/p1.html\tsb/p1.html\t" in run("pairs", a / "p1.html", b / "p1.html").out
+    assert run("index", a, "--index", "alone", "--json").json()["indexed"] == 3
+
+
+def test_equal_ids_among_pairs_are_told_apart_and_counted(run, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "body": TEXT}), "utf-8")
+    ran = run("pairs", "a.jsonl", "b.jsonl")
+    assert ran.out.startswith("1\t1 (b.jsonl:1)\t")
+    assert "1 documents have the id of another one" in ran.err
+
+
+def test_ids_stay_keywords_and_a_mapping_gives_types(run, tmp_path):
+    (tmp_path / "x.csv").write_text("id,price,body\n1001,1.5,один\nA-17,,два\n", "utf-8")
+    (tmp_path / "types.json").write_text('{"properties": {"price": {"type": "float"}}}')
+    assert run("index", "x.csv", "--mapping", "types.json", "--workers", 1).code == 0
+    (tmp_path / "y.jsonl").write_text(
+        '{"id": 1002, "body": "три"}\n{"id": "B-1", "body": "четыре"}\n', "utf-8"
+    )
+    assert run("index", "y.jsonl", "--workers", 1).code == 0
+    with closing(open_engine(".shinglefold", lambda _: [])) as engine:
+        fields = engine.mappings("pages")["properties"]
+        cheap = engine.search("pages", {"query": {"range": {"price": {"lt": 2}}}})["hits"]["hits"]
+        one = engine.search("pages", {"query": {"terms": {"id": ["1002", "A-17"]}}})["hits"]["hits"]
+    assert (fields["id"]["type"], fields["price"]["type"]) == ("keyword", "float")
+    assert [hit["_id"] for hit in cheap] == ["1001"]
+    assert {hit["_id"] for hit in one} == {"1002", "A-17"}
+
+
+def test_a_mapping_that_is_none_is_refused(run, tmp_path):
+    (tmp_path / "x.jsonl").write_text("{}")
+    for text, words in (
+        ("{x", "is no JSON"),
+        ('{"price": 5}', "must hold fields"),
+        ("[]", "must hold fields"),
+    ):
+        (tmp_path / "types.json").write_text(text)
+        ran = run("index", "x.jsonl", "--mapping", "types.json")
+        assert ran.code == 2
+        assert words in ran.err
+    assert run("index", "x.jsonl", "--mapping", "nowhere.json").code == 1
+
+
+def test_what_is_not_read_in_folders_is_said(run, tmp_path):
+    folder = site(tmp_path / "site", p1=TEXT)
+    (folder / ".draft.html").write_text("x")
+    assert "hidden skipped: 1" in run("index", folder, "--workers", 1).out
+    assert "hidden skipped: 1" in run("pairs", folder).err

@@ -1,0 +1,103 @@
+"""What of folders is read, and what is counted instead; ids that come twice; first rows that are none."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from shinglefold.ingest import ReadOptions, index_documents, read
+from shinglefold.ingest.writing.seen import SeenIds
+
+
+@pytest.fixture
+def plain(make_pipeline):
+    return make_pipeline({"fail": {"if": "ctx.bad == true", "message": "bad"}})
+
+
+def written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_what_is_not_read_in_a_folder_is_counted(tmp_path: Path):
+    written(tmp_path / "site" / "a.html", "<p>one")
+    written(tmp_path / "site" / ".hidden.html", "<p>two")
+    written(tmp_path / "site" / ".git" / "notes.txt", "three")
+    written(tmp_path / "site" / "image.png", "")
+    (tmp_path / "site" / "elsewhere").symlink_to(tmp_path)
+    (tmp_path / "site" / "gone.html").symlink_to(tmp_path / "nowhere.html")
+    options = ReadOptions()
+    page, gone = read(tmp_path / "site", options)
+    assert page.document["_id"] == "a.html"
+    assert (gone.document, gone.reason) == (None, "cannot be read: a link that leads nowhere")
+    assert options.passed_over == {"hidden_skipped": 2, "other_files_skipped": 1, "linked_folders_skipped": 1}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_cannot_be_read_is_a_failure(tmp_path: Path):
+    written(tmp_path / "site" / "a.html", "<p>one")
+    closed = tmp_path / "site" / "closed"
+    closed.mkdir(mode=0)
+    failed, _ = read(tmp_path / "site")
+    assert (failed.source, failed.reason) == (str(closed), "the folder cannot be read: Permission denied")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ids_that_come_again_are_counted_and_told(engine, plain, tmp_path: Path, workers: int):
+    lines = [json.dumps({"id": str(n % 2_000), "n": n}) for n in range(2_003)]
+    file = written(tmp_path / "in.jsonl", "\n".join(lines))
+    summary = index_documents(engine, "i", read(file), plain, workers=workers)
+    assert (summary.indexed, summary.counts["equal_ids"]) == (2_003, 3)
+    (note,) = summary.notes
+    assert note.startswith("3 documents have an id that came before in this run")
+    assert note.endswith(f"the first is '0' ({file}:2001)")
+    again = index_documents(engine, "i", read(file), plain, workers=workers)
+    assert again.counts["equal_ids"] == 3
+
+
+def test_ids_seen_are_told_whatever_the_blocks():
+    seen = SeenIds()
+    assert seen.add([]) == []
+    assert seen.add(["a", "b", "a"]) == [2]
+    for start in range(0, 5_000, 7):
+        assert seen.add([str(n) for n in range(start, start + 7)]) == []
+    assert seen.add(["x", "4000", "b", "x"]) == [1, 2, 3]
+
+
+def test_a_summary_tells_where_a_reason_was_met_first(engine, plain, tmp_path: Path):
+    file = written(tmp_path / "in.jsonl", '{"n": 1}\n{"n": 2, "bad": true}\n{"n": 3, "bad": true}\n{x\n')
+    told = index_documents(engine, "i", read(file), plain, workers=1).to_json()
+    assert [(one["source"], one["line"], one["stage"]) for one in told["failures"]] == [
+        (str(file), 2, "pipeline"),
+        (str(file), 4, "read"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "1001,some text",
+        "https://a.example/,x",
+        "a,2024-05-01",
+        "name,someone@a.example",
+        "no," + "слово " * 9,
+    ],
+)
+def test_a_first_row_that_looks_like_data_is_asked_about(tmp_path: Path, row: str):
+    file = written(tmp_path / "x.csv", row + "\n2,other\n")
+    (refused,) = read(file)
+    assert "looks like data" in refused.reason
+    assert "give --no-header if it is, else --header" in refused.reason
+    assert [record.line for record in read(file, ReadOptions(header=False))] == [1, 2]
+    first, _ = read(file, ReadOptions(header=False))
+    assert list(first.document) == ["column1", "column2"]
+    (named,) = read(file, ReadOptions(header=True))
+    assert list(named.document) == row.split(",")
+
+
+def test_an_empty_cell_is_an_absent_value(tmp_path: Path):
+    one, two = read(written(tmp_path / "x.csv", "id,price,body\n1,,a\n2,5,\n"))
+    assert one.document == {"_id": "1", "id": "1", "body": "a"}
+    assert two.document == {"_id": "2", "id": "2", "price": "5"}
