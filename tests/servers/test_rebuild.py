@@ -1,0 +1,61 @@
+"""An index of a server that is built anew under its name: an alias afterwards, and never missing."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest import Pipeline, index_documents, rebuild
+from shinglefold.scheme import Scheme
+
+
+@pytest.fixture
+def plain(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
+    return Pipeline.from_json({"processors": []}, scheme, canonicalizer)
+
+
+@pytest.fixture
+def name(engine) -> Iterator[str]:
+    made = f"shinglefold-test-{uuid.uuid4().hex[:12]}"
+    yield made
+    for info in engine.indices(f"{made}*"):
+        engine.delete_index(info.name)
+
+
+def documents(count: int, age: str) -> list[dict[str, Any]]:
+    return [{"_id": str(n), "age": age} for n in range(count)]
+
+
+def ages(engine, index: str) -> list[str]:
+    return [hit["_source"]["age"] for hit in engine.search(index, {"size": 100})["hits"]["hits"]]
+
+
+def test_it_takes_the_name_once_it_is_whole_again_and_again(engine, plain, name):
+    def built(age: str) -> Any:
+        def given() -> Iterator[dict[str, Any]]:
+            if age != "first":
+                assert len(ages(engine, name)) == 3
+            yield from documents(3, age)
+
+        return lambda index: index_documents(engine, index, given(), plain, workers=1)
+
+    for age in ("first", "second", "third"):
+        summary = rebuild(engine, name, built(age))
+        assert (summary.index, summary.indexed, summary.stopped) == (name, 3, "")
+        assert ages(engine, name) == [age] * 3
+        assert len(engine.indices(f"{name}*")) == 1
+
+
+def test_a_run_that_is_cut_short_leaves_it_as_it_was(engine, plain, name):
+    index_documents(engine, name, documents(3, "old"), plain, workers=1)
+
+    def given() -> Iterator[dict[str, Any]]:
+        yield from documents(1_500, "new")
+        raise KeyboardInterrupt
+
+    summary = rebuild(engine, name, lambda index: index_documents(engine, index, given(), plain, workers=1))
+    assert (summary.stopped, summary.index) == ("interrupted", name)
+    assert ages(engine, name) == ["old"] * 3
+    assert [info.name for info in engine.indices(f"{name}*")] == [name]
