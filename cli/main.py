@@ -30,8 +30,13 @@ _COMMANDS = (
     "backfill",
     "retry",
     "doctor",
+    "list",
+    "stats",
+    "delete",
     "config",
 )
+#: Commands whose function can't have their name.
+_OTHER_NAMES = {"list": "list_indices"}
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.
@@ -59,7 +64,8 @@ class _Commands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in _COMMANDS:
             raise KeyError(name)
-        found: click.Command = getattr(import_module(f"shinglefold.cli.{name}"), name)
+        module = import_module(f"shinglefold.cli.{name}")
+        found: click.Command = getattr(module, _OTHER_NAMES.get(name, name))
         return found
 
     def __iter__(self) -> Iterator[str]:

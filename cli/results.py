@@ -1,5 +1,6 @@
 """A page of results on a console: titles, addresses, snippets, and what was folded."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,12 @@ from shinglefold.rerank import duplicates
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 Hit = Mapping[str, Any]
+#: Stand before and behind the words that were found: no text has them, and no terminal gets to see them.
+FOUND = ("\x02", "\x03")
+_BETWEEN = re.compile("([\x02\x03])")
 #: Folded hits named in the line below a result; the others are only counted.
 _NAMED = 5
 
@@ -97,13 +102,29 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _print_indented(console: "Console", text: str, style: str = "") -> None:
+def _print_indented(console: "Console", text: "str | Text", style: str = "") -> None:
     from rich.padding import Padding
 
     if console.soft_wrap:
         console.print("    ", text, sep="", style=style)
     else:
         console.print(Padding(text, (0, 0, 0, 4)), style=style)
+
+
+def _marked(console: "Console", text: str, style: str = "") -> "Text":
+    """Return a text whose words that were found are bold, or in brackets where nothing can be."""
+    from rich.text import Text
+
+    brackets = console.color_system is None or console.no_color
+    line = Text(style=style)
+    found = False
+    for part in _BETWEEN.split(text):
+        if part in FOUND:
+            found = part == FOUND[0]
+        elif part:
+            shown = printable(part)
+            line.append(f"[{shown}]" if found and brackets else shown, style="bold red" if found else "")
+    return line
 
 
 def _name(hit: Hit) -> str:
@@ -113,11 +134,13 @@ def _name(hit: Hit) -> str:
 
 def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     score = f"  ({hit['_score']:.2f})" if hit.get("_score") is not None else ""
-    console.print(f"{place:>2}. {title_of(hit)}{score}", style="bold")
+    shown = dict(hit.get("highlight") or {})
+    titles = shown.pop("title", None) or [title_of(hit)]
+    console.print(_marked(console, f"{place:>2}. {titles[0]}{score}", style="bold"))
     console.print(f"    {place_of(hit)}", style="green")
-    snippet = " … ".join(part for parts in (hit.get("highlight") or {}).values() for part in parts)
+    snippet = " … ".join(part for parts in shown.values() for part in parts)
     if snippet:
-        _print_indented(console, printable(snippet))
+        _print_indented(console, _marked(console, snippet))
 
 
 def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:

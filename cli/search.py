@@ -1,5 +1,6 @@
 """``shinglefold search QUERY…``: one hit a group of near-duplicates."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,15 @@ from shinglefold.cli.output import make_console, write_json
 if TYPE_CHECKING:
     from shinglefold.recipe import Recipe
 
+#: The part of a long field that is shown.
+_PART = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
+
 
 @command(
     examples="""
     shinglefold search ремонт моста
     shinglefold search 绿茶 --size 5 --show-duplicates
+    shinglefold search water --highlight
     shinglefold search water main --representative newest:date --scope lang
     shinglefold search bridge --explain --passages --scope date:30d
     shinglefold search --no-fold --sort date:desc --json bridge
@@ -42,6 +47,11 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Order: FIELD or FIELD:desc; by default the score.",
 )
+@click.option(
+    "--highlight/--no-highlight",
+    default=None,
+    help="Mark the words that were found; by default on a terminal.",
+)
 @fold_options
 @click.pass_obj
 def search(
@@ -55,11 +65,12 @@ def search(
     start: int,
     fields: tuple[str, ...],
     sorts: tuple[str, ...],
+    highlight: bool | None,
     show_duplicates: bool,
     **folding: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
-    from shinglefold.cli.results import print_page
+    from shinglefold.cli.results import FOUND, print_page
     from shinglefold.cli.stores import opened_store
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
@@ -70,6 +81,7 @@ def search(
     # A policy that can't be meant is told before dictionaries are loaded.
     load_policies(chosen.representative)
     asked = invocation.asked(index, engine)
+    marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
     with opened_store(asked) as store:
         wanted = fields or default_fields(store.recipe)
         check_fields(store.mappings.values(), index, [one.partition("^")[0] for one in fields], "--field")
@@ -82,6 +94,7 @@ def search(
             sorts=sorts,
             # Passages are compared in what the hits themselves may show.
             texts=isinstance(chosen.explain, Explain) and chosen.explain.passages,
+            marks=(("<em>", "</em>") if invocation.json else FOUND) if marked else None,
         )
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
@@ -119,23 +132,29 @@ def search_body(
     start: int = 0,
     sorts: tuple[str, ...] = (),
     texts: bool = False,
+    marks: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the request for a query over some fields, their matches highlighted.
+    """Return the request for a query over some fields, with the part of each that was found.
 
     Args:
         texts: whether the hits bring all of their texts, too.
+        marks: what stands before and behind the words that were found; None leaves them unmarked.
     """
     # The title is shown whole, of the other fields the part that was found.
-    cut = [name for name in (field.partition("^")[0] for field in fields) if name != "title"]
+    names = [field.partition("^")[0] for field in fields]
+    cut = [name for name in names if name != "title"]
+    shown: dict[str, Any] = dict.fromkeys(cut, _PART)
+    if marks and "title" in names:
+        shown["title"] = {"number_of_fragments": 0}
     body: dict[str, Any] = {
         "query": {"multi_match": {"query": query, "fields": list(fields)}},
         "from": start,
         "size": size,
         "_source": {"excludes": [dedup] if texts else [dedup, *cut]},
     }
-    if cut:
-        size_of_part = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
-        body["highlight"] = {"pre_tags": [""], "post_tags": [""], "fields": dict.fromkeys(cut, size_of_part)}
+    if shown:
+        before, behind = marks or ("", "")
+        body["highlight"] = {"pre_tags": [before], "post_tags": [behind], "fields": shown}
     if sorts:
         body["sort"] = [_sort(one) for one in sorts]
     return body

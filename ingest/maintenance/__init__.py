@@ -2,23 +2,30 @@
 
 from shinglefold.ingest.maintenance.backfill import BackfillOptions, BackfillSummary, backfill
 from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.deletion import Deletion, delete, plan_deletion
 from shinglefold.ingest.maintenance.doctor import Diagnosis, DoctorOptions, diagnose
 from shinglefold.ingest.maintenance.retry import retry
 from shinglefold.ingest.maintenance.setup import Plan, SetupRequest, carry_out, make_plan
 from shinglefold.ingest.maintenance.slices import Slice
+from shinglefold.ingest.maintenance.statistics import IndexStatistics, statistics
 
 __all__ = [
     "BackfillCounts",
     "BackfillOptions",
     "BackfillSummary",
+    "Deletion",
     "Diagnosis",
     "DoctorOptions",
+    "IndexStatistics",
     "Plan",
     "SetupRequest",
     "Slice",
     "backfill",
     "carry_out",
+    "delete",
     "diagnose",
     "make_plan",
+    "plan_deletion",
     "retry",
+    "statistics",
 ]

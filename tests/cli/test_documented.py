@@ -19,12 +19,18 @@ def _section(name: str) -> str:
 
 
 def _options(command: click.Command) -> set[str]:
-    return {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+    return {
+        name
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+        if name.startswith("--")
+    }
 
 
 @pytest.mark.parametrize("name", cli.commands)
 def test_every_option_has_a_row_and_every_row_an_option(name):
-    rows = set(re.findall(r"^\| `(--[a-z-]+)`", _section(name), re.MULTILINE))
+    cells = re.findall(r"^\| (`--[^|]*) \|", _section(name), re.MULTILINE)
+    rows = {option for cell in cells for option in re.findall(r"`(--[a-z-]+)`", cell)}
     assert rows == _options(cli.commands[name]) - _COMMON
 
 

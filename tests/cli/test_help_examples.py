@@ -56,6 +56,8 @@ def folder(tmp_path_factory, examples_file) -> Path:
     site = "shinglefold index - --index site --id-field name"
     named = "".join(json.dumps({"name": f"page-{n}", "body": page["body"]}) + "\n" for n in (17, 18))
     assert _ran(site, place, named).returncode == 0
+    old = "shinglefold index - --index old"
+    assert _ran(old, place, named).returncode == 0
     return place
 
 
@@ -80,6 +82,12 @@ def test_an_example_runs(folder, name, line):
             pytest.skip(f"the example needs {tool} or the network")
     # A command that replaces an index gets a copy of its own.
     own = line.replace("--index site", "--index site2") if name == "index" else line
+    if name == "delete":
+        # What is deleted is made first.
+        pages = [{"id": f"page-{n}", "title": "Bridges", "body": "closed", "host": "x"} for n in (17, 18)]
+        made = "".join(json.dumps(page) + "\n" for page in pages)
+        assert _ran("shinglefold index - --index deleted", folder, made).returncode == 0
+        own = line.replace("delete pages", "delete deleted")
     ran = _ran(own, folder)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout

@@ -1,0 +1,61 @@
+"""``shinglefold list``: the indices an engine has."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.options import engine_option
+from shinglefold.cli.output import print_table, printable, remark, write_json, write_line
+from shinglefold.cli.sizes import share_of, size_of
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.maintenance import IndexStatistics
+
+
+@command(
+    "list",
+    examples="""
+    shinglefold list
+    shinglefold list 'news-*' --json
+    """,
+)
+@click.argument("pattern", metavar="[PATTERN]", default="*")
+@engine_option
+@click.pass_obj
+def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None) -> int:
+    """List the indices of an engine.
+
+    Of each its documents, the share of them that is signed, its bytes, and the scheme of its fingerprints.
+    PATTERN is a name, or has * for any letters. Exit code 3 says that some could not be read.
+    """
+    from contextlib import closing
+
+    from shinglefold.engines import open_engine
+    from shinglefold.ingest.maintenance import statistics
+
+    asked = invocation.asked(pattern, engine)
+    with closing(open_engine(asked.where)) as opened:
+        found = statistics(opened, pattern, asked.settings.field)
+    if invocation.json:
+        write_json({"indices": [one.to_json() for one in found]})
+    elif found:
+        print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
+    else:
+        there = "no index fits" if pattern != "*" else "no index"
+        write_line(f"{there}; make one: {asked.hints.command('index', 'FILE')}")
+    for one in found:
+        if one.problem:
+            remark(f"{printable(one.info.name)}: {printable(one.problem)}")
+    return PARTLY if any(one.problem for one in found) else DONE
+
+
+def _row(one: "IndexStatistics") -> tuple[str, ...]:
+    return (
+        one.info.name,
+        "?" if one.documents is None else f"{one.documents:,}",
+        share_of(one.signed_share),
+        size_of(one.info.size),
+        one.scheme or "none: not made for fingerprints",
+        " ".join(one.info.aliases),
+    )

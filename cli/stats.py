@@ -1,0 +1,97 @@
+"""``shinglefold stats INDEX``: what an index holds, and what its fingerprints are made with."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.options import engine_option
+from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.sizes import share_of, size_of
+
+if TYPE_CHECKING:
+    from shinglefold.cli.hints import Hints
+    from shinglefold.ingest.maintenance import IndexStatistics
+    from shinglefold.recipe import Recipe
+
+
+@command(
+    examples="""
+    shinglefold stats pages
+    shinglefold stats pages --json
+    """
+)
+@click.argument("index", metavar="INDEX")
+@engine_option
+@click.pass_obj
+def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
+    """Show what an INDEX holds.
+
+    Its documents, how many of them are signed, their languages, its bytes, and the recipe of its
+    fingerprints. Of an alias or a pattern each index behind it is shown. Exit code 3 says that some of it
+    could not be read.
+    """
+    from contextlib import closing
+
+    from shinglefold.engines import open_engine
+    from shinglefold.ingest.maintenance import statistics
+
+    asked = invocation.asked(index, engine)
+    with closing(open_engine(asked.where)) as opened:
+        found = statistics(opened, index, asked.settings.field)
+    if invocation.json:
+        write_json({"indices": [one.to_json() for one in found]})
+    else:
+        for number, one in enumerate(found):
+            for line in [""] * bool(number) + _lines(one, asked.hints):
+                write_line(printable(line))
+    for one in found:
+        if one.problem:
+            remark(f"{printable(one.info.name)}: {printable(one.problem)}")
+    return PARTLY if any(one.problem for one in found) else DONE
+
+
+def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    documents = "unknown" if one.documents is None else f"{one.documents:,}"
+    lines = [f"index         {one.info.name}"]
+    if one.info.aliases:
+        lines.append(f"also called   {', '.join(one.info.aliases)}")
+    lines += [f"documents     {documents}", f"size          {size_of(one.info.size)}"]
+    if one.scheme:
+        lines.append(f"scheme        {one.scheme}")
+    if one.recipe is None:
+        name = one.info.name
+        return lines if one.scheme else [*lines, f"not made for fingerprints: {hints.command('setup', name)}"]
+    return [*lines, *_signed(one, hints), *_recipe(one.recipe)]
+
+
+def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
+    lines = [
+        f"signed        {one.signed:,} ({share_of(one.signed_share)})",
+        f"languages     {languages or 'none'}",
+    ]
+    short = one.fingerprints - one.signed
+    if short > 0:
+        lines.append(f"too short     {short:,}: they fold with equal texts only")
+    lacking = (one.documents or 0) - one.fingerprints
+    if lacking > 0 and not one.problem:
+        lines.append(f"unsigned      {lacking:,}; to sign them: {hints.command('backfill', one.info.name)}")
+    return lines
+
+
+def _recipe(recipe: "Recipe") -> list[str]:
+    sketch = recipe.scheme.sketch
+    dictionaries = ", ".join(f"{ref.code} {ref.version}" for ref in recipe.scheme.languages)
+    steps = [next(iter(step)) for step in (recipe.pipeline or {}).get("processors", ()) if step]
+    lines = [
+        f"preset        {recipe.scheme.name}: {sketch.groups} supershingles of {sketch.group_size} values, "
+        f"{sketch.values} values of {sketch.bits} bits",
+        f"dictionaries  {dictionaries}",
+        f"texts         {', '.join(recipe.fields) or 'title, body'}, fingerprints in {recipe.field}",
+    ]
+    if steps:
+        lines.append(f"pipeline      {', '.join(steps)}")
+    if recipe.product:
+        lines.append(f"made by       shinglefold {recipe.product}")
+    return lines

@@ -1,0 +1,120 @@
+"""Deleting an index, or some of its documents: first what it comes to, then the deed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold.contracts import JSON, BulkResult, Engine
+from shinglefold.errors import ConfigError, IndexMissing
+
+#: Ids asked for, and shown, at a time.
+_AT_ONCE = 1000
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What is to be deleted.
+
+    Attributes:
+        index: the index itself, also where an alias was named.
+        aliases: further names the index has; with it they go, too.
+        query: what finds the documents to delete; None for the whole index.
+        documents: how many go.
+        size: bytes of the whole index, where it is known and goes.
+        ids: some of the documents that a query finds.
+        missing: ids that were named and are not there.
+    """
+
+    index: str
+    aliases: tuple[str, ...]
+    query: Mapping[str, Any] | None
+    documents: int
+    size: int | None = None
+    ids: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def to_json(self) -> JSON:
+        """Return the plan as JSON."""
+        return {
+            "index": self.index,
+            "aliases": list(self.aliases),
+            "whole_index": self.query is None,
+            "documents": self.documents,
+            "bytes": self.size,
+            "ids": list(self.ids),
+            "missing": list(self.missing),
+        }
+
+
+def plan_deletion(
+    engine: Engine, index: str, ids: Sequence[str] = (), query: Mapping[str, Any] | None = None
+) -> Deletion:
+    """Return what a deletion comes to, and change nothing.
+
+    Args:
+        index: an index, or an alias of one.
+        ids: documents to delete; where neither these nor a query are given, the whole index is meant.
+        query: what finds the documents to delete.
+
+    Raises:
+        ConfigError: the name is a pattern, or an alias of several indices; or both ids and a query are given.
+        IndexMissing: there is no such index.
+    """
+    if ids and query is not None:
+        raise ConfigError("documents are named by ids or found by a query: give one of the two")
+    own, aliases, size = _one_index(engine, index)
+    if ids:
+        return _by_ids(engine, own, aliases, tuple(dict.fromkeys(ids)))
+    count, first = _found(engine, own, query, _SHOWN)
+    if query is None:
+        return Deletion(own, aliases, None, count, size)
+    return Deletion(own, aliases, query, count, ids=first)
+
+
+def delete(engine: Engine, plan: Deletion) -> BulkResult:
+    """Carry out a deletion, and let searches see it.
+
+    Returns:
+        How many documents are gone, and those the engine would not delete.
+    """
+    if plan.query is not None:
+        return engine.delete_by_query(plan.index, plan.query)
+    engine.delete_index(plan.index)
+    return BulkResult(plan.documents)
+
+
+def _one_index(engine: Engine, index: str) -> tuple[str, tuple[str, ...], int | None]:
+    if "*" in index or "," in index:
+        raise ConfigError(f"{index!r} may mean several indices; name the one to delete")
+    found = engine.indices(index)
+    if not found:
+        raise IndexMissing(f"no index {index!r}; check the name")
+    if len(found) > 1:
+        raise ConfigError(
+            f"{index!r} is an alias of {', '.join(one.name for one in found)}; name the one to delete"
+        )
+    (info,) = found
+    return info.name, info.aliases, info.size
+
+
+def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str, ...]) -> Deletion:
+    there: set[str] = set()
+    for begin in range(0, len(ids), _AT_ONCE):
+        query = {"ids": {"values": list(ids[begin : begin + _AT_ONCE])}}
+        there.update(_found(engine, index, query, _AT_ONCE)[1])
+    present = tuple(one for one in ids if one in there)
+    missing = tuple(one for one in ids if one not in there)
+    query = {"ids": {"values": list(present)}}
+    return Deletion(index, aliases, query, len(present), ids=present[:_SHOWN], missing=missing)
+
+
+def _found(
+    engine: Engine, index: str, query: Mapping[str, Any] | None, size: int
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many documents a query finds, and the ids of the first."""
+    body: JSON = {"size": size, "track_total_hits": True, "_source": False}
+    if query is not None:
+        body["query"] = query
+    hits = engine.search(index, body)["hits"]
+    return int(hits["total"]["value"]), tuple(str(hit["_id"]) for hit in hits["hits"])

@@ -1,0 +1,135 @@
+"""What indices hold: documents, how many are signed, their languages, and what they were made with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shinglefold.contracts import JSON, Engine, IndexInfo
+from shinglefold.errors import EngineError, ShinglefoldError
+from shinglefold.recipe import FIELD, Recipe, stored_recipe
+
+#: More schemes and languages than an index has.
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatistics:
+    """An index and what was counted in it.
+
+    Attributes:
+        info: its name, size and aliases.
+        documents: None where they can't be counted.
+        recipe: what its fingerprints are made with; None where it was not made for fingerprints.
+        scheme: the id of the scheme it notes, also of one that this version does not know.
+        fingerprints: documents with a fingerprint of the scheme.
+        signed: documents whose fingerprint has a signature; shorter texts have a digest at most.
+        languages: documents with a fingerprint by language, the most frequent first.
+        problem: why something is missing here.
+    """
+
+    info: IndexInfo
+    documents: int | None = None
+    recipe: Recipe | None = None
+    scheme: str = ""
+    fingerprints: int = 0
+    signed: int = 0
+    languages: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def signed_share(self) -> float | None:
+        """The share of documents that are signed; None where there is nothing to sign."""
+        return self.signed / self.documents if self.recipe is not None and self.documents else None
+
+    def to_json(self) -> JSON:
+        """Return the statistics as JSON."""
+        share = self.signed_share
+        return {
+            "index": self.info.name,
+            "aliases": list(self.info.aliases),
+            "documents": self.documents,
+            "fingerprints": self.fingerprints,
+            "signed": self.signed,
+            "signed_share": None if share is None else round(share, 4),
+            "bytes": self.info.size,
+            "scheme": self.scheme or None,
+            "languages": self.languages,
+            "recipe": None if self.recipe is None else self.recipe.to_json(),
+            **({"problem": self.problem} if self.problem else {}),
+        }
+
+
+def statistics(engine: Engine, pattern: str = "*", setting: str = FIELD) -> list[IndexStatistics]:
+    """Return the statistics of each index that a name, an alias or a pattern means, by name.
+
+    Args:
+        setting: the field of fingerprints in an index of before, whose recipe does not tell it.
+
+    Raises:
+        IndexMissing: a name without ``*`` means none.
+    """
+    infos = engine.indices(pattern)
+    known = [_known(engine, info, setting) for info in infos]
+    searches = [(one.info.name, body) for one in known for body in (_counting(one), _signed(one))]
+    answers = iter(engine.msearch(searches) if searches else ())
+    return [_counted(one, next(answers), next(answers)) for one in known]
+
+
+def _known(engine: Engine, info: IndexInfo, setting: str) -> IndexStatistics:
+    try:
+        mappings = engine.mappings(info.name)
+    except EngineError as error:
+        return IndexStatistics(info, problem=str(error))
+    stored = stored_recipe(mappings)
+    if stored is None:
+        return IndexStatistics(info)
+    scheme = str(stored["id"])
+    try:
+        return IndexStatistics(info, recipe=Recipe.of(mappings, info.name, setting), scheme=scheme)
+    except ShinglefoldError as error:
+        return IndexStatistics(info, scheme=scheme, problem=str(error))
+
+
+def _counting(one: IndexStatistics) -> JSON:
+    """Return a search that counts all documents, and those with a fingerprint by scheme and language."""
+    body: JSON = {"size": 0, "track_total_hits": True}
+    if one.recipe is not None:
+        named = {name: f"{one.recipe.field}.{name}" for name in ("scheme", "lang")}
+        body["aggs"] = {name: {"terms": {"field": path, "size": _MOST}} for name, path in named.items()}
+    return body
+
+
+def _signed(one: IndexStatistics) -> JSON:
+    """Return a search that counts documents with a signature of the scheme; nothing has one of none."""
+    body: JSON = {"size": 0, "track_total_hits": True}
+    if one.recipe is None:
+        return {**body, "query": {"ids": {"values": []}}}
+    # Whoever has a signature has keywords; unlike signatures, these are indexed.
+    keywords = {"exists": {"field": f"{one.recipe.field}.supershingles"}}
+    of_scheme = {"term": {f"{one.recipe.field}.scheme": one.scheme}}
+    return {**body, "query": {"bool": {"filter": [keywords, of_scheme]}}}
+
+
+def _counted(one: IndexStatistics, answer: JSON | EngineError, signed: JSON | EngineError) -> IndexStatistics:
+    for each in (answer, signed):
+        if isinstance(each, EngineError):
+            return replace(one, documents=one.info.documents, problem=one.problem or str(each))
+    assert not isinstance(answer, EngineError)
+    assert not isinstance(signed, EngineError)
+    found = answer.get("aggregations") or {}
+    return replace(
+        one,
+        documents=_total(answer),
+        fingerprints=_buckets(found, "scheme").get(one.scheme, 0),
+        signed=_total(signed),
+        languages=_buckets(found, "lang"),
+    )
+
+
+def _total(answer: JSON) -> int:
+    return int(answer["hits"]["total"]["value"])
+
+
+def _buckets(found: Mapping[str, Any], name: str) -> dict[str, int]:
+    buckets: Sequence[Mapping[str, Any]] = (found.get(name) or {}).get("buckets") or ()
+    return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}

@@ -1,0 +1,172 @@
+"""list, stats and delete: what there is, what it is made of, and how it goes."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
+_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+
+
+@pytest.fixture
+def site(run):
+    """An index of three pages, one of them too short to sign."""
+    pages = [
+        {"id": "a", "title": "Bridge", "body": _TEXT, "host": "one"},
+        {"id": "b", "title": "Bridge", "body": _TEXT.replace("old", "new"), "host": "two"},
+        {"id": "c", "title": "Yes", "body": "no", "host": "two"},
+    ]
+    lines = "".join(json.dumps(page) + "\n" for page in pages)
+    assert run("index", "-", "--index", "site", "--workers", 1, stdin=lines).code == 0
+    return "site"
+
+
+def _ids(run):
+    return {
+        hit["_id"] for hit in run("search", "bridge yes", "--index", "site", "--json").json()["hits"]["hits"]
+    }
+
+
+def test_an_engine_without_indices_says_how_to_make_one(run):
+    ran = run("list")
+    assert (ran.code, ran.out) == (0, "no index; make one: shinglefold index FILE\n")
+    assert run("list", "--json").json() == {"indices": []}
+
+
+def test_indices_are_listed_with_documents_signed_share_size_and_scheme(run, site):
+    (heading, row) = run("list").out.splitlines()
+    assert heading.split() == ["index", "documents", "signed", "size", "scheme", "also", "called"]
+    assert row.split()[:3] == ["site", "3", "66.7"]
+    (told,) = run("list", "s*", "--json").json()["indices"]
+    assert (told["documents"], told["fingerprints"], told["signed"]) == (3, 3, 2)
+    assert told["bytes"] > 0
+    assert told["scheme"] in row
+    assert run("list", "x*").out.startswith("no index fits")
+
+
+def test_statistics_tell_languages_and_recipe(run, site):
+    shown = run("stats", site).out
+    for told in (
+        "documents     3",
+        "signed        2 (66.7 %)",
+        "languages     en 3",
+        "too short     1",
+        "title, body",
+    ):
+        assert told in shown
+    (told,) = run("stats", site, "--json").json()["indices"]
+    assert told["languages"] == {"en": 3}
+    assert told["recipe"]["fields"] == ["title", "body"]
+    assert run("stats", "nowhere").code == 1
+
+
+def test_an_index_without_fingerprints_is_shown_with_the_command_that_sets_it_up(run):
+    from shinglefold.engines import open_engine
+
+    engine = open_engine(".shinglefold")
+    engine.create_index("plain", {"properties": {"x": {"type": "keyword"}}}, {})
+    engine.close()
+    assert "shinglefold setup plain" in run("stats", "plain").out
+    assert "none: not made for fingerprints" in run("list").out
+    assert run("delete", "plain", "--yes").code == 0
+
+
+def test_documents_are_deleted_by_id_and_missing_ones_are_told(run, site):
+    dry = run("delete", site, "--id", "a", "--id", "x", "--dry-run")
+    assert (dry.code, "not there: x" in dry.out) == (3, True)
+    assert "a" in run("search", "bridge", "--index", site, "--no-fold", "--json").out
+    told = run("delete", site, "--id", "a", "--id", "x", "--yes", "--json")
+    assert told.code == 3
+    assert (told.json()["deleted"], told.json()["missing"]) == (1, ["x"])
+    assert _ids(run) == {"b", "c"}
+
+
+def test_documents_that_a_query_finds_are_deleted(run, site):
+    query = '{"term": {"host": "two"}}'
+    assert run("delete", site, "--query", query, "--dry-run").out.startswith(
+        "2 documents of the index site: "
+    )
+    assert run("delete", site, "--query", query, "--yes").out.endswith("2 deleted\n")
+    assert _ids(run) == {"a"}
+    assert run("delete", site, "--query", '{"query": {"match": {"body": "bridges"}}}', "--yes").code == 0
+    assert _ids(run) == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["site"], "the whole index site with 3 documents"),
+        (["site", "--id", "a"], "1 document of the index site"),
+        (["s*", "--yes"], "name the one to delete"),
+        (["site", "--query", "{", "--yes"], "no JSON"),
+        (["site", "--query", "{}", "--yes"], "wants a query"),
+        (["site", "--query", '{"match_all": {}}', "--id", "a", "--yes"], "one of the two"),
+    ],
+)
+def test_nothing_is_deleted_unasked_or_by_mistake(run, site, arguments, told):
+    ran = run("delete", *arguments)
+    assert ran.code == 2
+    assert told in ran.err
+    assert _ids(run) >= {"c"}
+
+
+def test_a_whole_index_is_deleted_with_yes(run, site):
+    assert "the whole index site with 3 documents" in run("delete", site, "--yes").out
+    assert run("list", "--json").json() == {"indices": []}
+    assert run("delete", site, "--yes").code == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "left"), [("y\n", 0, []), ("n\n", 130, ["site"]), ("\n", 130, ["site"])]
+)
+def test_on_a_terminal_it_asks(run, site, answer, code, left):
+    ours, theirs = pty.openpty()
+    command = subprocess.Popen(
+        [*_COMMAND, "delete", site], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    command.communicate(timeout=60)
+    asked = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "Delete the whole index site with 3 documents" in asked
+    assert command.returncode == code
+    assert [one["index"] for one in run("list", "--json").json()["indices"]] == left
+
+
+def test_the_words_found_are_marked_on_demand(run, site):
+    plain = run("search", "bridges", "--index", site)
+    assert "[" not in plain.out
+    marked = run("search", "bridges", "--index", site, "--highlight").out
+    assert " 1. [Bridge]  (" in marked
+    assert "The old [bridge] is closed" in marked
+    hits = run("search", "bridges", "--index", site, "--highlight", "--json").json()["hits"]["hits"]
+    assert hits[0]["highlight"]["title"] == ["<em>Bridge</em>"]
+    assert "<em>" not in run("search", "bridges", "--index", site, "--json").out
+
+
+def test_on_a_terminal_the_words_found_are_bold(site):
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    command = [*_COMMAND, "search", "bridge", "--index", site]
+    done = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 10_000)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    done.wait(timeout=60)
+    os.close(ours)
+    assert "\x1b[1;31mBridge\x1b[0m" in shown.decode()
+    assert Path(".shinglefold").is_dir()

@@ -1,0 +1,56 @@
+"""Statistics and deletion on real servers: counted as they are there, and gone when it says so."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from support.maintenance import pages
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest.maintenance import delete, plan_deletion, statistics
+
+
+@pytest.fixture
+def filled(engine, scheme, canonicalizer) -> Iterator[str]:
+    """An index of twenty pages and one too short to sign."""
+    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    short = {"_id": "short", "title": "Да", "body": "нет"}
+    assert index_documents(engine, made, [*pages(20), short], pipeline, workers=1).indexed == 21
+    yield made
+    for info in engine.indices(f"{made}*"):
+        engine.delete_index(info.name)
+
+
+def test_documents_signed_ones_languages_and_bytes_are_counted(engine, filled, scheme):
+    (found,) = statistics(engine, filled)
+    assert (found.documents, found.fingerprints, found.signed) == (21, 21, 20)
+    assert sum(found.languages.values()) == 21
+    assert found.scheme == scheme.id
+    assert found.info.size
+    assert found.problem == ""
+
+
+def test_an_index_without_fingerprints_is_counted_too(engine, filled):
+    plain = f"{filled}-plain"
+    engine.create_index(plain, {"properties": {"host": {"type": "keyword"}}}, {})
+    found = {one.info.name: one for one in statistics(engine, f"{filled}*")}
+    assert found[plain].documents == 0
+    assert (found[plain].recipe, found[plain].problem) == (None, "")
+
+
+def test_documents_go_by_id_and_by_query_and_the_index_by_its_alias(engine, filled):
+    plan = plan_deletion(engine, filled, ["short", "nowhere"])
+    assert (plan.documents, plan.missing) == (1, ("nowhere",))
+    assert delete(engine, plan).indexed == 1
+    found = plan_deletion(engine, filled, query={"match_all": {}})
+    assert found.documents == 20
+    assert len(found.ids) == 10
+    engine.replace_index(f"{filled}-alias", filled)
+    whole = plan_deletion(engine, f"{filled}-alias")
+    assert (whole.index, whole.aliases, whole.documents) == (filled, (f"{filled}-alias",), 20)
+    with pytest.raises(ConfigError, match="name the one"):
+        plan_deletion(engine, f"{filled}*")
+    delete(engine, whole)
+    assert not engine.index_exists(filled)
