@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 from support.maintenance import FIELDS, pages, store
 
-from shinglefold.errors import IndexMissing
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import EngineUnavailable, IndexMissing
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
@@ -96,3 +99,17 @@ def test_mappings_of_another_scheme_or_of_none_are_told(engine, signed, scheme, 
 def test_a_missing_index_is_an_error(engine, pipeline):
     with pytest.raises(IndexMissing):
         diagnose(engine, "nowhere", pipeline, ALONE)
+
+
+def test_damaged_files_of_an_index_are_named(engine, pipeline, unsigned, tmp_path: Path, monkeypatch):
+    assert diagnose(engine, unsigned, pipeline, ALONE).documents
+    engine.close()
+    # As large as it may be: only the ends of files are looked at when it is opened.
+    monkeypatch.setattr("shinglefold.engines.embedded.reading._CHECKED", 0)
+    file = next((tmp_path / "engine" / unsigned / "tantivy").glob("*.store"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 4
+    file.write_bytes(content)
+    told = pytest.raises(EngineUnavailable, match=f"damaged: {file.name} has another content")
+    with EmbeddedEngine(tmp_path / "engine", str.split) as again, told:
+        diagnose(again, unsigned, pipeline, ALONE)
