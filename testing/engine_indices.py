@@ -31,6 +31,9 @@ class Indices:
             listed = {info.name: info for info in engine.indices("conformance-*")}
             assert {index, other} <= listed.keys()
             assert listed[other].documents == 0
+            engine.check(index)
+            with raises(IndexMissing, of="checking an index that is not there"):
+                engine.check("conformance-absent")
             assert list(listed) == sorted(listed)
             assert {index, other} <= {info.name for info in engine.indices()}
             assert engine.indices("conformance-absent-*") == []
