@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts import JSON
+from shinglefold.errors import WindowTooLarge
 from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group
@@ -101,14 +102,23 @@ def _by_id(
     found: dict[tuple[Any, ...], JSON] = {}
     if are_numbered(reading.hits):
         return (yield from _by_number(reading, body, places, index, source))
-    for begin in range(0, len(places), _AT_ONCE):
-        hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
+    done = 0
+    while done < len(places):
+        at_once = min(_AT_ONCE, reading.most)
+        hits = [reading.hits[place] for place in places[done : done + at_once]]
         request = page_body(with_ids(body), hits, source, reading.shards)
         if reading.pit is not None:
             request["pit"] = {**reading.keep, "id": reading.pit}
-        answer = yield Call("search", (None if reading.pit is not None else index, request))
+        try:
+            answer = yield Call("search", (None if reading.pit is not None else index, request))
+        except WindowTooLarge:
+            if len(hits) == 1:
+                raise
+            reading.most = len(hits) // 2
+            continue
         reading.partial.note(answer)
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
+        done += len(hits)
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
     return {place: as_asked(hit, body) for place, hit in wanted.items() if hit is not None}
 
@@ -124,7 +134,11 @@ def _by_number(
     numbered = SeqNoFetch(body, reading.shards, reading.field)
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
-        answer = yield Call("search", (index, numbered.request(hits, source)))
+        try:
+            answer = yield Call("search", (index, numbered.request(hits, source)))
+        except WindowTooLarge:
+            # By ids it takes smaller requests.
+            raise Untold from None
         reading.partial.note(answer)
         found += numbered.found(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))

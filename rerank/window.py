@@ -67,7 +67,8 @@ class Reading:
         self._shared = Matcher.of(scheme, options).min_shared > 0
         self._fields = window_fields(options, field, self._shared)
         self._earlier: Sequence[Hit] = ()
-        self._most = _MOST
+        #: Hits that the index allows to ask for at once, as far as is known.
+        self.most = _MOST
         self._pending: list[JSON] = []
         self._after: JSON = {}
         self._cap = options.max_window
@@ -168,6 +169,7 @@ class Reading:
         before = Reading(self.body, self.options, self.scheme, self.field)
         before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
         before._cap, before.size = count, count + 1
+        before._restart()
         yield from before.read_on(index)
         self.pit = before.pit
         found = before.collapsed().groups
@@ -184,7 +186,7 @@ class Reading:
     def _read_runs(self, index: str | None) -> Steps[None]:
         """Read on from the last hit taken, and take no hit whose equals are not all there."""
         left = max(self._cap - self._taken, 0)
-        size = max(1, min(self._size, left, self._most)) if self._taken else min(self._size, self._most)
+        size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
         answer = yield from self._asked(index, size)
         if answer is None:
             return
@@ -192,7 +194,7 @@ class Reading:
         count = whole_runs(hits, size)
         if hits and not count:
             # More hits are equal than were asked for.
-            self._capped = bool(self._taken) or size >= self._most
+            self._capped = bool(self._taken) or size >= self.most
             self._size = 2 * size
         self._pending += hits[:count]
         self._taken += count
@@ -212,7 +214,7 @@ class Reading:
         except WindowTooLarge:
             if size == 1:
                 raise
-            self._most = size // 2
+            self.most = size // 2
             return None
         self.pit = answer.get("pit_id", self.pit)
         return answer

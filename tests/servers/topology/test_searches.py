@@ -1,0 +1,161 @@
+"""What several shards and indices do to single searches: partial answers, contexts, names, points in time."""
+
+import pytest
+from support.hits import SCHEME, Spec, fingerprint_of
+from support.servers.admin import ask
+from support.topologies import laid_out
+
+from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.ingest import mappings
+from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
+
+COUNT = 60
+
+
+def documents():
+    """Documents of 20 texts, three of each."""
+    return [
+        {"number": number, "dedup": fingerprint_of(Spec(original=number % 20)).to_field()}
+        for number in range(COUNT)
+    ]
+
+
+def properties(**more):
+    made = mappings(SCHEME)
+    made["properties"] |= {"number": {"type": "integer"}, **more}
+    return made
+
+
+@pytest.fixture
+def folded(engine):
+    return FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
+
+
+def open_contexts(url):
+    nodes = ask(url, "GET", "/_nodes/stats/indices/search")["nodes"]
+    return sum(node["indices"]["search"]["open_contexts"] for node in nodes.values())
+
+
+@pytest.mark.parametrize("options", [{}, {"explain": True}, {"min_shared": 1}, {"cursor": True}])
+@pytest.mark.parametrize("topology", ["three_indices", "equal_ids_under_routing"])
+def test_equal_ids_are_different_documents(engine, server, folded, topology, options):
+    with laid_out(topology, engine, server, documents(), properties()) as place:
+        body = {"size": 20, "sort": [{"number": "asc"}], "ext": {"dedup": options}}
+        answer = folded.search(place.target, body)
+        assert answer["dedup"]["vanished"] == 0
+        found = [sorted(map(place.number, [hit, *duplicates(hit)])) for hit in answer["hits"]["hits"]]
+        assert found == [[number, number + 20, number + 40] for number in range(20)]
+
+
+@pytest.mark.parametrize("topology", ["one_shard", "three_indices"])
+def test_hits_may_be_asked_for_without_ids(engine, server, folded, topology):
+    with laid_out(topology, engine, server, documents(), properties()) as place:
+        for more in ({}, {"explain": True}):
+            body = {"size": 20, "stored_fields": "_none_", "_source": False, "ext": {"dedup": more}}
+            answer = folded.search(place.target, body)
+            assert (len(answer["hits"]["hits"]), answer["dedup"]["vanished"]) == (20, 0)
+            assert not any("_id" in hit for hit in answer["hits"]["hits"])
+            assert [len(duplicates(hit)) for hit in answer["hits"]["hits"]] == [2] * 20
+
+
+def test_a_hundred_visitors_hold_no_context(engine, server, folded):
+    with laid_out("five_shards", engine, server, documents(), properties()) as place:
+        before = open_contexts(server.url)
+        for _ in range(100):
+            first = folded.search(place.target, {"size": 5}, FoldOptions(cursor=True))
+            assert first["dedup"]["cursor"]
+        folded.search(place.target, {"size": 5, "from": 15}, FoldOptions(window=5))
+        assert open_contexts(server.url) == before
+
+
+def hold_all(engine, index, held):
+    """Open points in time until the server gives no more."""
+    for _ in range(2000):
+        try:
+            held.append(engine.open_pit(index))
+        except EngineError:
+            return
+    raise AssertionError("this server gives any number of points in time")
+
+
+def test_where_no_context_can_be_had_longer_windows_are_read(engine, server, folded):
+    with laid_out("one_shard", engine, server, documents(), properties()) as place:
+        expected = folded.search(place.target, {"size": 5, "from": 15}, FoldOptions(window=5))
+        held = []
+        try:
+            hold_all(engine, place.target, held)
+            answer = folded.search(place.target, {"size": 5, "from": 15}, FoldOptions(window=5))
+        finally:
+            for pit in held:
+                engine.close_pit(pit)
+        assert answer["hits"]["hits"] == expected["hits"]["hits"]
+
+
+def test_an_answer_without_some_shards_says_so(engine, server, folded, new_index):
+    with laid_out("five_shards", engine, server, documents(), properties()) as place:
+        other = new_index(properties(extra={"type": "integer"}), {"number_of_shards": 1})
+        body = {"size": 30, "sort": [{"extra": "asc"}]}
+        engine.bulk([{"_index": other, "_id": "x", "_source": {**documents()[0], "extra": 1}}])
+        engine.refresh(other)
+        for options in (FoldOptions(), FoldOptions(cursor=True)):
+            answer = folded.search(f"{place.target},{other}", body, options)
+            assert answer["_shards"]["failed"] == 5
+            told = answer["dedup"]
+            assert told["partial"] == {"failed_shards": 5}
+            assert told["stopped_by"] == "partial_answer"
+            assert told["groups_total"]["relation"] != "eq"
+            relations = {
+                hit["inner_hits"]["duplicates"]["hits"]["total"]["relation"] for hit in answer["hits"]["hits"]
+            }
+            assert relations == {"gte"}
+
+
+def test_an_answer_cut_off_by_terminate_after_says_so(engine, server, folded):
+    with laid_out("five_shards", engine, server, documents(), properties()) as place:
+        told = folded.search(place.target, {"size": 30, "terminate_after": 1})["dedup"]
+        assert told["partial"] == {"terminated_early": True}
+        assert told["groups_total"]["relation"] != "eq"
+
+
+def test_a_point_in_time_has_its_own_index_and_filter(engine, server, folded):
+    with laid_out("filtered_alias", engine, server, documents(), properties()) as place:
+        pit = engine.open_pit(place.indices[0])
+        with pytest.raises(UnsupportedQuery, match="None as index"):
+            folded.search(place.target, {"pit": {"id": pit}})
+        engine.close_pit(pit)
+        pit = engine.open_pit(place.target)
+        answer = folded.search(None, {"pit": {"id": pit}, "size": 30}, FoldOptions(window=5))
+        assert (len(answer["hits"]["hits"]), answer["dedup"]["window"]) == (20, COUNT)
+        engine.close_pit(pit)
+
+
+def test_patterns_may_leave_indices_out(engine, server, folded):
+    with laid_out("three_indices", engine, server, documents(), properties()) as place:
+        pattern = f"{place.indices[0][:-1]}*,-{place.indices[2]}"
+        for options in (FoldOptions(), FoldOptions(cursor=True)):
+            answer = folded.search(pattern, {"size": 30}, options)
+            found = {hit["_index"] for hit in answer["hits"]["hits"]}
+            assert found <= set(place.indices[:2])
+            assert answer["dedup"]["window"] == COUNT * 2 // 3
+
+
+def test_an_index_that_allows_small_windows_only_is_read_in_steps(engine, server, folded):
+    settings = {"max_result_window": 25}
+    for topology in ("one_shard", "five_shards"):
+        with laid_out(topology, engine, server, documents(), properties(), settings) as place:
+            answer = folded.search(place.target, {"size": 20})
+            assert (len(answer["hits"]["hits"]), answer["dedup"]["window"]) == (20, COUNT)
+
+
+def test_a_cluster_may_be_addressed_from_another(engine, server, folded):
+    with laid_out("five_shards", engine, server, documents(), properties()) as place:
+        node = next(iter(ask(server.url, "GET", "/_nodes/transport")["nodes"].values()))
+        name = "cluster.remote.itself.seeds"
+        seeds = [node["transport"]["publish_address"]]
+        ask(server.url, "PUT", "/_cluster/settings", {"persistent": {name: seeds}})
+        try:
+            for options in (FoldOptions(), FoldOptions(cursor=True), FoldOptions(explain=True)):
+                answer = folded.search(f"itself:{place.target}", {"size": 30}, options)
+                assert (len(answer["hits"]["hits"]), answer["dedup"]["vanished"]) == (20, 0)
+        finally:
+            ask(server.url, "PUT", "/_cluster/settings", {"persistent": {name: None}})
