@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -102,7 +102,7 @@ def unseal(text: str, key: bytes) -> Cursor:
         ConfigError: the text was changed, or sealed with another key.
     """
     try:
-        raw = urlsafe_b64decode(text.encode("ascii")) if len(text) <= LONGEST else b""
+        raw = b64decode(text, b"-_", validate=True) if len(text) <= LONGEST else b""
         packed = _cipher(key).decrypt(raw[:_NONCE], raw[_NONCE:], _VERSION)
     except (Base64Error, ValueError, InvalidTag):
         raise ConfigError(

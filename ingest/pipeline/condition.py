@@ -57,6 +57,10 @@ _METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
     "toLowerCase": ((str,), 0, str.lower),
     "toUpperCase": ((str,), 0, str.upper),
 }
+#: Parts of a condition, so that it can't be nested deeper than Python goes; digits of a number.
+_MOST_TOKENS, _LONGEST_NUMBER = 300, 19
+#: Characters of a condition that a message shows.
+_QUOTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +117,21 @@ class _Parser:
                 self._refuse(at)
             self.tokens.append((match.lastgroup or "", match[match.lastgroup or 0], at))
             at = match.end()
+        if len(self.tokens) > _MOST_TOKENS:
+            raise ConfigError(
+                f"{self.place}: the condition [{self._quoted}] has {len(self.tokens):,} parts, at most "
+                f"{_MOST_TOKENS} are taken: split the step in several, or set a field first"
+            )
+
+    @property
+    def _quoted(self) -> str:
+        return self.source if len(self.source) <= _QUOTED else f"{self.source[:_QUOTED]}…"
 
     def _refuse(self, at: int) -> NoReturn:
         raise ConfigError(
-            f"{self.place}: the condition [{self.source}] can't be used from character {at + 1} on. Allowed: "
-            f"ctx fields, text, numbers, true, false, null, == != < <= > >= && || ! ( ), instanceof with "
-            f"{', '.join(_TYPES)}, and the methods {', '.join(_METHODS)}."
+            f"{self.place}: the condition [{self._quoted}] can't be used from character {at + 1} on. Allowed: "
+            f"ctx fields, text, numbers, true, false, null, == != < <= > >= && || ! ( ), instanceof "
+            f"with {', '.join(_TYPES)}, and the methods {', '.join(_METHODS)}."
         )
 
     def _peek(self) -> tuple[str, str, int]:
@@ -222,6 +235,9 @@ class _Parser:
         if kind == "string":
             return re.sub(r"\\(.)", r"\1", text[1:-1])
         if kind == "number":
+            # Whole numbers of the servers have 64 bits.
+            if len(text) > _LONGEST_NUMBER:
+                self._refuse(at)
             return float(text) if "." in text else int(text)
         if text not in ("true", "false", "null"):
             self._refuse(at)

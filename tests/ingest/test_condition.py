@@ -98,3 +98,23 @@ def test_what_is_outside_the_subset_is_refused_with_its_place(source: str):
 def test_the_refusal_says_where_in_the_text():
     with pytest.raises(ConfigError, match="from character 6 on"):
         parse_condition("ctx.n + 1", "here")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(" * 5_000 + "ctx.a" + ")" * 5_000,
+        "ctx.a == " + "9" * 5_000,
+        "ctx" + ".a" * 20_000,
+        "!" * 400 + "ctx.a",
+    ],
+)
+def test_a_condition_of_any_length_is_refused_in_few_words(source):
+    with pytest.raises(ConfigError) as told:
+        parse_condition(source, "the step")
+    assert len(str(told.value)) < 700
+
+
+def test_the_longest_condition_taken_can_be_asked():
+    condition = parse_condition("ctx.a == 1 || " * 39 + "ctx" + "?.a" * 10 + " == null", "the step")
+    assert condition.holds({"a": {}})
