@@ -129,8 +129,8 @@ class _Parser:
 
     def _refuse(self, at: int) -> NoReturn:
         raise ConfigError(
-            f"{self.place}: the condition [{self._quoted}] can't be used from character {at + 1} on. Allowed: "
-            f"ctx fields, text, numbers, true, false, null, == != < <= > >= && || ! ( ), instanceof "
+            f"{self.place}: the condition [{self._quoted}] can't be used from character {at + 1} on. "
+            f"Allowed: ctx fields, text, numbers, true, false, null, == != < <= > >= && || ! ( ), instanceof "
             f"with {', '.join(_TYPES)}, and the methods {', '.join(_METHODS)}."
         )
 
