@@ -1,5 +1,6 @@
 """``shinglefold setup [INDEX…]``: mappings and templates, so that indices take fingerprints."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -144,6 +145,19 @@ def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
         f"{hints.command('backfill', index)}"
         for index, count in plan.backfills.items()
     ]
+    lines += [
+        f"{change.name}: its fingerprints are of another pipeline; then: "
+        f"{hints.command('backfill', change.name)}"
+        for change in plan.changes
+        if change.kind == "mappings" and change.name not in plan.backfills and _other_pipeline(change.lines)
+    ]
     if not plan.changes:
         return [*lines, "nothing to change"]
     return [*lines, "nothing was changed: this was a dry run" if dry_run else "done"]
+
+
+def _other_pipeline(lines: Iterable[str]) -> bool:
+    """Tell whether an index that noted a pipeline is to have another one."""
+    from shinglefold.recipe import META_KEY
+
+    return any(line.startswith(f"~ _meta.{META_KEY}.pipeline") for line in lines)

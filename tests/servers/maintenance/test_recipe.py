@@ -104,7 +104,7 @@ def test_an_index_to_come_gets_the_recipe_of_its_template(run, server, name):
         code, _, err = run("setup", "--pattern", f"{name}-*", "--name", name, "--pipeline", "own.json")
         assert code == 0, err
         again = run("setup", "--pattern", f"{name}-*", "--name", name, "--pipeline", "own.json")
-        assert again[1].splitlines()[-1] == "nothing to change"
+        assert again[1].splitlines()[-1:] == ["nothing to change"], again
         assert run("index", "pages.jsonl", "--index", f"{name}-1")[0] == 0
         code, out, _ = run("doctor", f"{name}-1", "--json")
         assert (code, json.loads(out)["findings"]) == (0, {"sound": 12})
