@@ -10,6 +10,8 @@ from shinglefold.cli.maintenance import opened_index, reporter, walk_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shinglefold.ingest.maintenance import BackfillSummary
 
 _LISTED = 10
@@ -50,7 +52,6 @@ def backfill(
     the fingerprint of it. When it is cut short, the same command goes on where it was. Exit code 3 says that
     some documents have no fingerprint.
     """
-    from pathlib import Path
 
     from shinglefold.cli.progress import progress_bar
     from shinglefold.ingest.maintenance import BackfillOptions, Slice
@@ -65,7 +66,7 @@ def backfill(
             part=share,
             only_missing=only_missing,
             requests_per_second=requests_per_second,
-            checkpoint=checkpoint or Path(settings.data_dir) / _file_name(index, share.number, share.of),
+            checkpoint=checkpoint or _folder(settings.data_dir) / _file_name(index, share.number, share.of),
             workers=settings.workers if workers is None else workers,
         )
         with progress_bar("backfill") as bar:
@@ -76,6 +77,15 @@ def backfill(
         for line in _lines(summary):
             write_line(printable(line))
     return _exit_code(summary, invocation)
+
+
+def _folder(data_dir: str) -> "Path":
+    """Return where checkpoints are kept: the working folder where the setting names a server."""
+    from pathlib import Path
+
+    from shinglefold.engines.http import is_server
+
+    return Path() if is_server(data_dir) else Path(data_dir)
 
 
 def _file_name(index: str, number: int, of: int) -> str:

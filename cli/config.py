@@ -35,11 +35,12 @@ def config() -> None:
 @click.pass_obj
 def show(invocation: Invocation, /) -> int:
     """Show every setting, its value, and whether it comes from the file, the environment or the defaults."""
+    from shinglefold.engines.http import without_secrets
     from shinglefold.settings import settings_with_origins
 
     settings, origins = settings_with_origins(invocation.config)
     values = {name: _plain(getattr(settings, name)) for name in origins}
-    values["data_dir"] = _without_secrets(settings.data_dir)
+    values["data_dir"] = without_secrets(settings.data_dir)
     scheme = settings.scheme()
     if invocation.json:
         told = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
@@ -51,13 +52,6 @@ def show(invocation: Invocation, /) -> int:
 
 
 config.add_command(show)
-
-
-def _without_secrets(address: str) -> str:
-    """Return the address of a server without its credentials, and a folder as it is."""
-    from shinglefold.engines.http import is_server, looks_like_server, shown
-
-    return shown(address) if is_server(address) or looks_like_server(address) else address
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 #: What an option may be set to; None and False leave it out, True is a flag, a tuple repeats it.
 Value = str | int | bool | tuple[str, ...] | None
+_ENGINE = "--engine"
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Builds commands with the options that say where and how: ``--engine``, ``--config``."""
+    """Builds commands with the options that say where and how: ``--engine``, ``--config``.
+
+    Credentials in an address are left out: whoever types the command gives them again.
+    """
 
     engine: str | None = None
     config: str | None = None
@@ -22,7 +26,8 @@ class Hints:
             options: by their names with underscores, such as ``dead_letters="failed.jsonl"``.
         """
         words: list[str] = []
-        for option, value in {**options, "engine": self.engine, "config": self.config}.items():
+        engine = None if self.engine is None else _safe(self.engine)
+        for option, value in {**options, "engine": engine, "config": self.config}.items():
             words += _words(f"--{option.replace('_', '-')}", value)
         if any(one.startswith("-") and one != "-" for one in arguments):
             return shlex.join(["shinglefold", name, *words, "--", *arguments])
@@ -46,7 +51,26 @@ def again(arguments: Iterable[str], **changed: Value) -> str:
         words = _without(words, flag, takes_value=not isinstance(value, bool))
         place = words.index("--") if "--" in words else len(words)
         words[place:place] = _words(flag, value)
-    return shlex.join(["shinglefold", *words])
+    return shlex.join(["shinglefold", *_safe_words(words)])
+
+
+def _safe(where: str) -> str:
+    """Return an address without credentials: what is printed ends up in logs and on screens."""
+    from shinglefold.engines.http import without_secrets
+
+    return without_secrets(where)
+
+
+def _safe_words(words: list[str]) -> list[str]:
+    safe = list(words)
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word.startswith(f"{_ENGINE}="):
+            safe[place] = f"{_ENGINE}={_safe(word.removeprefix(f'{_ENGINE}='))}"
+        elif place and words[place - 1] == _ENGINE:
+            safe[place] = _safe(word)
+    return safe
 
 
 def _without(words: list[str], flag: str, takes_value: bool) -> list[str]:

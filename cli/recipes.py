@@ -10,6 +10,7 @@ from shinglefold.cli.hints import Hints, together
 from shinglefold.cli.pipelines import read_definition
 from shinglefold.contracts import JSON, Templates
 from shinglefold.engines import open_engine
+from shinglefold.engines.http import without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.recipe import TEXTS, Recipe, essence, first_difference, stored_recipe
@@ -132,7 +133,7 @@ def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
         ConfigError: one of them has none, or they have different ones.
     """
     if not found:
-        raise IndexMissing(f"no index fits {asked.index!r} in {asked.where}; check the name")
+        raise IndexMissing(f"no index fits {asked.index!r} in {without_secrets(asked.where)}; check the name")
     for name, mappings in found.items():
         if stored_recipe(mappings) is None:
             raise ConfigError(

@@ -1,6 +1,12 @@
 """What the adapters for OpenSearch and Elasticsearch share: connections, error answers, bulk with retries."""
 
 from shinglefold.engines.http.configuration import load_connection
-from shinglefold.engines.http.connection import Connection, is_server, looks_like_server, shown
+from shinglefold.engines.http.connection import (
+    Connection,
+    is_server,
+    looks_like_server,
+    shown,
+    without_secrets,
+)
 
-__all__ = ["Connection", "is_server", "load_connection", "looks_like_server", "shown"]
+__all__ = ["Connection", "is_server", "load_connection", "looks_like_server", "shown", "without_secrets"]

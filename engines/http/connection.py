@@ -136,6 +136,11 @@ def shown(address: str) -> str:
     return re.split(r"[?#]", text, maxsplit=1)[0]
 
 
+def without_secrets(where: str) -> str:
+    """Return the address of a server as ``shown`` does, and a folder as it is."""
+    return shown(where) if is_server(where) or looks_like_server(where) else where
+
+
 def _check_url(url: str) -> None:
     parts = _split(url)
     if "@" in parts.netloc:

@@ -1,8 +1,12 @@
 """No command shows the password of an address, however the address is written."""
 
 import json
+from pathlib import Path
 
 import pytest
+
+from shinglefold.cli.backfill import _folder
+from shinglefold.cli.hints import Hints, again
 
 ADDRESSES = [
     "ftp://ada:hidden@host",
@@ -34,6 +38,19 @@ def test_no_command_shows_a_password(run, tmp_path, command, address, how):
     assert "hidden" not in ran.out + ran.err
     assert "host" in ran.err or "127.0.0.1" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["pages.jsonl"]
+
+
+def test_neither_do_the_commands_to_type_next():
+    arguments = ["backfill", "pages", "--engine", "https://ada:hidden@host", "--", "--engine"]
+    assert again(arguments) == "shinglefold backfill pages --engine https://host -- --engine"
+    assert again(["doctor", "--engine=//ada:hidden@host", "x@y"]) == "shinglefold doctor --engine=host x@y"
+    assert "hidden" not in Hints("http://ada:hidden@host?token=hidden").command("setup", "pages")
+    assert again(["doctor", "--engine", "pages@2024"]).endswith("--engine pages@2024")
+
+
+def test_a_checkpoint_is_not_named_after_a_server():
+    assert _folder("http://ada:hidden@host") == Path()
+    assert _folder("pages") == Path("pages")
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -30,7 +30,9 @@ PARTLY = User("partly", "Vrai-mot-de-passe-4", "sees_some_documents")
 BLINKERED = User("blinkered", "Vrai-mot-de-passe-5", "sees_some_fields")
 #: Shows the certificate of this name instead of a password.
 CERTIFIED = User("tests", "", "reads_public")
-USERS = (ADMIN, READER, WRITER, PARTLY, BLINKERED, CERTIFIED)
+EXAMINER = User("examiner", "Vrai-mot-de-passe-6", "examines_public")
+KEEPER = User("keeper", "Vrai-mot-de-passe-7", "keeps_public")
+USERS = (ADMIN, EXAMINER, KEEPER, READER, WRITER, PARTLY, BLINKERED, CERTIFIED)
 
 
 def _role(*actions: str, cluster: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
@@ -45,6 +47,16 @@ ROLES = {
     },
     "reads_public": _role("read"),
     "writes_public": _role("write"),
+    # As docs/security.md says.
+    "examines_public": _role("read", "indices:admin/mappings/get"),
+    "keeps_public": _role(
+        "read",
+        "write",
+        "indices:admin/mappings/get",
+        "indices:admin/get",
+        "indices:admin/refresh*",
+        cluster=("cluster_composite_ops",),
+    ),
     "sees_some_documents": _role(
         "read", "write", "indices:admin/*", dls='{"term": {"open": true}}', cluster=("cluster_composite_ops",)
     ),

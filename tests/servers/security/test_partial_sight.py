@@ -18,7 +18,7 @@ OPTIONS = [
     FoldOptions(explain=True, members=10),
     FoldOptions(linkage="connected", members=10),
     FoldOptions.parse({"explain": {"passages": True}, "members": 10}),
-    FoldOptions.parse({"members": {"size": 10, "_source": ["title", "body"]}}),
+    FoldOptions.parse({"members": {"size": 10, "_source": ["title", "id"]}}),
 ]
 
 
