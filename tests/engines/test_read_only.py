@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,10 @@ def read_only(tmp_path: Path, words):
         one.chmod(0o555 if one.is_dir() else 0o444)
     if os.getuid() == 0:
         # pytest's own folders are for their owner alone.
-        for above in (tmp_path, *list(tmp_path.parents)[:2]):
-            above.chmod(0o755)
+        shared = Path(tempfile.gettempdir())
+        for above in (tmp_path, *tmp_path.parents):
+            if shared in above.parents:
+                above.chmod(0o755)
     yield path
     for one in everything:
         one.chmod(0o755 if one.is_dir() else 0o644)
