@@ -82,16 +82,37 @@ def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None
     """Return the text at a path, or None where it is missing (or null) and may be.
 
     Raises:
-        ProcessorError: it is missing and must not be, or it is no text.
+        ProcessorError: it is missing and must not be, it is no text, or what should hold it is no object.
     """
     value = get(document, path)
     if isinstance(value, str):
         return value
     if value is not MISSING and value is not None:
         raise ProcessorError(f"field [{path}] is {said(value)}, expected text")
+    if value is MISSING:
+        _check_way(document, path)
     if missing_ok:
         return None
     raise ProcessorError(f"field [{path}] is {'missing' if value is MISSING else 'null'}")
+
+
+def _check_way(document: Mapping[str, Any], path: str) -> None:
+    """Check that nothing but objects is on the way to a field that is missing.
+
+    Raises:
+        ProcessorError: something else is, so that its text would be passed over without a word.
+    """
+    if path in document and "." in path:
+        raise ProcessorError(f"field [{path}] stands there as one name with points; make it an object")
+    names = parts(path)
+    for length in range(1, len(names)):
+        way = ".".join(names[:length])
+        found = get(document, way)
+        if found is MISSING or found is None:
+            return
+        steps_in = isinstance(found, list) and names[length].isdecimal()
+        if not isinstance(found, Mapping) and not steps_in:
+            raise ProcessorError(f"field [{path}] can't be read: [{way}] is {said(found)}, not an object")
 
 
 def render(template: str, document: Mapping[str, Any]) -> str:
