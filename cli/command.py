@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from shinglefold.cli.output import write_line
 
@@ -35,7 +36,7 @@ class Invocation:
         """Return the settings of the file and the environment.
 
         Raises:
-            ConfigError: a setting can't be meant.
+            ConfigError: a setting is not valid.
         """
         from shinglefold.settings import load_settings
 
@@ -45,7 +46,7 @@ class Invocation:
         """Return what was asked for of an index.
 
         Raises:
-            ConfigError: a setting or a flag can't be meant.
+            ConfigError: a setting or a flag is not valid.
         """
         from shinglefold.cli.hints import Hints
         from shinglefold.cli.recipes import Asked
@@ -84,11 +85,37 @@ def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 class Command(_Helpful):
-    """A command with the common options."""
+    """A command with the common options; what its help calls FILE or SOURCE, the shell completes as such."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own
         kwargs["params"] = [*(kwargs.get("params") or ()), *common_options()]
         super().__init__(*args, **kwargs)
+        for parameter in self.params:
+            named = (parameter.metavar or "").strip("[].")
+            if named in _COMPLETED and parameter.type is click.STRING:
+                parameter.type = Name(_COMPLETED[named])
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
+    """A name of a file or a folder, taken as it is: what opens it says what is wrong with it."""
+
+    name = "text"
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Leave it to the shell, which knows its files."""
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+#: By what a command's help calls its arguments.
+_COMPLETED = {"FILE": "file", "SOURCE": "file", "ADDRESS": "dir"}
 
 
 class Group(_Helpful, click.Group):

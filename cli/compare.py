@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.command import DONE, Invocation, Name, command
 from shinglefold.cli.options import chosen_scheme, decision_options, preset_option
 from shinglefold.cli.output import make_console, printable, write_json
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     curl -s https://example.org/ | shinglefold compare --format html - saved.html
     """
 )
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", type=Name("file"))
+@click.argument("b", type=Name("file"))
 @click.option("--text", is_flag=True, help="A and B are the texts themselves, not files.")
 @click.option(
     "--format",
@@ -58,8 +58,8 @@ def compare(
 ) -> int:
     """Compare two texts and show the passages that match.
 
-    A and B are files, or - for standard input. Told are tokens, shingles and language of each, resemblance
-    exact and by estimate, containment, shared supershingles, and whether the scheme folds the two.
+    A and B are files, or - for standard input. The figures are the tokens, shingles and language of each, the
+    resemblance, exact and estimated, containment, shared supershingles, and whether the scheme folds the two.
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.comparison import compare_texts

@@ -31,10 +31,10 @@ _SHOWN = 10
 @click.argument("index", metavar="INDEX")
 @engine_option
 @click.option(
-    "--id", "ids", multiple=True, metavar="ID", help="Document to delete; again for more. Else the index."
+    "--id", "ids", multiple=True, metavar="ID", help="Id of a document to delete; repeat it for more."
 )
 @click.option(
-    "--query", metavar="JSON", help="Delete the documents that a query finds, in the engine's own words."
+    "--query", metavar="JSON", help="Delete the documents that a query finds, written as for the engine."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to answer on.")
@@ -52,7 +52,7 @@ def delete(
 ) -> int:
     """Delete a whole INDEX, or with --id or --query some of its documents.
 
-    What goes is shown first. On a terminal the command asks; elsewhere it wants --yes. Exit code 3 says that
+    What goes is shown first. On a terminal the command asks; elsewhere it needs --yes. Exit code 3 says that
     some documents were not deleted, or not there.
     """
     from shinglefold.ingest.maintenance import delete as carry_out

@@ -29,7 +29,7 @@ _NEXT = """What to try next:
     shinglefold demo --json | jq '.searches[0].after.dedup'
     """
 )
-@click.option("--size", type=click.IntRange(1, 100), default=5, show_default=True, help="Results a page.")
+@click.option("--size", type=click.IntRange(1, 100), default=5, show_default=True, help="Results per page.")
 @click.pass_obj
 def demo(invocation: Invocation, /, *, size: int) -> int:
     """Index the example corpus and show its pages of results before and after folding.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="Field whose text is aligned; again for more. By default those with fingerprints.",
+    help="Field whose text is aligned; repeat it for more. By default those with fingerprints.",
 )
 @click.option(
     "--passages",
@@ -50,7 +50,7 @@ def explain(
 ) -> int:
     """Tell why two indexed documents fold, or why not.
 
-    Told are scheme and language, the shared supershingles, the estimated resemblance with its error, the
+    Shows scheme and language, the shared supershingles, the estimated resemblance with its error, the
     verdict of a search, and the passages that match.
     """
     from shinglefold.cli.explanation import explain_pair

@@ -22,19 +22,19 @@ fold_options = options(
         "--representative",
         multiple=True,
         metavar="POLICY",
-        help="Whom to show of a group: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, https_first "
-        "or prefer:FIELD=A,B; again for what decides next.",
+        help="Which member of a group to show: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, https_first "
+        "or prefer:FIELD=A,B; repeat it to break ties.",
     ),
     click.option(
         "--linkage",
         type=click.Choice(["leader", "connected"]),
-        help="Members must match the hit shown (leader, the default), or any other member.",
+        help="Members must match the hit shown (leader, the default) or any other member (connected).",
     ),
     click.option(
         "--min-resemblance",
         type=click.FloatRange(0, 1),
         metavar="SHARE",
-        help="Estimated resemblance at which hits fold; by default the scheme's.",
+        help="Estimated resemblance from which hits fold; by default the scheme's.",
     ),
     click.option(
         "--min-shared",
@@ -46,38 +46,45 @@ fold_options = options(
         "--min-length-ratio",
         type=click.FloatRange(0, 1),
         metavar="SHARE",
-        help="Likeness of lengths at which hits fold; by default the scheme's.",
+        help="Similarity of lengths from which hits fold; by default the scheme's.",
     ),
     click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
     click.option(
         "--scope",
         multiple=True,
         metavar="FIELD",
-        help="Fold only hits with the same FIELD or, as FIELD:7d, dates so close.",
+        help="Fold only hits with the same FIELD or, with FIELD:7d, with dates that close together.",
     ),
-    click.option("--members", type=click.IntRange(0), metavar="N", help="Folded hits to fetch with each; 5."),
+    click.option(
+        "--members",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Folded hits to fetch with each hit; by default 5.",
+    ),
     click.option(
         "--member-field",
         multiple=True,
         metavar="FIELD",
-        help="Field of the folded hits to fetch; again for more. By default as of the hits shown.",
+        help="Field of the folded hits to fetch; repeat it for more. By default those of the hits shown.",
     ),
-    click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; 200."),
-    click.option("--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; 1000."),
-    click.option("--explain", is_flag=True, help="Tell of each folded hit why it folds."),
-    click.option("--passages", is_flag=True, help="Show also the passages that match."),
+    click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; by default 200."),
+    click.option(
+        "--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; by default 1000."
+    ),
+    click.option("--explain", is_flag=True, help="Show why each folded hit folds."),
+    click.option("--passages", is_flag=True, help="Also show the passages that match."),
     click.option(
         "--passage-field",
         multiple=True,
         metavar="FIELD",
-        help="Field whose text is aligned for passages; again for more. By default title and body.",
+        help="Field whose text is aligned for passages; repeat it for more. By default those with fingerprints.",
     ),
     click.option(
-        "--cursor", metavar="CURSOR", help='Page endlessly: "new" begins, the cursor of a page goes on.'
+        "--cursor",
+        metavar="CURSOR",
+        help='Page endlessly: begin with "new" and go on with the cursor printed below a page.',
     ),
-    click.option(
-        "--renew", is_flag=True, help="Go on with a cursor whose point in time has ended, as after a restart."
-    ),
+    click.option("--renew", is_flag=True, help="Go on with a cursor whose point in time has ended."),
 )
 
 
@@ -85,7 +92,7 @@ def folding_of(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptio
     """Return the options of a request from those of the command.
 
     Raises:
-        ConfigError: one of them can't be meant.
+        ConfigError: one of them is not valid.
     """
     from shinglefold.rerank import FoldOptions
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None) -> int:
     """List the indices of an engine.
 
-    Of each its documents, the share of them that is signed, its bytes, and the scheme of its fingerprints.
-    PATTERN is a name, or has * for any letters. Exit code 3 says that some could not be read.
+    Shows the documents of each, the share of them that is signed, its size, and the scheme of its
+    fingerprints. PATTERN is a name, and * in it stands for any letters. Exit code 3 says that
+    some could not be read.
     """
     from contextlib import closing
 

@@ -34,7 +34,7 @@ def setup_recipe(
         name: of the templates, which have a recipe for patterns without an index.
 
     Raises:
-        ConfigError: the indices have different recipes, or what is asked for can't be meant.
+        ConfigError: the indices have different recipes, or what is asked for is not valid.
     """
     with closing(open_engine(asked.where)) as engine:
         found = _there(engine, indices, patterns)
@@ -55,7 +55,7 @@ def changed_recipe(asked: Asked, recipe: Recipe) -> Recipe:
     """Return a recipe with what is asked for in the place of what it has.
 
     Raises:
-        ConfigError: what is asked for can't be meant.
+        ConfigError: what is asked for is not valid.
     """
     settings = asked.settings
     field = settings.field if "field" in settings.given else recipe.field

@@ -26,7 +26,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]
 
 preset_option = click.option("--preset", metavar="NAME", help="Scheme: default, classic or fetterly.")
 workers_option = click.option(
-    "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one a core."
+    "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
 )
 decision_options = options(
     click.option(
@@ -45,7 +45,7 @@ decision_options = options(
         "--min-length-ratio",
         type=click.FloatRange(0, 1),
         metavar="SHARE",
-        help="Likeness of lengths a pair must reach; by default the scheme's.",
+        help="Similarity of lengths a pair must reach; by default the scheme's.",
     ),
 )
 engine_option = click.option(
@@ -63,7 +63,7 @@ def chosen_scheme(invocation: "Invocation", preset: str | None = None, **decisio
     """Return the scheme of the settings, with the preset and the decision given on the command line.
 
     Raises:
-        ConfigError: no such preset, or a value that can't be meant.
+        ConfigError: no such preset, or a value that is not valid.
     """
     from dataclasses import replace
 
@@ -87,6 +87,6 @@ def _tell_left_out(scheme: "Scheme") -> None:
     lacking = usable()[1]
     extras = ",".join(dict.fromkeys(error.extra for error in lacking.values()))
     remark(
-        f"note: left out for want of dictionaries: {', '.join(lacking)}; their words are compared as "
-        f"written. pip install 'shinglefold[{extras}]' adds them; it makes another scheme"
+        f"note: left out because their dictionaries are not installed: {', '.join(lacking)}; their words are compared as "
+        f"written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
     )

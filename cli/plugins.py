@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def plugins(invocation: Invocation, /) -> int:
     """List the installed languages.
 
-    Of each its scripts, unit, modes, version and distribution, and what an unusable one lacks.
+    Shows scripts, unit, modes, version and distribution of each, and what an unusable one lacks.
     """
     from shinglefold.registry import installed
 

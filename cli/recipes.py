@@ -250,7 +250,7 @@ def _contradictions(asked: Asked, recipe: Recipe, noted: bool) -> Iterator[Contr
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
     definition = asked.definition(recipe.field) if noted else None
     if definition is not None and essence(definition) != recipe.pipeline:
-        # One that can't be meant is told as that, not as another one.
+        # One that is not valid is reported as such, not as a difference.
         Pipeline.from_json(definition, recipe.scheme)
         ours, theirs = first_difference(recipe.pipeline or {}, essence(definition))
         source = "--field" if asked.fields else f"--pipeline {asked.pipeline}"

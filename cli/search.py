@@ -31,14 +31,14 @@ _PART = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
 )
 @click.argument("query", nargs=-1, required=True)
 @engine_options
-@click.option("--size", type=click.IntRange(0, 1000), default=10, show_default=True, help="Results a page.")
+@click.option("--size", type=click.IntRange(0, 1000), default=10, show_default=True, help="Results per page.")
 @click.option("--from", "start", type=click.IntRange(0), default=0, metavar="N", help="Results to skip.")
 @click.option(
     "--field",
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="Field searched, with ^ and a weight; again for more. By default those with fingerprints.",
+    help="Field to search, optionally with ^ and a weight; repeat it for more. By default those with fingerprints.",
 )
 @click.option(
     "--sort",
@@ -50,7 +50,7 @@ _PART = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
 @click.option(
     "--highlight/--no-highlight",
     default=None,
-    help="Mark the words that were found; by default on a terminal.",
+    help="Mark the words that were found; by default only on a terminal.",
 )
 @fold_options
 @click.pass_obj
@@ -78,7 +78,7 @@ def search(
     from shinglefold.rerank.policies import load_policies
 
     chosen = folding_of(folding, show_duplicates=show_duplicates)
-    # A policy that can't be meant is told before dictionaries are loaded.
+    # A policy that is not valid is reported before dictionaries are loaded.
     load_policies(chosen.representative)
     asked = invocation.asked(index, engine)
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight

@@ -28,7 +28,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     """Show what an INDEX holds.
 
     Its documents, how many of them are signed, their languages, its bytes, and the recipe of its
-    fingerprints. Of an alias or a pattern each index behind it is shown. Exit code 3 says that some of it
+    fingerprints. For an alias or a pattern, each index behind it is shown. Exit code 3 says that some of it
     could not be read.
     """
     from contextlib import closing

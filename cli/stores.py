@@ -117,7 +117,7 @@ def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme) -> Pipeline:
     """Return a pipeline that makes fingerprints.
 
     Raises:
-        ConfigError: it makes none, or can't be meant.
+        ConfigError: it makes none, or is not valid.
     """
     pipeline = Pipeline.from_json(definition, scheme)
     if not makes_fingerprints(pipeline.steps):

@@ -3,7 +3,7 @@
 ::
 
     ShinglefoldError
-    ├── ConfigError               an option, a setting or a pipeline that can't be meant
+    ├── ConfigError               an option, a setting or a pipeline that is not valid
     │   ├── UnknownLanguage       no plugin has this code
     │   └── MissingExtra          an optional dependency is not installed
     ├── SchemeMismatch            signatures of two schemes, which can't be compared
@@ -38,7 +38,7 @@ class ShinglefoldError(Exception):
 
 
 class ConfigError(ShinglefoldError):
-    """An option, a setting or a pipeline that can't be meant."""
+    """An option, a setting or a pipeline that is not valid."""
 
     @classmethod
     def unknown(cls, what: str, name: str, known: Iterable[str]) -> "ConfigError":

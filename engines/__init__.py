@@ -25,7 +25,7 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
             none.
 
     Raises:
-        ConfigError: the address or the credentials can't be meant.
+        ConfigError: the address or the credentials are not valid.
         EngineError: the server does not answer, or is of another kind.
         MissingExtra: the engine's library is not installed.
     """

@@ -92,7 +92,7 @@ def read_source_filter(given: object) -> SourceFilter:
     """Read a ``_source`` filter in the engines' own forms.
 
     Raises:
-        ConfigError: it can't be meant.
+        ConfigError: it is not valid.
     """
     if given is None or isinstance(given, bool):
         return SourceFilter(wanted=given is not False)

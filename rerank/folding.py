@@ -1,11 +1,12 @@
 """Folding: hits in rank order to groups, by a leader of each or by connection."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shinglefold.model import Int64s
+from shinglefold.rerank.arguments import checked_scheme, hits_of
 from shinglefold.rerank.columns import Columns, Counts, Reader
 from shinglefold.rerank.hits import Hit, identity, mark
 from shinglefold.rerank.matcher import ROWS, Compared, Matcher, Neighbours, nonzero, places, sets
@@ -41,12 +42,16 @@ class Collapsed(NamedTuple):
 
 
 def collapse(
-    hits: Sequence[Hit], scheme: Scheme, options: FoldOptions | None = None, field: str = "dedup"
+    hits: Sequence[Hit] | Mapping[str, Any],
+    scheme: Scheme,
+    options: FoldOptions | None = None,
+    field: str = "dedup",
 ) -> Collapsed:
     """Fold a list of hits in rank order, wherever it came from.
 
     Args:
-        hits: with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in ``_source``.
+        hits: with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in ``_source``;
+            or the whole response they stand in.
         scheme: the scheme of the index; hits of another one are counted and left alone.
         field: the object field of the fingerprint.
 
@@ -56,12 +61,12 @@ def collapse(
     With ``leader`` linkage no two representatives match, and every member matches the representative shown.
 
     Raises:
-        ConfigError: the options can't be meant.
+        ConfigError: the options are not valid.
 
     Cost: about 1 ms for 200 hits, 3 to 9 ms for 1,000.
     """
-    folding = folding_of(scheme, options or FoldOptions(), field)
-    folding.add(hits)
+    folding = folding_of(checked_scheme(scheme), options or FoldOptions(), field)
+    folding.add(hits_of(hits))
     return folding.collapsed()
 
 

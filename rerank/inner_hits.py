@@ -84,7 +84,7 @@ def read_inner_hits(given: object) -> tuple[InnerHits, ...]:
     """Read ``inner_hits``, one or a list of them.
 
     Raises:
-        ConfigError: two have the same name, there are too many, or one can't be meant.
+        ConfigError: two have the same name, there are too many, or one is not valid.
     """
     several = given if isinstance(given, list | tuple) else [given]
     check_count("inner_hits", several, _MOST)

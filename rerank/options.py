@@ -191,7 +191,7 @@ class FoldOptions:
         is a number, or ``{"size": 3, "_source": ["title"]}``.
 
         Raises:
-            ConfigError: an unknown key (the nearest known one is named) or a value that can't be meant.
+            ConfigError: an unknown key (the nearest known one is named) or a value that is not valid.
         """
         if not isinstance(given, Mapping):
             raise ConfigError(f"dedup: expected an object of options, got {quoted(given)}")
@@ -220,7 +220,7 @@ class FoldOptions:
         is the application's. A search under these options takes no more than that from ``ext.dedup`` either.
 
         Raises:
-            ConfigError: the visitor may not set this, or it can't be meant.
+            ConfigError: the visitor may not set this, or it is not valid.
         """
         return cls.parse(given, replace(base or cls(), closed=True))
 

@@ -19,6 +19,7 @@ from shinglefold.errors import (
 )
 from shinglefold.order import SEQ_NO
 from shinglefold.recipe import TEXTS, stored_recipe
+from shinglefold.rerank.arguments import checked_scheme, checked_searches
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.known_fields import check_fields, knows, named_fields
 from shinglefold.rerank.msearch import run_side_by_side
@@ -60,7 +61,7 @@ class _Search(Generic[_Driven]):
     ) -> None:
         self._engine: _Driven = engine
         self._cursor_key = cursor_key or token_bytes(32)
-        self._scheme = scheme
+        self._scheme = checked_scheme(scheme)
         self._field = field
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
@@ -122,7 +123,7 @@ class _Search(Generic[_Driven]):
         options: FoldOptions | None,
         parameters: Mapping[str, Any],
     ) -> Steps[list[JSON | ShinglefoldError]]:
-        each = [search_parts(one) for one in searches]
+        each = [search_parts(one) for one in checked_searches(searches)]
         return run_side_by_side(
             [self._asked(index, body, options, {**parameters, **(own or {})}) for index, body, own in each]
         )
@@ -311,7 +312,7 @@ class FoldedSearch(_Search[Engine]):
                 an object, or each as a keyword.
 
         Raises:
-            ConfigError: the options or the body can't be meant, or name a field that the index has not.
+            ConfigError: the options or the body are not valid, or name a field that the index lacks.
             SchemeMismatch: an index was made with another scheme.
             RecipeMismatch: an index has its fingerprints in another field.
             EngineError: as the engine raises.

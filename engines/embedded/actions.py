@@ -44,7 +44,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     """Read an action.
 
     Raises:
-        Refused: it can't be meant.
+        Refused: it is not valid.
     """
     verb = given.get("_op_type", "index")
     if verb not in _VERBS:

@@ -70,7 +70,7 @@ def to_index(field: Field, value: object) -> Indexed | None:
     """Return what is indexed for one value of a document, or None where it is to be left out.
 
     Raises:
-        ValueError: the value can't be meant for this type.
+        ValueError: the value is not valid for this type.
     """
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")

@@ -21,7 +21,7 @@ def compile_query(context: Context, query: object, depth: int = 0) -> Query:
     """Return the tantivy query of a query of the DSL.
 
     Raises:
-        UnsupportedQuery: there is no such query or option here, or it can't be meant.
+        UnsupportedQuery: there is no such query or option here, or it is not valid.
     """
     if depth > _DEEPEST:
         raise UnsupportedQuery(f"queries nested deeper than {_DEEPEST}; nest them less")

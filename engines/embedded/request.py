@@ -59,7 +59,7 @@ def read_request(body: Mapping[str, Any], under_pit: bool) -> Request:
     """Read a search body.
 
     Raises:
-        UnsupportedQuery: it holds something this engine has not, or that can't be meant.
+        UnsupportedQuery: it holds something this engine has not, or that is not valid.
     """
     checked("search", body, _KNOWN)
     sort = read_sort(body.get("sort"), under_pit)

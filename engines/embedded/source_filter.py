@@ -10,7 +10,7 @@ def read_source_filter(given: object) -> SourceFilter:
     """Read the ``_source`` of a search body.
 
     Raises:
-        UnsupportedQuery: it can't be meant.
+        UnsupportedQuery: it is not valid.
     """
     if isinstance(given, bool):
         return SourceFilter(wanted=given)

@@ -28,7 +28,7 @@ def load_connection(
     alone. Credentials go to whatever address is in force.
 
     Raises:
-        ConfigError: a key or a value can't be meant, or a file can't be read.
+        ConfigError: a key or a value is not valid, or a file can't be read.
     """
     environ = os.environ if environ is None else environ
     named = {

@@ -36,7 +36,7 @@ class Connection:
         retries: how often a busy or silent server is asked again.
 
     Raises:
-        ConfigError: they can't be meant.
+        ConfigError: they are not valid.
     """
 
     urls: tuple[str, ...]

@@ -54,7 +54,7 @@ def build_steps(
         where: the list's name in messages, such as ``processors`` or ``processors[2].on_failure``.
 
     Raises:
-        ConfigError: a processor or an option can't be meant.
+        ConfigError: a processor or an option is not valid.
     """
     return tuple(
         _step(definition, tools, factories, f"{where}[{number}]")

@@ -68,7 +68,7 @@ class Pipeline:
             processors: makers of further processors by name.
 
         Raises:
-            ConfigError: a key, a processor or an option can't be meant; says where.
+            ConfigError: a key, a processor or an option is not valid; says where.
         """
         _check(definition)
         scheme = make_scheme() if scheme is None else scheme

@@ -1,4 +1,4 @@
-"""The options of one processor, read from its JSON and checked: what is left over can't be meant."""
+"""The options of one processor, read from its JSON and checked: what is left over is unknown."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,0 +1,61 @@
+"""What callers pass, taken as it is meant, or refused with the words that say what to pass."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shinglefold.contracts import Search
+from shinglefold.errors import ConfigError
+from shinglefold.rerank.hits import Hit
+from shinglefold.scheme import Scheme
+
+
+def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
+    """Return the hits of a whole response, and a list of hits as it is.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    hits: Any = given
+    for _ in ("the response", "its hits"):
+        hits = hits.get("hits") if isinstance(hits, Mapping) else hits
+    if isinstance(hits, str | bytes) or not isinstance(hits, Sequence):
+        raise ConfigError('not a list of hits; give the response of a search, or its ["hits"]["hits"]')
+    if any(not isinstance(hit, Mapping) for hit in hits):
+        raise ConfigError("not a list of hits: each is an object as engines return it, with its _source")
+    return hits
+
+
+def checked_scheme(scheme: Scheme) -> Scheme:
+    """Return a scheme.
+
+    Raises:
+        ConfigError: it is the name of a preset, or something else.
+    """
+    if not isinstance(scheme, Scheme):
+        raise ConfigError(
+            f"{scheme!r} is no Scheme; give that of the index, "
+            "Recipe.of(engine.mappings(index), index).scheme (from shinglefold.recipe), "
+            'or a new one, make_scheme("default") (from shinglefold.registry)'
+        )
+    return scheme
+
+
+def checked_searches(searches: Iterable[Search]) -> list[Search]:
+    """Return several searches.
+
+    Raises:
+        ConfigError: one of them is no pair of an index and a body.
+    """
+    if isinstance(searches, Mapping):
+        raise ConfigError("one search instead of a list of searches; give [(index, body), …]")
+    found = list(searches)
+    for place, one in enumerate(found):
+        if isinstance(one, str | Mapping) or not isinstance(one, Sequence) or len(one) not in (2, 3):
+            raise ConfigError(f"search {place} names no index; give each as (index, body)")
+        if not isinstance(one[1], Mapping):
+            raise ConfigError(f"search {place} has no body; give each as (index, body)")
+        if one[0] is None and "pit" not in one[1]:
+            raise ConfigError(
+                f"search {place} names neither an index nor a point in time; give each as (index, body)"
+            )
+    return found
