@@ -22,8 +22,8 @@ fold_options = options(
         "--representative",
         multiple=True,
         metavar="POLICY",
-        help="Which member of a group to show: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, https_first "
-        "or prefer:FIELD=A,B; repeat it to break ties.",
+        help="Which member of a group to show: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, "
+        "https_first or prefer:FIELD=A,B; repeat it to break ties.",
     ),
     click.option(
         "--linkage",
@@ -77,7 +77,7 @@ fold_options = options(
         "--passage-field",
         multiple=True,
         metavar="FIELD",
-        help="Field whose text is aligned for passages; repeat it for more. By default those with fingerprints.",
+        help="Field whose text is aligned for passages; repeat it for more. By default the fingerprinted ones.",
     ),
     click.option(
         "--cursor",

@@ -87,6 +87,6 @@ def _tell_left_out(scheme: "Scheme") -> None:
     lacking = usable()[1]
     extras = ",".join(dict.fromkeys(error.extra for error in lacking.values()))
     remark(
-        f"note: left out because their dictionaries are not installed: {', '.join(lacking)}; their words are compared as "
-        f"written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
+        f"note: left out because their dictionaries are not installed: {', '.join(lacking)}; their words "
+        f"are compared as written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
     )

@@ -82,7 +82,7 @@ def test_a_language_left_out_for_want_of_its_dictionary_is_named_once_with_the_c
     points = {**installed(), "xx": EntryPoint("xx", f"{__name__}:LacksItsDictionary", registry.LANGUAGES)}
     monkeypatch.setattr(registry, "installed", lambda: points)
     (told,) = run("compare", "--text", "a b c", "a b c", "--json").err.splitlines()
-    assert "left out for want of dictionaries: xx;" in told
+    assert "left out because their dictionaries are not installed: xx;" in told
     assert "pip install 'shinglefold[zh]'" in told
     monkeypatch.setenv("SHINGLEFOLD_LANGUAGES", "any,en")
     assert run("compare", "--text", "a b c", "a b c").err == ""
