@@ -123,7 +123,8 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) ->
         raise ConfigError("a cursor needs a page to fill: give a size from 1")
     if not resumable(body):
         raise ConfigError(
-            "hybrid, rank fusion and rescore searches can't be read on from a hit: page with from and size"
+            "kNN, hybrid, rank fusion and rescore searches can't be read on from a hit: page with from and "
+            "size"
         )
 
 

@@ -8,6 +8,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.order import SEQ_NO
 from shinglefold.quoted import quoted
 from shinglefold.rerank.checks import check_levels, check_whole
+from shinglefold.rerank.depth import has_nearest
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import load_policies
 
@@ -102,7 +103,9 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
 
 def narrowable(body: Mapping[str, Any]) -> bool:
     """Tell whether the query alone finds the hits and may stand inside another one."""
-    return not (_BESIDE_QUERY & body.keys() or _TOP_ONLY & (body.get("query") or {}).keys())
+    query = body.get("query")
+    # Narrowed, a query for nearest neighbours would find others: it looks for k of them first.
+    return not (_BESIDE_QUERY & body.keys() or _TOP_ONLY & (query or {}).keys() or has_nearest(query))
 
 
 def resumable(body: Mapping[str, Any]) -> bool:
@@ -233,7 +236,7 @@ def chosen_body(
     query = body.get("query")
     if query is None or not narrowable(body):
         page["query"] = chosen
-        if query is not None and "highlight" in page and narrowable({"query": query}):
+        if query is not None and "highlight" in page and not _TOP_ONLY & query.keys():
             page["highlight"] = {"highlight_query": query, **page["highlight"]}
     else:
         page["query"] = {"bool": {"must": [query], "filter": [chosen]}}

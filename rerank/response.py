@@ -206,7 +206,7 @@ def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
     if cursor is not None and not cursor.fresh:
         return carried(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
     # Under search_after the total still counts the hits before it.
-    known = "search_after" not in reading.body and not reading.partial
+    known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
     first = [group.members[0] for group in collapsed.groups]
     return groups_total(first, len(reading.hits), total, ended=ended)

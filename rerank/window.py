@@ -8,6 +8,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import whole_runs
 from shinglefold.rerank.cursor import Cursor
+from shinglefold.rerank.depth import limit_of, rank_window, ranked_window, reach, widened
 from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.matcher import Matcher
@@ -19,7 +20,9 @@ from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts
 from shinglefold.scheme import Scheme
 
-StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer"]
+StoppedBy = Literal[
+    "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
+]
 #: Hits asked for at once: one more must still be below what servers allow unless told.
 _MOST = 9_999
 
@@ -59,6 +62,9 @@ class Reading:
         self.partial = Partial()
         #: Whether these are all hits there are, or all that a partial answer has.
         self.ended = self.broken = False
+        #: Whether nearest neighbours were looked for beyond the request's own k.
+        self.deepened = False
+        self._rank_window = rank_window(body)
         #: The last key of the order; None leaves the order, and its ties, to the engine.
         self.tie: str | None = None
         #: The point in time to read under, and the rest of what a request says of it.
@@ -107,9 +113,11 @@ class Reading:
         if self._full():
             return "page_full"
         if self.ended:
-            return "end_of_results"
+            return "k_reached" if limit_of(self.body) == "k" and not self.deepened else "end_of_results"
         if self.broken:
             return "partial_answer"
+        if self._rank_window is not None and len(self.hits) >= self._rank_window:
+            return "rank_window_reached"
         return "window_cap" if self._capped or len(self.hits) >= self._cap else None
 
     def collapsed(self) -> Collapsed:
@@ -149,6 +157,7 @@ class Reading:
         """Read ever more hits from the first one on, for queries that can't go on from a hit."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
+            self.deepened = reach(self.body) is not None
             yield from self._read_from_start(index, min(size, self._cap))
 
     def read_on(self, index: str | None) -> Steps[None]:
@@ -179,6 +188,7 @@ class Reading:
     def _read_from_start(self, index: str | None, size: int) -> Steps[None]:
         """Read a window in the engine's own order."""
         self._restart()
+        size = size if self._rank_window is None else min(size, self._rank_window)
         answer = yield Call("search", (index, self._window(size)))
         self._pending = self._noted(answer, size)
         self._fold((), last=True)
@@ -220,7 +230,8 @@ class Reading:
         return answer
 
     def _window(self, size: int) -> JSON:
-        window = window_body(self.body, size, self._fields, first=self.first is None)
+        body = widened(self.body, size) if self.deepened else ranked_window(self.body, size)
+        window = window_body(body, size, self._fields, first=self.first is None)
         return without_ids(window) if self.numbers else window
 
     def _noted(self, answer: JSON, asked: int) -> list[JSON]:
@@ -229,7 +240,8 @@ class Reading:
             self.first = answer
         hits: list[JSON] = answer["hits"]["hits"]
         broken = self.partial.note(answer)
-        self.ended = len(hits) < asked and not broken
+        k = None if self.deepened else reach(self.body)
+        self.ended = len(hits) < asked and not broken and (k is None or k >= asked)
         self.broken = len(hits) < asked and broken
         return hits
 
