@@ -9,7 +9,7 @@ from shinglefold.cli.options import chosen_scheme, decision_options, preset_opti
 from shinglefold.cli.output import make_console, printable, write_json
 
 if TYPE_CHECKING:
-    from shinglefold.cli.comparison import Comparison
+    from shinglefold.ingest.comparison import Comparison
     from shinglefold.scheme import Scheme
 
 
@@ -62,9 +62,10 @@ def compare(
     resemblance, exact and estimated, containment, shared supershingles, and whether the scheme folds the two.
     """
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.comparison import compare_texts
     from shinglefold.cli.side_by_side import passage_json, print_passages
     from shinglefold.cli.texts import check_language, read_text
+    from shinglefold.ingest.comparison import compare_texts
+    from shinglefold.rerank import find_passages
 
     if a == b == "-" and not text:
         raise click.UsageError("only one of the two can be standard input")
@@ -72,14 +73,16 @@ def compare(
     check_language(scheme, language)
     texts = (a, b) if text else (read_text(a, kind), read_text(b, kind))
     names = ("A", "B") if text else (a, b)
-    found = compare_texts(texts, names, (language, language), scheme, Canonicalizer.of(scheme))
+    canonicalizer = Canonicalizer.of(scheme)
+    found = compare_texts(texts, names, (language, language), scheme, canonicalizer)
+    matched = find_passages(*(canonicalizer.tokens(one, language) for one in texts))
     if invocation.json:
-        told = [passage_json(passage, *texts) for passage in found.passages]
+        told = [passage_json(passage, *texts) for passage in matched]
         write_json({**found.to_json(scheme), "passages": told})
         return DONE
     console = make_console()
     _print_figures(found, scheme)
-    print_passages(console, found.passages, texts, names, passages)
+    print_passages(console, matched, texts, names, passages)
     return DONE
 
 
@@ -115,6 +118,8 @@ def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
             f"needed {scheme.decision.min_shared}",
         )
     verdict = "they fold" if found.folds else "they do not fold"
+    if found.same_text and not found.folds:
+        verdict += ": the same, but one word alone is too little to tell duplicates by"
     return [
         *lines,
         f"verdict: {verdict} (scheme {scheme.id}, estimate needed {scheme.decision.min_resemblance})",

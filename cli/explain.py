@@ -9,6 +9,9 @@ from shinglefold.cli.options import engine_options
 from shinglefold.cli.output import make_console, printable, write_json
 
 if TYPE_CHECKING:
+    from shinglefold.cli.hints import Hints
+    from shinglefold.cli.stores import Store
+    from shinglefold.rerank.hits import Hit
     from shinglefold.scheme import Scheme
 
 
@@ -53,16 +56,19 @@ def explain(
     Shows scheme and language, the shared supershingles, the estimated resemblance with its error, the
     verdict of a search, and the passages that match.
     """
-    from shinglefold.cli.explanation import explain_pair
+    from shinglefold.canon import Canonicalizer
     from shinglefold.cli.side_by_side import passage_json, print_passages
     from shinglefold.cli.stores import opened_store
     from shinglefold.rerank.known_fields import check_fields
+    from shinglefold.rerank.stored_pair import explain_pair
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         check_fields(store.mappings.values(), index, fields, "--field")
-        found = explain_pair(store, index, (a, b), fields or store.recipe.fields, asked.hints)
         scheme = store.scheme
+        hits = _hit(store, index, a, asked.hints), _hit(store, index, b, asked.hints)
+    canonicalizer = Canonicalizer.of(scheme)
+    found = explain_pair(hits, scheme, canonicalizer, store.field, fields or store.recipe.fields)
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
         write_json({**found.told, "passages": matched})
@@ -73,6 +79,18 @@ def explain(
     console.print()
     print_passages(console, found.passages, found.texts, (a, b), passages)
     return DONE
+
+
+def _hit(store: "Store", index: str, id_: str, hints: "Hints") -> "Hit":
+    from shinglefold.errors import InputError
+
+    hit = store.engine.get(index, id_)
+    if hit is None:
+        raise InputError(
+            f"no document {id_!r} in the index {index!r}; this shows ids: "
+            f"{hints.command('search', id_, index=index, json=True, no_fold=True)}"
+        )
+    return hit
 
 
 def lines(told: dict[str, Any], scheme: "Scheme") -> list[str]:

@@ -77,7 +77,7 @@ fold_options = options(
         "--passage-field",
         multiple=True,
         metavar="FIELD",
-        help="Field whose text is aligned for passages; repeat it for more. By default the fingerprinted ones.",
+        help="Field whose text is aligned for passages; repeat it for more. By default those signed.",
     ),
     click.option(
         "--cursor",

@@ -38,7 +38,7 @@ _PART = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="Field to search, with ^ and a weight if you like; repeat it for more. By default the fingerprinted ones.",
+    help="Field to search, with ^ and a weight if you like; repeat it for more. By default those signed.",
 )
 @click.option(
     "--sort",

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.ingest import FingerprintArrays, Fingerprinter
-from shinglefold.model import Uint64s
-from shinglefold.rerank.passages import Passage, find_passages
+from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
+from shinglefold.model import TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import (
     agreement_rows,
@@ -51,7 +50,8 @@ class Estimate:
 class Comparison:
     """Everything the scheme says of two texts; ``estimate`` is None where one has no signature.
 
-    ``containment``: the share of A found in B, and of B found in A. ``folds``: the verdict.
+    ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
+    the same, and there are some. ``folds``: the verdict.
     """
 
     a: Side
@@ -63,7 +63,6 @@ class Comparison:
     length_ratio: float
     estimate: Estimate | None
     folds: bool
-    passages: tuple[Passage, ...]
 
     def to_json(self, scheme: Scheme) -> dict[str, Any]:
         """Return the comparison as JSON, shares to four places."""
@@ -124,24 +123,28 @@ def compare_texts(
         )
         for d in (0, 1)
     ]
-    tokens = [canonicalizer.tokens(text, language) for text, language in zip(texts, languages, strict=True)]
     return Comparison(
         a=sides[0],
         b=sides[1],
         resemblance=exact_resemblance(*sets),
         containment=(containment(*sets), containment(sets[1], sets[0])),
         sorensen=sorensen(*sets),
-        same_text=bool(prints.digests[0]) and prints.digests[0] == prints.digests[1],
+        same_text=_same(batch),
         length_ratio=float(length_ratio(prints.shingles[0], prints.shingles[1])),
         estimate=_estimated(prints, scheme),
-        folds=_folds(prints, scheme),
-        passages=tuple(find_passages(*tokens)),
+        folds=len(prints.pairs(scheme)) > 0,
     )
 
 
 def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashes: Uint64s) -> Uint64s:
     by_char = canonicalizer.unit(language) == "char"
     return shingle_set(hashes, scheme.sketch.char_width if by_char else scheme.sketch.word_width)
+
+
+def _same(batch: TokenBatch) -> bool:
+    """Tell whether both texts have the same tokens, and any at all; a digest wants two of them."""
+    one, other = (batch.hashes[batch.offsets[d] : batch.offsets[d + 1]] for d in (0, 1))
+    return one.size > 0 and np.array_equal(one, other)
 
 
 def _estimated(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
@@ -152,8 +155,3 @@ def _estimated(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
     resemblance, error = estimate(agreeing, values, bits)
     shared = int(np.count_nonzero(prints.supershingles[0] == prints.supershingles[1]))
     return Estimate(resemblance, error, shared)
-
-
-def _folds(prints: FingerprintArrays, scheme: Scheme) -> bool:
-    found = prints.pairs(scheme)
-    return len(found) > 0

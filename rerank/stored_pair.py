@@ -1,0 +1,86 @@
+"""Two stored documents: what their fingerprints tell, and where their stored texts match."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.errors import InputError, SchemeMismatch
+from shinglefold.model import Fingerprint
+from shinglefold.rerank.explain import explain
+from shinglefold.rerank.folding import collapse
+from shinglefold.rerank.hits import Hit, stored_value
+from shinglefold.rerank.passages import Passage, find_passages
+from shinglefold.scheme import Scheme
+from shinglefold.sketch import length_ratio
+from shinglefold.stored import stored_parts
+
+
+class PairExplanation(NamedTuple):
+    """``told``: the stored facts as JSON; ``texts``: what ``passages`` are places in."""
+
+    told: dict[str, Any]
+    texts: tuple[str, str]
+    passages: list[Passage]
+
+
+def explain_pair(
+    hits: tuple[Hit, Hit], scheme: Scheme, canonicalizer: Canonicalizer, field: str, texts: Sequence[str]
+) -> PairExplanation:
+    """Return why two documents of an index fold, or why not.
+
+    Args:
+        hits: the documents with their sources.
+        field: the field of their fingerprints.
+        texts: the fields whose texts are aligned, one text after the other.
+
+    Raises:
+        InputError: one of them has no fingerprint.
+        SchemeMismatch: one has a fingerprint of another scheme.
+    """
+    prints = [_print(hit, scheme, field) for hit in hits]
+    one, other = (_text(hit, texts) for hit in hits)
+    tokens = [
+        canonicalizer.tokens(text, _language(scheme, hit))
+        for text, hit in zip((one, other), hits, strict=True)
+    ]
+    return PairExplanation(_told(hits, prints, scheme, field), (one, other), find_passages(*tokens))
+
+
+def _print(hit: Hit, scheme: Scheme, field: str) -> Fingerprint:
+    stored = stored_parts(hit["_source"], field)
+    if not stored:
+        raise InputError(f"document {hit['_id']!r} has no fingerprint in {field!r}; index it again")
+    made = Fingerprint.from_field(stored)
+    if made.scheme != scheme.id:
+        raise SchemeMismatch(
+            made.scheme, scheme.id, f"the fingerprint of {hit['_id']!r}", "Index the document again."
+        )
+    return made
+
+
+def _text(hit: Hit, fields: Sequence[str]) -> str:
+    found = (stored_value(hit["_source"], name) for name in fields)
+    return "\n".join(text for text in found if isinstance(text, str))
+
+
+def _language(scheme: Scheme, hit: Hit) -> str | None:
+    """Return the language the document declares, where it is one of the scheme's."""
+    code = str(hit["_source"].get("lang", "")).replace("_", "-").split("-")[0].lower()
+    return code if code in {reference.code for reference in scheme.languages} else None
+
+
+def _told(hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str) -> dict[str, Any]:
+    shared = explain(hits[0], hits[1], scheme, field)
+    estimated = {name: shared[name] for name in ("resemblance", "standard_error") if name in shared}
+    one, other = prints
+    return {
+        "scheme": scheme.id,
+        "a": {"id": hits[0]["_id"], "lang": one.lang, "shingles": one.shingles},
+        "b": {"id": hits[1]["_id"], "lang": other.lang, "shingles": other.shingles},
+        "same_text": shared["same_text"],
+        "shared": shared["shared"],
+        "estimate": estimated or None,
+        "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
+        # The verdict is that of a search which finds these two.
+        "folds": len(collapse(hits, scheme, field=field).groups) == 1,
+    }
