@@ -170,7 +170,7 @@ class Reading:
         size = max(2 * len(self.hits), self.first_size())
         self.pit, self.keep, self.tie = pit, keep, tie
         self._restart()
-        self._size = size
+        self._size = min(size, self._cap)
         yield from self.read_on(None)
 
     def recall(self, index: str | None, count: int) -> Steps[None]:
