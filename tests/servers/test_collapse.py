@@ -245,9 +245,13 @@ def test_reading_on_after_the_sort_values_of_a_group_gives_the_next_ones(both):
         body = {"sort": [{"group": "asc"}], "size": 2, **after}
         found = both.folded(body)
         try:
-            alike(both.native(body), found)
+            native = both.native(body)
         except EngineError:
             assert after
+        else:
+            # Which of a group's equals is shown is each way's own.
+            expected = [hit["sort"] for hit in native["hits"]["hits"]]
+            assert [hit["sort"] for hit in found["hits"]["hits"]] == expected
         hits = found["hits"]["hits"]
         if not hits:
             break
