@@ -1,19 +1,23 @@
 """Documents in: readers, processors and JSON pipelines, fingerprints, bulk indexing."""
 
-from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
-from shinglefold.ingest.mapping import check_index, ensure_index, mappings, recipe_mappings
-from shinglefold.ingest.meter import Meter
-from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
-from shinglefold.ingest.pipeline.step import Failure
-from shinglefold.ingest.processors.options import Options
-from shinglefold.ingest.processors.tools import Tools
-from shinglefold.ingest.readers.read import read
-from shinglefold.ingest.readers.records import ReadOptions, Record
-from shinglefold.ingest.writing.bulk import Backoff
-from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
-from shinglefold.ingest.writing.indexing import index_documents
-from shinglefold.ingest.writing.rebuild import rebuild
-from shinglefold.ingest.writing.summary import Progress, Summary
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
+    from shinglefold.ingest.mapping import check_index, ensure_index, mappings, recipe_mappings
+    from shinglefold.ingest.meter import Meter
+    from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
+    from shinglefold.ingest.pipeline.step import Failure
+    from shinglefold.ingest.processors.options import Options
+    from shinglefold.ingest.processors.tools import Tools
+    from shinglefold.ingest.readers.read import read
+    from shinglefold.ingest.readers.records import ReadOptions, Record
+    from shinglefold.ingest.writing.bulk import Backoff
+    from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
+    from shinglefold.ingest.writing.indexing import index_documents
+    from shinglefold.ingest.writing.rebuild import rebuild
+    from shinglefold.ingest.writing.summary import Progress, Summary
 
 __all__ = [
     "Backoff",
@@ -40,3 +44,36 @@ __all__ = [
     "recipe_mappings",
     "replay",
 ]
+
+_HOMES = {
+    "FingerprintArrays": "shinglefold.ingest.fingerprint",
+    "Fingerprinter": "shinglefold.ingest.fingerprint",
+    "check_index": "shinglefold.ingest.mapping",
+    "ensure_index": "shinglefold.ingest.mapping",
+    "mappings": "shinglefold.ingest.mapping",
+    "recipe_mappings": "shinglefold.ingest.mapping",
+    "Meter": "shinglefold.ingest.meter",
+    "Outcome": "shinglefold.ingest.pipeline.pipeline",
+    "Pipeline": "shinglefold.ingest.pipeline.pipeline",
+    "default_definition": "shinglefold.ingest.pipeline.pipeline",
+    "Failure": "shinglefold.ingest.pipeline.step",
+    "Options": "shinglefold.ingest.processors.options",
+    "Tools": "shinglefold.ingest.processors.tools",
+    "read": "shinglefold.ingest.readers.read",
+    "ReadOptions": "shinglefold.ingest.readers.records",
+    "Record": "shinglefold.ingest.readers.records",
+    "Backoff": "shinglefold.ingest.writing.bulk",
+    "DeadLetters": "shinglefold.ingest.writing.dead_letters",
+    "replay": "shinglefold.ingest.writing.dead_letters",
+    "index_documents": "shinglefold.ingest.writing.indexing",
+    "rebuild": "shinglefold.ingest.writing.rebuild",
+    "Progress": "shinglefold.ingest.writing.summary",
+    "Summary": "shinglefold.ingest.writing.summary",
+}
+
+
+def __getattr__(name: str) -> object:
+    # A search needs neither readers nor worker processes: what is asked for is loaded, and no more.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'shinglefold.ingest' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -52,6 +52,7 @@ def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_fold
         "selectolax",
         "opensearchpy",
         "elasticsearch",
+        "multiprocessing",
     }
 
 
@@ -79,7 +80,7 @@ def test_pairs_need_no_engine_and_plain_texts_no_parser():
 def test_a_package_imports_no_engine_dictionary_or_parser(package):
     found = loaded(f"{_WATCH}import shinglefold.{package}")
     assert found <= {"numpy", "xxhash", "multiprocessing"}
-    assert ("numpy" in found) == (package != "engines")
+    assert ("numpy" in found) == (package not in {"engines", "ingest"})
 
 
 def test_a_command_imports_no_other_command():
@@ -91,3 +92,12 @@ def test_a_command_imports_no_other_command():
         [sys.executable, "-c", program, "search", "--help"], capture_output=True, text=True, check=True
     )
     assert done.stderr.split() == ["search"]
+
+
+def test_every_name_of_the_package_that_brings_documents_in_is_there():
+    import shinglefold.ingest
+
+    for name in shinglefold.ingest.__all__:
+        assert getattr(shinglefold.ingest, name).__name__ == name
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = shinglefold.ingest.nonsense
