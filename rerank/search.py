@@ -145,6 +145,9 @@ class _Search(Generic[_Driven]):
             reading.tie = SEQ_NO
             yield from reading.read(index)
             return
+        if reading.first is None:
+            # The index allows only smaller windows, which are read next.
+            return
         several = reading.shards > 1
         if settles and several != (reading.tie is not None):
             self._several[index, routing] = several
