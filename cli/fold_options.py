@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.options import options
+from shinglefold.cli.options import deciding_options, options
 
 if TYPE_CHECKING:
     from shinglefold.rerank import FoldOptions
@@ -30,24 +30,7 @@ fold_options = options(
         type=click.Choice(["leader", "connected"]),
         help="Members must match the hit shown (leader, the default) or any other member (connected).",
     ),
-    click.option(
-        "--min-resemblance",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Estimated resemblance from which hits fold; by default the scheme's.",
-    ),
-    click.option(
-        "--min-shared",
-        type=click.IntRange(0, 1024),
-        metavar="K",
-        help="Supershingles hits must share to fold; by default 0 where a resemblance decides.",
-    ),
-    click.option(
-        "--min-length-ratio",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Similarity of lengths from which hits fold; by default the scheme's.",
-    ),
+    deciding_options("hits", 0, "0 where a resemblance decides"),
     click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
     click.option(
         "--scope",

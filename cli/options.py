@@ -28,26 +28,40 @@ preset_option = click.option("--preset", metavar="NAME", help="Scheme: default, 
 workers_option = click.option(
     "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
 )
-decision_options = options(
-    click.option(
-        "--min-resemblance",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Estimated resemblance a pair must reach; by default the scheme's.",
-    ),
-    click.option(
-        "--min-shared",
-        type=click.IntRange(1, 1024),
-        metavar="K",
-        help="Supershingles a pair must share; by default the scheme's.",
-    ),
-    click.option(
-        "--min-length-ratio",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Similarity of lengths a pair must reach; by default the scheme's.",
-    ),
-)
+
+
+def deciding_options(
+    who: str, least_shared: int = 1, shared_by_default: str = "the scheme's"
+) -> Callable[[Function], Function]:
+    """Return the options that decide what folds.
+
+    Args:
+        who: what is decided on, such as ``a pair``.
+        least_shared: the fewest supershingles that may be asked for.
+    """
+    return options(
+        click.option(
+            "--min-resemblance",
+            type=click.FloatRange(0, 1),
+            metavar="SHARE",
+            help=f"Estimated resemblance {who} must reach; by default the scheme's.",
+        ),
+        click.option(
+            "--min-shared",
+            type=click.IntRange(least_shared, 1024),
+            metavar="K",
+            help=f"Supershingles {who} must share; by default {shared_by_default}.",
+        ),
+        click.option(
+            "--min-length-ratio",
+            type=click.FloatRange(0, 1),
+            metavar="SHARE",
+            help=f"Similarity of lengths {who} must reach; by default the scheme's.",
+        ),
+    )
+
+
+decision_options = deciding_options("a pair")
 engine_option = click.option(
     "--engine",
     metavar="ADDRESS",

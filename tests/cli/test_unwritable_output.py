@@ -65,3 +65,11 @@ def test_remarks_that_can_not_be_written_change_no_exit_code(arguments):
             )
         codes.append(done.returncode)
     assert codes[0] == codes[1]
+
+
+@pytest.mark.parametrize("path", ["nowhere/failed.jsonl", "."])
+def test_a_dead_letter_file_that_can_not_be_written_is_told_before_the_first_document(run, path):
+    ran = run("index", "-", "--workers", "1", "--dead-letters", path, stdin='{"id": "1", "body": "x"}\n')
+    assert ran.code == 1
+    assert f"cannot write the dead-letter file {path}" in ran.err
+    assert run("search", "x").code == 1 or run("search", "x", "--json").json()["hits"]["total"]["value"] == 0
