@@ -1,282 +1,19 @@
 """The windowed search: fold what a search finds and return pages of representatives."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
-from secrets import token_bytes
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any
 
-from shinglefold.contracts import JSON, Engine, Search, search_parts
-from shinglefold.errors import (
-    ConfigError,
-    EngineError,
-    PermissionDenied,
-    RecipeMismatch,
-    SchemeMismatch,
-    ShinglefoldError,
-    UnsupportedQuery,
-    WindowTooLarge,
-)
-from shinglefold.order import SEQ_NO
-from shinglefold.recipe import TEXTS, stored_recipe
-from shinglefold.rerank.arguments import checked_scheme, checked_searches
-from shinglefold.rerank.cursor_pages import begin_cursor, read_page
-from shinglefold.rerank.known_fields import check_fields, knows, named_fields
-from shinglefold.rerank.msearch import run_side_by_side
-from shinglefold.rerank.options import Explain, FoldOptions
-from shinglefold.rerank.parameters import read_parameters, with_parameters
-from shinglefold.rerank.request_bodies import can_go_on, page_bounds, refuse_collapse, split_request
-from shinglefold.rerank.response import KEY, answer_page
-from shinglefold.rerank.steps import AsyncEngine, Call, Steps, drive, drive_async
-from shinglefold.rerank.stored_passages import Texts, shown_fields
-from shinglefold.rerank.window import Reading
-from shinglefold.scheme import Scheme
-
-if TYPE_CHECKING:
-    from shinglefold.canon import Canonicalizer
-
-_REMEDY = (
-    "Search with the scheme of the index (Recipe.of its mappings has it), "
-    "or index its documents again with the scheme in use."
-)
-#: Mappings that may have any field.
-_UNKNOWN = MappingProxyType({"dynamic": "false"})
-
-_Driven = TypeVar("_Driven", Engine, AsyncEngine)
+from shinglefold.contracts import JSON, Engine, Search
+from shinglefold.errors import ShinglefoldError
+from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.request_bodies import split_request
+from shinglefold.rerank.response import KEY
+from shinglefold.rerank.search_steps import SearchSteps
+from shinglefold.rerank.steps import AsyncEngine, drive, drive_async
 
 
-class _Search(Generic[_Driven]):
-    """The steps of a search, whoever drives them."""
-
-    def __init__(
-        self,
-        engine: _Driven,
-        scheme: Scheme,
-        field: str = "dedup",
-        tiebreaker: str | None = "_shard_doc",
-        *,
-        keep_alive: str = "5m",
-        cursor_key: bytes | None = None,
-        canonicalizer: "Canonicalizer | None" = None,
-    ) -> None:
-        self._engine: _Driven = engine
-        self._cursor_key = cursor_key or token_bytes(32)
-        self._scheme = checked_scheme(scheme)
-        self._field = field
-        self._tiebreaker = tiebreaker
-        self._keep_alive = keep_alive
-        self._can = engine.can
-        self._numbers = engine.can.seq_no
-        #: By index and routing searched: whether there are several shards.
-        self._several: dict[tuple[str | None, str], bool] = {}
-        self._canonicalizer = canonicalizer
-        #: By index looked at: its mappings, whose recipe fits.
-        self._checked: dict[str, Mapping[str, Any]] = {}
-
-    def _steps(
-        self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None, routing: str = ""
-    ) -> Steps[JSON]:
-        rest, given = split_request(body)
-        chosen = FoldOptions.parse(given, options)
-        if not chosen.fold or (page_bounds(rest)[1] == 0 and chosen.cursor is False):
-            answer: JSON = yield Call("search", (index, rest))
-            return answer
-        refuse_collapse(rest)
-        yield from self._check_index(index, chosen)
-        texts = self._texts(index, rest, chosen)
-        if chosen.cursor is not False:
-            return (yield from self._scroll(index, rest, chosen, texts))
-        # Members found by an order of their own are asked for by id.
-        numbers = self._numbers and not chosen.inner_hits
-        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=numbers)
-        if "pit" in rest:
-            if index is not None:
-                # Its own index and filters hold; those of the name given would be passed over.
-                raise UnsupportedQuery("search: a point in time has its index; give None as index")
-            return (yield from self._under_own_pit(reading))
-        yield from self._read_first(index, reading, routing)
-        if reading.stopped_by is None:
-            if reading.tie is not None:
-                yield from reading.read_on(index)
-            elif (tie := self._place()) is not None and can_go_on(rest, tie):
-                return (yield from self._under_pit(index, reading, tie))
-        yield from reading.read_more(index)
-        return (yield from answer_page(reading, index))
-
-    def _asked(
-        self,
-        index: str | None,
-        body: Mapping[str, Any],
-        options: FoldOptions | None,
-        parameters: Mapping[str, Any],
-    ) -> Steps[JSON]:
-        """Run a search with what was said beside its body."""
-        if not parameters:
-            return (yield from self._steps(index, body, options))
-        read = read_parameters(parameters)
-        steps = self._steps(index, {**body, **read.body}, options, str(read.url.get("routing", "")))
-        return (yield from with_parameters(steps, read))
-
-    def _all_steps(
-        self,
-        searches: Iterable[Search],
-        options: FoldOptions | None,
-        parameters: Mapping[str, Any],
-    ) -> Steps[list[JSON | ShinglefoldError]]:
-        each = [search_parts(one) for one in checked_searches(searches)]
-        return run_side_by_side(
-            [self._asked(index, body, options, {**parameters, **(own or {})}) for index, body, own in each]
-        )
-
-    def _read_first(self, index: str | None, reading: Reading, routing: str) -> Steps[None]:
-        """Read the first window: with its ties settled where there are several shards.
-
-        One shard has one order of its own, and settling ties costs a fifth of the window.
-        """
-        settles = self._can.seq_no and can_go_on(reading.body, SEQ_NO)
-        if settles and self._several.get((index, routing)):
-            reading.tie = SEQ_NO
-        try:
-            yield from self._read_window(index, reading)
-        except WindowTooLarge:
-            if not settles or reading.tie is not None:
-                raise
-            # The index allows only smaller ones: in steps.
-            reading.tie = SEQ_NO
-            yield from reading.read(index)
-            return
-        if reading.first is None:
-            # The index allows only smaller windows, which are read next.
-            return
-        several = reading.shards > 1
-        if settles and several != (reading.tie is not None):
-            self._several[index, routing] = several
-            reading.tie = SEQ_NO if several else None
-            yield from reading.read(index)
-
-    def _read_window(self, index: str | None, reading: Reading) -> Steps[None]:
-        try:
-            yield from reading.read(index)
-        except WindowTooLarge:
-            raise
-        except UnsupportedQuery:
-            if not reading.numbers:
-                raise
-            reading.numbers = False
-            yield from reading.read(index)
-            # The same query with ids is fine: it was the numbers that this engine does not know.
-            self._numbers = False
-
-    def _place(self) -> str | None:
-        """Return the key of a hit's place in the one shard there is."""
-        return "_doc" if self._can.seq_no else self._tiebreaker
-
-    def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> Texts | None:
-        """Return what compares the texts of hits; the first time it is wanted, dictionaries are loaded.
-
-        Raises:
-            ConfigError: the request's own ``_source`` does not show these texts.
-        """
-        if not isinstance(options.explain, Explain) or not options.explain.passages:
-            return None
-        recipes = [stored_recipe(self._checked.get(name, {})) or {} for name in _names(index)]
-        named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
-        known = tuple(dict.fromkeys(named)) or TEXTS
-        fields = shown_fields(body.get("_source"), options.explain.fields, known)
-        if self._canonicalizer is None:
-            from shinglefold.canon import Canonicalizer
-
-            self._canonicalizer = Canonicalizer.of(self._scheme)
-        return Texts(fields, self._canonicalizer.tokens)
-
-    def _scroll(
-        self, index: str | None, body: JSON, options: FoldOptions, texts: Texts | None
-    ) -> Steps[JSON]:
-        tie = SEQ_NO if self._can.seq_no else self._tiebreaker
-        if tie is None:
-            raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
-        key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
-        cursor = yield from begin_cursor(index, body, options, self._scheme, keep_alive=alive, key=key)
-        reading = Reading(body, options, self._scheme, self._field, cursor=cursor, texts=texts)
-        reading.tie, reading.pit, reading.keep = tie, cursor.pit, {"keep_alive": self._keep_alive}
-        return (yield from read_page(reading, index, cursor, key))
-
-    def _under_own_pit(self, reading: Reading) -> Steps[JSON]:
-        """Answer a request that names a point in time."""
-        pit = reading.body["pit"]
-        tie = self._tiebreaker or (SEQ_NO if self._can.seq_no else None)
-        if not (isinstance(pit, Mapping) and isinstance(pit.get("id"), str)):
-            # The engine says what is wrong with it.
-            yield Call("search", (None, dict(reading.body)))
-        if tie is not None and can_go_on(reading.body, tie):
-            yield from reading.read_under(pit["id"], pit, tie)
-        else:
-            yield from reading.read_more(None)
-            reading.pit, reading.keep = pit["id"], pit
-        return (yield from answer_page(reading, None))
-
-    def _under_pit(self, index: str | None, reading: Reading, tie: str) -> Steps[JSON]:
-        """Go on under a point in time, or where none can be had by longer windows."""
-        try:
-            pit = yield Call("open_pit", (index, self._keep_alive))
-        except EngineError:
-            yield from reading.read_more(index)
-            return (yield from answer_page(reading, index))
-        reading.pit = pit
-        try:
-            yield from reading.read_under(pit, {"keep_alive": self._keep_alive}, tie)
-            return (yield from answer_page(reading, index))
-        finally:
-            yield Call("close_pit", (reading.pit,))
-
-    def _check_index(self, index: str | None, options: FoldOptions) -> Steps[None]:
-        """Refuse an index of another recipe, and fields it has not.
-
-        One without any recipe is searched, and its hits are not folded.
-        """
-        names = _names(index)
-        wanted = named_fields(options)
-        for name in names:
-            if name not in self._checked:
-                yield from self._look(name)
-        if not names or all(self._knows(names, field) for field in wanted):
-            return
-        # Documents may have brought the field since the mappings were read.
-        for name in names:
-            yield from self._look(name)
-        check_fields([self._checked[name] for name in names], str(index), wanted, "ext.dedup")
-
-    def _knows(self, names: Sequence[str], field: str) -> bool:
-        return any(knows(self._checked[name], field) for name in names)
-
-    def _look(self, name: str) -> Steps[None]:
-        try:
-            mappings = yield Call("mappings", (name,))
-        except PermissionDenied:
-            # A role may read documents and not mappings; each fingerprint names its scheme, too.
-            self._checked[name] = _UNKNOWN
-            return
-        stored = stored_recipe(mappings) or {}
-        if stored.get("id", self._scheme.id) != self._scheme.id:
-            raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)
-        if stored.get("field", self._field) != self._field:
-            what, remedy = "fingerprints in the field", "Give the search the field of the index."
-            raise RecipeMismatch(what, stored["field"], self._field, f"index {name}", remedy)
-        self._checked[name] = mappings
-
-
-def _names(index: str | None) -> list[str]:
-    """Return the names whose mappings can be asked for, one by one.
-
-    Names that leave others out (``logs-*,-logs-old``) mean something only together. Those of other clusters
-    (``remote:logs``) are left out: a cluster tells no mappings of another.
-    """
-    names = [name for name in (index or "").split(",") if name]
-    here = [name for name in names if name.startswith("<") or ":" not in name]
-    return [",".join(here)] if any(name.startswith("-") for name in here) else here
-
-
-class FoldedSearch(_Search[Engine]):
+class FoldedSearch(SearchSteps[Engine]):
     """Searches an engine and folds what it finds.
 
     Args:
@@ -323,7 +60,7 @@ class FoldedSearch(_Search[Engine]):
         Cost: two requests where the first window fills the page, and none of a point in time. Passages take
         one more, and the alignment of each member's text: some ms a thousand words.
         """
-        return drive(self._engine, self._asked(index, body, options, {**(params or {}), **parameters}))
+        return drive(self._engine, self.asked(index, body, options, {**(params or {}), **parameters}))
 
     def msearch(
         self,
@@ -344,7 +81,7 @@ class FoldedSearch(_Search[Engine]):
 
         Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
         """
-        return drive(self._engine, self._all_steps(searches, options, {**(params or {}), **parameters}))
+        return drive(self._engine, self.asked_together(searches, options, {**(params or {}), **parameters}))
 
     def pages(
         self,
@@ -366,7 +103,7 @@ class FoldedSearch(_Search[Engine]):
             chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
 
 
-class AsyncFoldedSearch(_Search[AsyncEngine]):
+class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     """``FoldedSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     async def search(
@@ -380,7 +117,7 @@ class AsyncFoldedSearch(_Search[AsyncEngine]):
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await drive_async(
-            self._engine, self._asked(index, body, options, {**(params or {}), **parameters})
+            self._engine, self.asked(index, body, options, {**(params or {}), **parameters})
         )
 
     async def msearch(
@@ -393,7 +130,7 @@ class AsyncFoldedSearch(_Search[AsyncEngine]):
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await drive_async(
-            self._engine, self._all_steps(searches, options, {**(params or {}), **parameters})
+            self._engine, self.asked_together(searches, options, {**(params or {}), **parameters})
         )
 
     async def pages(

@@ -11,6 +11,8 @@ from shinglefold.errors import IndexMissing, UnsupportedQuery
 
 #: What an alias keeps when it moves to another index.
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
+#: What Elasticsearch's answers add to a template.
+_DATES = ("created_date", "modified_date")
 
 
 class AdministeredEngine(HttpEngine):
@@ -114,8 +116,7 @@ class AdministeredEngine(HttpEngine):
             if not self._client.cluster.exists_component_template(name=name):
                 return None
             answer = plain(self._client.cluster.get_component_template(name=name))
-        found: JSON = answer["component_templates"][0]["component_template"]
-        return found
+        return _installable(answer["component_templates"][0]["component_template"])
 
     def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace a component template.
@@ -130,7 +131,7 @@ class AdministeredEngine(HttpEngine):
         """Return every index template by name."""
         with self._asking():
             answer = plain(self._client.indices.get_index_template())
-        return {entry["name"]: entry["index_template"] for entry in answer["index_templates"]}
+        return {entry["name"]: _installable(entry["index_template"]) for entry in answer["index_templates"]}
 
     def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace an index template.
@@ -190,6 +191,11 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             answer = plain(self._client.indices.get_alias(index=pattern, **options))
         return {name: dict(entry["aliases"]) for name, entry in answer.items()}
+
+
+def _installable(template: Mapping[str, Any]) -> JSON:
+    """Return a template without the dates that Elasticsearch tells of it and takes from nobody."""
+    return {key: value for key, value in template.items() if not key.startswith(_DATES)}
 
 
 def _info(name: str, stats: Mapping[str, Any] | None, aliases: JSON) -> IndexInfo:

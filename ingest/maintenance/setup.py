@@ -221,9 +221,7 @@ def _is_ours(body: Mapping[str, Any] | None) -> bool:
 def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[Change]:
     lines = tuple(differences(found or {}, wanted))
     if lines:
-        # Elasticsearch tells dates of a template that it takes from nobody.
-        kept = {key: value for key, value in (found or {}).items() if "_date" not in key}
-        yield Change(kind, name, _merged(kept, wanted), lines, new=found is None)
+        yield Change(kind, name, _merged(found or {}, wanted), lines, new=found is None)
 
 
 def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
