@@ -149,7 +149,7 @@ def _replayed(line: Line, path: str, options: ReadOptions) -> Record:
         document, raw = letter.get("document"), letter.get("raw", "")
         written = raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
         options = replace(options, id_field=options.id_field or str(letter.get("id_field", "")))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         text = line.raw.decode("utf-8", "surrogateescape")
         return Record(None, path, line.number, line.reason or "not a line of a dead-letter file", text)
     if isinstance(document, dict):

@@ -89,6 +89,15 @@ def test_lines_of_anything_else_are_told_not_raised(tmp_path: Path):
     assert all(record.reason for record in records)
 
 
+@pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN", "9" * 5_000, "[]", "null", '"x"'])
+def test_a_letter_whose_line_is_no_number_is_told_not_raised(tmp_path: Path, number: str):
+    path = tmp_path / "dead.jsonl"
+    path.write_text('{"reason": "x", "stage": "index", "source": "a", "document": {}, "line": %s}\n' % number)
+    (record,) = replay(path)
+    assert record.document is None
+    assert record.reason == "not a line of a dead-letter file"
+
+
 def test_without_a_path_reasons_are_counted_and_memory_is_bounded():
     letters = DeadLetters(None)
     for n in range(5_000):
