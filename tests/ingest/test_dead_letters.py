@@ -92,7 +92,7 @@ def test_lines_of_anything_else_are_told_not_raised(tmp_path: Path):
 @pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN", "9" * 5_000, "[]", "null", '"x"'])
 def test_a_letter_whose_line_is_no_number_is_told_not_raised(tmp_path: Path, number: str):
     path = tmp_path / "dead.jsonl"
-    path.write_text('{"reason": "x", "stage": "index", "source": "a", "document": {}, "line": %s}\n' % number)
+    path.write_text(f'{{"reason": "x", "source": "a", "document": {{}}, "line": {number}}}\n')
     (record,) = replay(path)
     assert record.document is None
     assert record.reason == "not a line of a dead-letter file"
