@@ -18,6 +18,10 @@ _CANDIDATES = {
     "euc_jp": "euc-jp",
     "euc_kr": "euc-kr",
 }
+#: These two have the same small letters but for one, so that a short text is as sound in either.
+_TWINS = ("cp1251", "mac_cyrillic")
+_USUAL = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
+_ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
 _BAD = re.compile("[\udc80-\udcff]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 #: Stands in UTF-8 for what could not be decoded from UTF-16.
@@ -54,7 +58,7 @@ class Guess:
 
             best = from_bytes(_telling(raw), cp_isolation=list(_CANDIDATES)).best()
             if best is not None:
-                self._votes[best.encoding] += 1
+                self._votes[_of_twins(raw, best.encoding)] += 1
         return _CANDIDATES.get(self._votes.most_common(1)[0][0], "") if self._votes else ""
 
 
@@ -62,3 +66,13 @@ def _telling(raw: bytes) -> bytes:
     """Return the part of a text that begins with its first letter beyond ASCII."""
     first = next((place for place, byte in enumerate(raw) if byte > 0x7F), 0)
     return raw[max(0, first - 64) :][:_ENOUGH]
+
+
+def _of_twins(raw: bytes, found: str) -> str:
+    """Return that one of the twins in which the capitals are usual ones at the beginning of words."""
+    return max(_TWINS, key=lambda encoding: _soundness(raw[:_ENOUGH], encoding)) if found in _TWINS else found
+
+
+def _soundness(raw: bytes, encoding: str) -> int:
+    text = raw.decode(encoding, "replace")
+    return len(_USUAL.findall(text)) - 2 * len(_ODD_CAPITAL.findall(text))

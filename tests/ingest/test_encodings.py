@@ -179,6 +179,13 @@ def test_text_in_another_encoding_is_refused_with_the_one_to_try(tmp_path: Path,
     assert "the text is not UTF-8" in wrongly.reason
 
 
+@pytest.mark.parametrize("encoding", ["windows-1251", "mac-cyrillic"])
+@pytest.mark.parametrize("text", ["Мост через реку закрыт на ремонт до весны", "Да, Мария и Яна, я знаю"])
+def test_short_russian_text_is_not_taken_for_the_twin_of_its_encoding(tmp_path: Path, encoding, text):
+    (record,) = read_all(tmp_path / "x.csv", f"id;title;body\n1;Мост;{text}\n".encode(encoding))
+    assert record.reason.endswith(f"try --encoding {encoding}")
+
+
 def test_one_stray_letter_of_another_encoding_is_enough(tmp_path: Path):
     (record,) = read_all(tmp_path / "x.txt", FR.replace("è", "").encode("windows-1252"))
     assert "not UTF-8" in record.reason
