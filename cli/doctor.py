@@ -80,6 +80,8 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) ->
         if count:
             ids = found.listed.get(finding, ())
             lines.append(f"  {count:,} {said}{': ' if ids else ''}{', '.join(ids)}")
+    if found.misread:
+        lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
     lines += [f"mappings: {problem}" for problem in found.mapping]
     lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
@@ -93,7 +95,7 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool)
     if found.obstacles:
         return []
     flags = {"preset": asked.preset, "pipeline": asked.pipeline}
-    elsewhere = found.findings.get("textless") or _other_texts(found, noted or bool(asked.pipeline))
+    elsewhere = found.misread or found.findings.get("textless") or _other_texts(found, noted or bool(asked.pipeline))
     commands = []
     if found.mapping:
         commands.append(asked.hints.command("setup", found.index, **flags))
@@ -114,7 +116,9 @@ def _other_texts(found: "Diagnosis", noted: bool) -> bool:
 
 def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
     """Return what to do where fingerprints are not of the fields read: a backfill would spoil good ones."""
-    told = f"the pipeline reads {', '.join(recipe.fields)}, and the fingerprints are of other texts"
+    told = f"the pipeline reads {', '.join(recipe.fields)}"
+    if not found.misread or found.findings.get("textless"):
+        told += ", and the fingerprints are of other texts"
     other = tuple(name for name in found.text_in if name not in recipe.fields)
     if not other:
         return f"{told}: restore the texts, or set the index up with the pipeline that made the fingerprints"

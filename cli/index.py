@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.options import engine_options, preset_option, workers_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
-from shinglefold.cli.sources import make_read_options, read_sources, reading_options
+from shinglefold.cli.sources import check_dead_letters, make_read_options, read_sources, reading_options
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
@@ -103,6 +103,7 @@ def index(
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = asked.settings
+    check_dead_letters(dead_letters, sources, asked.hints.command("retry", dead_letters or "", index=index))
     options = make_read_options(format, id_field, encoding, header)
     own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
     own |= read_properties(mapping)

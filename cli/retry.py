@@ -1,5 +1,8 @@
 """``shinglefold retry FILE``: documents that failed, once more."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 from shinglefold.cli.command import Invocation, command
@@ -41,6 +44,7 @@ def retry(
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
     with (
+        _documents_told(asked.hints.command("index", file, index=index)),
         opened_index(invocation, asked, must_exist=False) as (opened, chosen, recipe, _),
         progress_bar("retry") as bar,
     ):
@@ -60,3 +64,14 @@ def retry(
         for line in summary_lines(summary, asked.hints):
             write_line(line)
     return exit_code(summary)
+
+
+@contextmanager
+def _documents_told(indexed: str) -> Iterator[None]:
+    """Add the command that indexes documents to the error for a file of them."""
+    from shinglefold.ingest.maintenance import ForeignFile
+
+    try:
+        yield
+    except ForeignFile as error:
+        raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error

@@ -81,6 +81,28 @@ def read_sources(
     )
 
 
+def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:
+    """Refuse a file for dead letters that is a source: letters would be mixed with documents.
+
+    Args:
+        retried: from its name, the command that tries the letters of a file again.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    from pathlib import Path
+
+    from shinglefold.errors import ConfigError
+
+    if path is None or not Path(path).is_file():
+        return
+    if any(Path(source).is_file() and Path(source).samefile(path) for source in sources):
+        raise ConfigError(
+            f"--dead-letters {path} is a source, too, and would be mixed with what failed: name another file; "
+            f"dead letters are tried again with: {retried}"
+        )
+
+
 def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, str]:
     """Return what the ids of pages begin with, by the place of their source: nothing for a source alone.
 

@@ -4,6 +4,7 @@ from shinglefold.ingest.maintenance.backfill import BackfillOptions, BackfillSum
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.deletion import Deletion, delete, plan_deletion
 from shinglefold.ingest.maintenance.doctor import Diagnosis, DoctorOptions, diagnose
+from shinglefold.ingest.maintenance.letters import ForeignFile
 from shinglefold.ingest.maintenance.retry import retry
 from shinglefold.ingest.maintenance.setup import Plan, SetupRequest, carry_out, make_plan
 from shinglefold.ingest.maintenance.slices import Slice
@@ -16,6 +17,7 @@ __all__ = [
     "Deletion",
     "Diagnosis",
     "DoctorOptions",
+    "ForeignFile",
     "IndexStatistics",
     "Plan",
     "SetupRequest",

@@ -59,7 +59,7 @@ class Diagnosis:
     some ids of each finding that is an illness. ``schemes``: documents by other scheme. ``mapping``: what is
     wrong with the mappings; ``remarks``: what may be meant that way. ``text_in``: the fields with text of
     documents that have another fingerprint, or none of their own. ``obstacles``: why nothing can be mended in
-    place.
+    place. ``empty``: documents without text in the fields the pipeline reads.
     """
 
     index: str
@@ -73,11 +73,17 @@ class Diagnosis:
     seconds: float = field(compare=False)
     text_in: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
+    empty: int = 0
+
+    @property
+    def misread(self) -> bool:
+        """Whether no document has text where the pipeline reads it, and some have it elsewhere."""
+        return bool(self.text_in) and 0 < self.empty == self.documents
 
     @property
     def healthy(self) -> bool:
         """Whether nothing has to be mended."""
-        return not (self.mapping or self.obstacles) and all(
+        return not (self.mapping or self.obstacles or self.misread) and all(
             name in _HEALTHY or not n for name, n in self.findings.items()
         )
 
@@ -112,13 +118,15 @@ def diagnose(
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
     odd: list[Document] = []
-    for hit, finding in _documents(engine, index, pipeline, options, progress):
+    without = 0
+    for hit, finding, empty in _documents(engine, index, pipeline, options, progress):
         found[finding] += 1
         if finding == "other_scheme":
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
-        if finding in _OTHER_TEXT and len(odd) < _SAMPLE:
+        without += empty
+        if (finding in _OTHER_TEXT or empty) and len(odd) < _SAMPLE:
             odd.append(cut(hit["_source"], options.field))
     return Diagnosis(
         index,
@@ -132,6 +140,7 @@ def diagnose(
         perf_counter() - start,
         tuple(likely_texts(odd)),
         obstacles=against,
+        empty=without,
     )
 
 
@@ -171,7 +180,8 @@ def _documents(
     pipeline: Pipeline,
     options: DoctorOptions,
     progress: Callable[[Progress], None] | None,
-) -> Iterator[tuple[Hit, Finding]]:
+) -> Iterator[tuple[Hit, Finding, bool]]:
+    """Yield each document, its finding, and whether it has no text where the pipeline reads it."""
     scan = Scan(engine, index, part=options.part)
     pace = Throttle(options.requests_per_second)
     place = scan.start()
@@ -182,10 +192,12 @@ def _documents(
         for page, outcomes in pages:
             for hit, outcome in zip(page.hits, outcomes, strict=True):
                 stored = stored_fingerprint(hit["_source"], options.field)
+                new = new_fingerprint(outcome, options.field)
+                empty = new is not None and is_empty(new)
                 if foreign(hit["_source"], options.field):
-                    yield hit, "foreign"
+                    yield hit, "foreign", empty
                 else:
-                    yield hit, examine(stored, outcome, pipeline.scheme, options.field)
+                    yield hit, examine(stored, outcome, pipeline.scheme, options.field), empty
             place = page.place
             done += len(page.hits)
             if progress is not None:

@@ -18,6 +18,10 @@ _BEGINNING = b'{"reason": "'
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
 
+class ForeignFile(InputError):
+    """The file holds something else than dead letters."""
+
+
 def check_letters(path: Path) -> None:
     """Check that a file can be replaced and holds dead letters and nothing else; it is only read.
 
@@ -53,9 +57,9 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
         if _is_letter(line):
             whole += 1
         elif not _is_damaged(line):
-            raise InputError(
+            raise ForeignFile(
                 f"{path} was left as it is: line {number} is no dead letter. Only what --dead-letters wrote "
-                f"is tried again; documents are indexed with: shinglefold index {quote(str(path))}"
+                "is tried again"
             )
     if not whole:
         raise InputError(f"{path} was left as it is: it holds no dead letters, so there is nothing to do")

@@ -19,6 +19,8 @@ from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.
 _REASONS = 1_000
 _LONGEST_REASON = 500
+#: What to do with a letter whose text was no JSON.
+_MENDED_BY = '; to mend it, write "document": {…} with its fields in the place of "raw"'
 
 
 class DeadLetters:
@@ -156,7 +158,12 @@ def _replayed(line: Line, path: str, options: ReadOptions) -> Record:
         return _document(document, source, number, options)
     if not written:
         return Record(None, source, number, f"nothing to read again: {letter.get('reason', '')}")
-    return parse_line(Line(number, written, ""), source, options)
+    record = parse_line(Line(number, written, ""), source, options)
+    if record.document is None and not written.lstrip().startswith(b"{"):
+        # A row of CSV, or bytes that are no text: that it is no JSON either is nobody's news.
+        reason = str(letter.get("reason") or record.reason).removesuffix(_MENDED_BY)
+        return replace(record, reason=reason + _MENDED_BY)
+    return record
 
 
 def _document(document: Document, source: str, number: int, options: ReadOptions) -> Record:

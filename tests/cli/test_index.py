@@ -60,6 +60,40 @@ def test_bad_documents_are_counted_kept_and_can_be_replayed(run):
     assert run("search", "мост", "--json", "--no-fold").json()["hits"]["total"]["value"] == 3
 
 
+def test_a_row_of_csv_that_is_tried_again_keeps_its_reason_and_is_told_how_to_mend(run):
+    Path("rows.csv").write_text("id,title,body\n1,Мост\n", "utf-8")
+    run("index", "rows.csv", "--dead-letters", "dead.jsonl", "--workers", 1)
+    for _ in range(2):
+        ran = run("retry", "dead.jsonl", "--json", "--workers", 1)
+        (reason,) = ran.json()["reasons"]
+        assert reason.startswith("2 values in a row, the header has 3; to mend it, write")
+        assert reason.count("to mend it") == 1
+    letter = json.loads(Path("dead.jsonl").read_text())
+    del letter["raw"]
+    _write("dead.jsonl", {**letter, "document": {"id": "1", "title": "Мост", "body": _TEXT}})
+    assert (run("retry", "dead.jsonl", "--workers", 1).code, Path("dead.jsonl").exists()) == (0, False)
+
+
+def test_the_command_for_a_file_of_documents_names_the_index_that_retry_was_given(run):
+    path = _write("my pages.jsonl", {"id": "1", "body": "one"})
+    ran = run("retry", path, "--index", "news", "--engine", "folder")
+    assert ran.code == 1
+    assert "indexed with: shinglefold index 'my pages.jsonl' --index news --engine folder" in ran.err
+
+
+def test_dead_letters_are_not_mixed_into_a_source(run):
+    path = _write("pages.jsonl", {"id": "1", "body": "one"})
+    Path(path).write_text(Path(path).read_text() + "{\n")
+    before = Path(path).read_bytes()
+    for name in (path, Path(path).resolve()):
+        ran = run("index", path, "--dead-letters", name, "--workers", 1)
+        assert ran.code == 2
+        assert "is a source" in ran.err
+    assert Path(path).read_bytes() == before
+    replayed = run("index", "--replay", path, "--dead-letters", path, "--workers", 1)
+    assert (replayed.code, "shinglefold retry pages.jsonl --index pages" in replayed.err) == (2, True)
+
+
 @pytest.mark.parametrize(("text", "code"), [("", 1), ("{broken\n", 1), ("\n\n", 1)])
 def test_nothing_to_index_is_a_failure(run, text, code):
     assert run("index", "-", "--workers", 1, stdin=text).code == code

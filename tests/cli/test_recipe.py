@@ -193,6 +193,18 @@ def test_what_doctor_advises_blanks_no_good_fingerprint(run, own):
     assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"
 
 
+def test_doctor_finds_an_index_whose_fingerprints_are_all_of_no_text(run):
+    Path("headline.json").write_text('{"processors": [{"supershingle": {"fields": ["headlin"]}}]}')
+    options = ("--index", "news", "--pipeline", "headline.json", "--workers", 1)
+    run("index", "-", *options, stdin=lines(title="headline", body="content"))
+    ill = run("doctor", "news", "--workers", 1)
+    assert ill.code == 3
+    assert "none has text in the fields the pipeline reads, so that nothing folds" in ill.out
+    assert "the pipeline reads headlin; there is text in headline, content" in ill.out
+    run_hints(run, ill.out)
+    assert run("doctor", "news", "--workers", 1).out.splitlines()[-1] == "all is well"
+
+
 def test_texts_in_other_fields_are_told_and_the_remedy_works(run):
     ran = run("index", "-", "--index", "news site", stdin="")
     ran = run("index", "-", "--index", "news", "--workers", 1, stdin=lines(title="headline", body="content"))
