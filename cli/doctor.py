@@ -95,13 +95,12 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool)
     if found.obstacles:
         return []
     flags = {"preset": asked.preset, "pipeline": asked.pipeline}
-    elsewhere = found.misread or found.findings.get("textless") or _other_texts(found, noted or bool(asked.pipeline))
+    misled = _other_texts(found, noted or bool(asked.pipeline))
+    elsewhere = found.misread or found.findings.get("textless") or misled
     commands = []
     if found.mapping:
         commands.append(asked.hints.command("setup", found.index, **flags))
-    if any(found.findings.get(finding) for finding in _MENDED) and not _other_texts(
-        found, noted or bool(asked.pipeline)
-    ):
+    if any(found.findings.get(finding) for finding in _MENDED) and not misled:
         commands.append(asked.hints.command("backfill", found.index, **flags))
     lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
     if found.findings.get("unreadable"):

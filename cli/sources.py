@@ -98,7 +98,7 @@ def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -
         return
     if any(Path(source).is_file() and Path(source).samefile(path) for source in sources):
         raise ConfigError(
-            f"--dead-letters {path} is a source, too, and would be mixed with what failed: name another file; "
+            f"--dead-letters {path} is a source, too, and would be mixed with what failed: name another; "
             f"dead letters are tried again with: {retried}"
         )
 
