@@ -17,6 +17,7 @@ from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts, matched_passages
 from shinglefold.rerank.totals import carried, groups_total
 from shinglefold.rerank.window import Reading
+from shinglefold.shards import refuse_small_windows
 
 #: The key of the counters.
 KEY = "dedup"
@@ -111,6 +112,7 @@ def _by_id(
             request["pit"] = {**reading.keep, "id": reading.pit}
         try:
             answer = yield Call("search", (None if reading.pit is not None else index, request))
+            refuse_small_windows(answer)
         except WindowTooLarge:
             if len(hits) == 1:
                 raise
@@ -136,6 +138,7 @@ def _by_number(
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         try:
             answer = yield Call("search", (index, numbered.request(hits, source)))
+            refuse_small_windows(answer)
         except WindowTooLarge:
             # By ids it takes smaller requests.
             raise Untold from None

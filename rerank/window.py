@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from sys import maxsize
 from typing import Any, Literal
 
 from shinglefold.contracts import JSON
@@ -19,6 +20,7 @@ from shinglefold.rerank.seq_no import without_ids
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts
 from shinglefold.scheme import Scheme
+from shinglefold.shards import refuse_small_windows
 
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
@@ -175,13 +177,15 @@ class Reading:
 
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
-        before = Reading(self.body, self.options, self.scheme, self.field)
+        # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
+        before = Reading(self.body, self.options, self.scheme, self.field, cursor=Cursor(""))
         before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
-        before._cap, before.size = count, count + 1
+        before._cap, before.size = maxsize, count
         before._restart()
-        yield from before.read_on(index)
+        while before.stopped_by is None and len(before.hits) < count:
+            yield from before._read_runs(index)
         self.pit = before.pit
-        found = before.collapsed().groups
+        found = [group for group in before.collapsed().groups if group.members[0] < count]
         self._earlier = [*(before.hits[group.representative] for group in found), *self._earlier]
         self._restart()
 
@@ -190,6 +194,7 @@ class Reading:
         self._restart()
         size = size if self._rank_window is None else min(size, self._rank_window)
         answer = yield Call("search", (index, self._window(size)))
+        refuse_small_windows(answer)
         self._pending = self._noted(answer, size)
         self._fold((), last=True)
 
@@ -221,6 +226,7 @@ class Reading:
             window["pit"] = {**self.keep, "id": self.pit}
         try:
             answer: JSON = yield Call("search", (None if self.pit is not None else index, window))
+            refuse_small_windows(answer)
         except WindowTooLarge:
             if size == 1:
                 raise

@@ -17,6 +17,7 @@ from shinglefold.errors import (
 from shinglefold.ingest.blocks import weight
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
 from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.shards import refuse_small_windows, shard_reasons
 
 T = TypeVar("T")
 #: How often to ask again unless told.
@@ -242,11 +243,13 @@ def complete(answer: JSON) -> JSON:
 
     Raises:
         PitExpired: a shard has lost the point in time.
+        WindowTooLarge: an index allows fewer documents at a time.
         UnsupportedQuery: a shard can't do what was asked.
         EngineUnavailable: a shard did not answer.
     """
     shards = answer.get("_shards") or {}
-    reasons = [failure.get("reason") or {} for failure in shards.get("failures") or ()]
+    refuse_small_windows(answer)
+    reasons = shard_reasons(answer)
     told = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
     kinds = {str(reason.get("type")) for reason in reasons}
     if "search_context_missing_exception" in kinds:

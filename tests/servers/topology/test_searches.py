@@ -7,6 +7,7 @@ from support.topologies import laid_out
 
 from shinglefold.errors import EngineError, UnsupportedQuery
 from shinglefold.ingest import mappings
+from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 
 COUNT = 60
@@ -145,6 +146,25 @@ def test_an_index_that_allows_small_windows_only_is_read_in_steps(engine, server
         with laid_out(topology, engine, server, documents(), properties(), settings) as place:
             answer = folded.search(place.target, {"size": 20})
             assert (len(answer["hits"]["hits"]), answer["dedup"]["window"]) == (20, COUNT)
+
+
+def test_one_index_of_several_may_allow_small_windows_only(engine, server, folded):
+    with laid_out("three_indices", engine, server, documents(), properties()) as place:
+        ask(server.url, "PUT", f"/{place.indices[1]}/_settings", {"index": {"max_result_window": 15}})
+        body = {"size": 7, "sort": [{"number": "asc"}]}
+        for options in (FoldOptions(), FoldOptions(explain=True), FoldOptions(linkage="connected")):
+            answer = folded.search(place.target, {**body, "size": 20}, options)
+            assert [place.number(hit) for hit in answer["hits"]["hits"]] == list(range(20))
+            assert (answer["dedup"]["window"], answer["dedup"].get("partial")) == (COUNT, None)
+        shown = [
+            place.number(hit) for page in folded.pages(place.target, body) for hit in page["hits"]["hits"]
+        ]
+        assert shown == list(range(20))
+        scan = Scan(engine, place.target)
+        begun = scan.start()
+        met = [place.number(hit) for page in scan.pages(begun) for hit in page.hits]
+        scan.close(begun)
+        assert sorted(met) == list(range(COUNT))
 
 
 def test_a_cluster_may_be_addressed_from_another(engine, server, folded):
