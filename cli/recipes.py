@@ -62,12 +62,22 @@ class Asked:
         return self.hints.command(name, self.index)
 
     def change(self) -> str:
-        """Return the commands that change the index to what is asked for."""
+        """Return the commands that change the index to what is asked for.
+
+        What a variable asks for is named: it may have been set for one command alone.
+        """
+        set_here = {
+            name for name, where in self.settings.given.items() if where == f"SHINGLEFOLD_{name.upper()}"
+        }
         flags = {
-            "preset": self.preset,
+            "preset": self.preset or (self.settings.preset if "preset" in set_here else None),
             "pipeline": self.pipeline,
             "field": self.fields,
-            "languages": ",".join(self.languages) or None,
+            "languages": ",".join(
+                self.languages or (self.settings.languages if "languages" in set_here else ())
+            )
+            or None,
+            "dedup_field": self.settings.field if "field" in set_here else None,
         }
         return together([self.hints.command("setup", self.index, **flags), self.command("backfill")])
 

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from dataclasses import field as made
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +15,8 @@ from shinglefold.scheme import CanonOptions, Scheme
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"
+#: Two letters changed places in a name of five.
+_ALIKE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | N
         environ: instead of the process's environment.
 
     Raises:
-        ConfigError: the file can't be read, or it has an unknown key or a wrong value.
+        ConfigError: the file can't be read, or it has an unknown key or a wrong value, or a variable is nearly a setting.
     """
     return settings_with_origins(path, environ)[0]
 
@@ -79,11 +82,19 @@ def settings_with_origins(
     origins |= {name: Origin("file", str(path or _FILE)) for name in table}
     for name, text in sorted((os.environ if environ is None else environ).items()):
         key = name.removeprefix(_PREFIX).lower()
+        if name.startswith(_PREFIX) and key not in _KINDS and (meant := _nearly(key)):
+            raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
         if name.startswith(_PREFIX) and key in _KINDS:
             value = {key: _parse(name, text, _KINDS[key])}
             settings = replace(settings, **value, given={**settings.given, key: name})
             origins[key] = Origin("environment", name)
     return settings, origins
+
+
+def _nearly(key: str) -> str:
+    """Return the setting that a mistyped one means, or nothing: variables of other parts begin alike."""
+    near = get_close_matches(key, _KINDS, n=1, cutoff=_ALIKE)
+    return near[0] if near else ""
 
 
 def _read(path: str | Path | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
@@ -347,8 +348,12 @@ class EmbeddedEngine:
             raise
 
     def _missing(self, index: str) -> IndexMissing:
-        names = ", ".join(index_names(self.path)) or "none"
-        return IndexMissing(f"no index {index!r} in {self.path}; there are: {names}. Create it first")
+        names = list(index_names(self.path))
+        near = get_close_matches(index, names, n=1)
+        remedy = f"Did you mean {near[0]!r}?" if near else "Create it first"
+        return IndexMissing(
+            f"no index {index!r} in {self.path}; there are: {', '.join(names) or 'none'}. {remedy}"
+        )
 
     def _check_open(self) -> None:
         if self._closed:

@@ -211,3 +211,11 @@ def test_a_piped_line_is_not_folded_to_a_width(run, engine_folder):
     (named,) = [line for line in shown if "near-duplicates folded" in line]
     assert len(named) > 100
     assert named.endswith("(gorod.example)")
+
+
+def test_a_mistyped_index_is_told_with_the_one_that_is_meant(run):
+    assert run("index", "-", "--index", "site", "--workers", 1, stdin='{"body": "one"}\n').code == 0
+    for command in (("search", "one", "--index", "sit"), ("doctor", "sit"), ("delete", "sit", "--yes")):
+        ran = run(*command)
+        assert ran.code == 1
+        assert "there are: site. Did you mean 'site'?" in ran.err

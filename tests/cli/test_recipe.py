@@ -193,6 +193,24 @@ def test_what_doctor_advises_blanks_no_good_fingerprint(run, own):
     assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        ("PRESET", "classic", "--preset classic"),
+        ("FIELD", "near", "--dedup-field near"),
+        ("LANGUAGES", "en,ru", "--languages en,ru"),
+    ],
+)
+def test_what_a_variable_asked_for_is_in_the_command_that_changes_the_index(
+    run, monkeypatch, name, value, option
+):
+    run("index", "-", "--workers", 1, stdin=lines())
+    monkeypatch.setenv(f"SHINGLEFOLD_{name}", value)
+    refused = run("index", "-", "--workers", 1, stdin=lines())
+    assert f"shinglefold setup pages {option} && shinglefold backfill pages" in refused.err
+    assert refused.code == 1
+
+
 def test_doctor_finds_an_index_whose_fingerprints_are_all_of_no_text(run):
     Path("headline.json").write_text('{"processors": [{"supershingle": {"fields": ["headlin"]}}]}')
     options = ("--index", "news", "--pipeline", "headline.json", "--workers", 1)

@@ -67,3 +67,17 @@ def test_other_variables_are_nobodys_business():
 def test_a_file_that_is_named_must_be_there(tmp_path):
     with pytest.raises(ConfigError, match="settings file"):
         load_settings(tmp_path / "none.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("FEILD", "FIELD"), ("WORKER", "WORKERS"), ("LANGUAGE", "LANGUAGES"), ("PRSET", "PRESET")],
+)
+def test_a_mistyped_variable_is_told(name, meant):
+    with pytest.raises(ConfigError, match=f"SHINGLEFOLD_{name}; did you mean SHINGLEFOLD_{meant}"):
+        load_settings(environ={f"SHINGLEFOLD_{name}": "x"})
+
+
+@pytest.mark.parametrize("name", ["DATA", "CACHE", "DEBUG", "TEST_SERVERS", "ENGINE_CA_FILE", "ENGINE_FILE"])
+def test_variables_of_other_parts_are_no_settings(name):
+    assert load_settings(environ={f"SHINGLEFOLD_{name}": "x"}) == Settings()
