@@ -67,7 +67,8 @@ def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | N
         environ: instead of the process's environment.
 
     Raises:
-        ConfigError: the file can't be read, or it has an unknown key or a wrong value, or a variable is nearly a setting.
+        ConfigError: the file can't be read, or it has an unknown key or a wrong value; or a variable is
+            nearly a setting.
     """
     return settings_with_origins(path, environ)[0]
 
