@@ -140,6 +140,7 @@ def index(
         summary, counts={**summary.counts, **{name: n for name, n in options.passed_over.items() if n}}
     )
     warned = list(warnings_of(asked, chosen, recipe, watch, summary))
+    warned += id_warnings(invocation, watch)
     if invocation.json:
         write_json({**summary.to_json(), "warnings": warned})
     else:
@@ -175,6 +176,18 @@ def warnings_of(
     unsigned = summary.counts.get("without_signature", 0)
     yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
     yield from not_repeatable(pipeline.steps, recipe.field)
+
+
+def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
+    """Yield what is to be known of documents without ids that have a field which looks like one."""
+    from shinglefold.cli.hints import again
+
+    if name := watch.likely_id:
+        anew = again(invocation.arguments, id_field=name, recreate=True)
+        yield (
+            f"no document has an id, so that the next run stores them once more; if {name} is their id, this "
+            f"makes an index of them alone: {anew}"
+        )
 
 
 def read_properties(path: str | None) -> dict[str, Any]:

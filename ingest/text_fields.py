@@ -49,6 +49,14 @@ class FieldWatch:
         """The fields that no document has; none where there was no document."""
         return tuple(name for name in self.fields if self.documents and not self.present[name])
 
+    @property
+    def likely_id(self) -> str:
+        """The field that seems to hold ids under another spelling, where no document looked at has one."""
+        if any("_id" in document for document in self.sample):
+            return ""
+        names = [name for document in self.sample for name in document if name.strip(" _").lower() == "id"]
+        return names[0] if names and len(names) == len(self.sample) else ""
+
     def elsewhere(self) -> tuple[str, ...]:
         """Return other fields that hold text, a title before the rest."""
         return tuple(name for name in likely_texts(self.sample) if name not in self.fields)

@@ -1,6 +1,7 @@
 """index: what is counted, kept, refused and replayed."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,18 @@ def test_a_row_of_csv_that_is_tried_again_keeps_its_reason_and_is_told_how_to_me
     del letter["raw"]
     _write("dead.jsonl", {**letter, "document": {"id": "1", "title": "Мост", "body": _TEXT}})
     assert (run("retry", "dead.jsonl", "--workers", 1).code, Path("dead.jsonl").exists()) == (0, False)
+
+
+def test_ids_under_another_spelling_are_told_with_a_command_that_takes_them(run):
+    Path("odd.csv").write_text(f'ID,title,body\n1,Мост,"{_TEXT}"\n2,Мост,"{_TEXT}"\n', "utf-8")
+    told = run("index", "odd.csv", "--workers", 1).err
+    assert "no document has an id, so that the next run stores them once more" in told
+    (command,) = [line.partition("alone: ")[2] for line in told.splitlines() if "alone: " in line]
+    assert command == "shinglefold index odd.csv --workers 1 --id-field ID --recreate"
+    for arguments in (shlex.split(command)[1:], ["index", "odd.csv", "--id-field", "ID", "--workers", 1]):
+        ran = run(*arguments)
+        assert (ran.code, ran.err) == (0, "")
+    assert run("stats", "pages", "--json").json()["indices"][0]["documents"] == 2
 
 
 def test_the_command_for_a_file_of_documents_names_the_index_that_retry_was_given(run):
