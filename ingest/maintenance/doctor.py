@@ -210,14 +210,15 @@ def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: s
     """Return what is the matter with a stored fingerprint, given what the pipeline makes of its document."""
     if outcome.status == "dropped":
         return "dropped"
+    new = new_fingerprint(outcome, name)
+    if new is None:
+        # Whatever is stored, no backfill can mend it.
+        return "unreadable"
     if any(isinstance(value, list) for name, value in stored.items() if name != "supershingles"):
         # Two values: somebody gave the document a second fingerprint.
         return "damaged"
     if stored.get("scheme") != scheme.id:
         return "other_scheme" if "scheme" in stored else "unsigned"
-    new = new_fingerprint(outcome, name)
-    if new is None:
-        return "unreadable"
     return "sound" if stored == new else _difference(stored, new)
 
 

@@ -114,12 +114,17 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
             problems |= lacking(templates, name, request.component)
     found, absent = _indices(engine, request)
     changes += [_new_index(name, request) for name in absent]
-    for name, there in found.items():
-        if told := _against(engine, name, there, request):
-            problems[name] = told
-        else:
-            changes += _mappings(name, there, request)
-    backfills = {name: count for name in found if (count := _without(engine, name, request))}
+    told = {name: _against(engine, name, there, request) for name, there in found.items()}
+    refused = {name: reasons for name, reasons in told.items() if reasons}
+    problems |= refused
+    changes += [
+        change
+        for name, there in found.items()
+        if name not in refused
+        for change in _mappings(name, there, request)
+    ]
+    ready = [name for name in found if name not in refused]
+    backfills = {name: count for name in ready if (count := _without(engine, name, request))}
     return Plan(tuple(changes), problems, backfills)
 
 

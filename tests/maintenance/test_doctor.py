@@ -75,6 +75,15 @@ def test_a_backfill_mends_every_illness_it_can(engine, signed, pipeline):
     assert found.listed == {"unreadable": ["page-5"]}
 
 
+def test_what_no_backfill_can_sign_is_not_left_to_one(engine, pipeline, unsigned):
+    change(engine, unsigned, "page-5", title=["a list", "of titles"])
+    found = diagnose(engine, unsigned, pipeline, ALONE)
+    assert found.findings == {"unsigned": found.documents - 1, "unreadable": 1}
+    assert backfill(engine, unsigned, pipeline, BackfillOptions(workers=1)).counts.failed == 1
+    found = diagnose(engine, unsigned, pipeline, ALONE)
+    assert found.listed == {"unreadable": ["page-5"]}
+
+
 def test_a_language_noted_after_it_was_found_is_no_change(engine, pipeline):
     # Nothing is declared when it is indexed; read again, it declares what was found.
     quoted = {"id": "1", "body": f"{pages(1)[0]['body']} «Її їжак знайшов ґанок і м'яту під вікном»"}

@@ -39,6 +39,7 @@ def test_what_the_source_leaves_out_is_not_lost(engine, new_index, scheme, pipel
     plan = make_plan(engine, SetupRequest(scheme.with_options(values=336), indices=(index,)))
     assert "leaves fields out" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
+    assert not plan.backfills
     told = diagnose(engine, index, pipeline, DoctorOptions(workers=1))
     assert not told.healthy
     assert "leaves fields out" in told.obstacles[0]
