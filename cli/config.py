@@ -36,10 +36,11 @@ def config() -> None:
 def show(invocation: Invocation, /) -> int:
     """Show every setting, its value, and whether it comes from the file, the environment or the defaults."""
     from shinglefold.engines.http import without_secrets
-    from shinglefold.settings import settings_with_origins
+    from shinglefold.settings import SECRETS, settings_with_origins
 
     settings, origins = settings_with_origins(invocation.config)
     values = {name: _plain(getattr(settings, name)) for name in origins}
+    values |= {name: "(set)" for name in SECRETS if values[name]}
     values["data_dir"] = without_secrets(settings.data_dir)
     scheme = settings.scheme()
     if invocation.json:

@@ -20,13 +20,14 @@ _SAID = {
     "unsigned": "have no fingerprint",
     "other_scheme": "have one of another scheme",
     "stale": "have one of an earlier text: somebody updated the text alone",
+    "unsealed": "have one that lacks the seal of the index: altered, or made without its key",
     "damaged": "have one with parts missing or altered",
     "textless": "have a fingerprint, and no text in the fields the pipeline reads",
     "foreign": "have something else in its place, which is left alone",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
 }
-_MENDED = ("unsigned", "other_scheme", "stale", "damaged")
+_MENDED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
 
 
 @command(

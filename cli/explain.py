@@ -57,6 +57,7 @@ def explain(
     verdict of a search, and the passages that match.
     """
     from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.side_by_side import passage_json, print_passages
     from shinglefold.cli.stores import opened_store
     from shinglefold.rerank.known_fields import check_fields
@@ -65,10 +66,10 @@ def explain(
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         check_fields(store.mappings.values(), index, fields, "--field")
-        scheme = store.scheme
+        scheme, seal = store.scheme, seal_of_index(asked, store.recipe)
         hits = _hit(store, index, a, asked.hints), _hit(store, index, b, asked.hints)
     canonicalizer = Canonicalizer.of(scheme)
-    found = explain_pair(hits, scheme, canonicalizer, store.field, fields or store.recipe.fields)
+    found = explain_pair(hits, scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal)
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
         write_json({**found.told, "passages": matched})

@@ -13,6 +13,7 @@ from shinglefold.cli.recipes import (
     given_options,
     one_recipe,
 )
+from shinglefold.cli.seals import needed_seal, seal_of_index
 from shinglefold.cli.stores import checked_pipeline, new_pipeline
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.engines import open_engine
@@ -20,22 +21,32 @@ from shinglefold.errors import IndexMissing, SchemeMismatch
 from shinglefold.recipe import Recipe, retargeted, stored_recipe
 from shinglefold.registry import references
 from shinglefold.scheme import PRESETS, LanguageRef, Scheme
+from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
 
 
 def setup_recipe(
-    asked: Asked, invocation: "Invocation", indices: Sequence[str], patterns: Sequence[str], name: str
+    asked: Asked,
+    invocation: "Invocation",
+    indices: Sequence[str],
+    patterns: Sequence[str],
+    name: str,
+    *,
+    seal: bool = False,
 ) -> Recipe:
     """Return the recipe that indices, and those of patterns, are to have.
 
     Args:
         name: of the templates, which have a recipe for patterns without an index.
+        seal: whether they are to be sealed with the key that is set; else only new ones are.
 
     Raises:
-        ConfigError: the indices have different recipes, or what is asked for is not valid.
+        ConfigError: there is no such key; or the indices have different recipes, or what is asked for is not
+            valid.
     """
+    own = needed_seal(asked.settings) if seal else None
     with closing(open_engine(asked.where)) as engine:
         found = _there(engine, indices, patterns)
         if not found and engine.templates is not None:
@@ -48,10 +59,10 @@ def setup_recipe(
         recipe = None
     if recipe is None:
         return new_pipeline(asked, invocation)[1]
-    return changed_recipe(asked, recipe)
+    return changed_recipe(asked, recipe, own or seal_of_index(asked, recipe))
 
 
-def changed_recipe(asked: Asked, recipe: Recipe) -> Recipe:
+def changed_recipe(asked: Asked, recipe: Recipe, seal: Seal | None) -> Recipe:
     """Return a recipe with what is asked for in the place of what it has.
 
     Raises:
@@ -60,7 +71,7 @@ def changed_recipe(asked: Asked, recipe: Recipe) -> Recipe:
     settings = asked.settings
     field = settings.field if "field" in settings.given else recipe.field
     definition = asked.definition(field) or retargeted(recipe.pipeline or {}, recipe.field, field)
-    pipeline = checked_pipeline(definition, changed_scheme(asked, recipe.scheme))
+    pipeline = checked_pipeline(definition, changed_scheme(asked, recipe.scheme), seal)
     # One from a file says itself where its fingerprints go.
     wanted = None if asked.pipeline and "field" not in settings.given else field
     return complete(pipeline.recipe(wanted))

@@ -164,7 +164,7 @@ def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
 
 
 def _decisive(recipe: Recipe) -> tuple[object, ...]:
-    return recipe.scheme.id, recipe.field, recipe.pipeline
+    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
 
 
 def complete(recipe: Recipe) -> Recipe:
@@ -269,4 +269,5 @@ def _contradictions(asked: Asked, recipe: Recipe, noted: bool) -> Iterator[Contr
 
 def _told(recipe: Recipe) -> str:
     scheme = f"scheme {recipe.scheme.id} ({recipe.scheme.name})"
-    return f"{scheme}, texts {', '.join(recipe.fields)}, fingerprints in {recipe.field}"
+    seal = f", sealed with the key {recipe.sealed}" if recipe.sealed else ""
+    return f"{scheme}, texts {', '.join(recipe.fields)}, fingerprints in {recipe.field}{seal}"

@@ -71,6 +71,7 @@ def search(
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.results import FOUND, print_page
+    from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
@@ -99,7 +100,8 @@ def search(
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
         order = store.engine.tiebreaker()
-        folded = FoldedSearch(store.engine, store.scheme, store.field, order, cursor_key=key)
+        seal = seal_of_index(asked, store.recipe)
+        folded = FoldedSearch(store.engine, store.scheme, store.field, order, cursor_key=key, seal=seal)
         found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)

@@ -65,6 +65,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Install the index template even where others match the same indices, which then don't apply.",
 )
+@click.option(
+    "--seal",
+    is_flag=True,
+    help="Seal the fingerprints of indices that are there with the key of the setting seal_key, or with that "
+    "key instead of another; new ones are sealed wherever it is set.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -82,6 +88,7 @@ def setup(
     languages: str | None,
     dedup_field: str | None,
     shadow_templates: bool,
+    seal: bool,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -106,7 +113,7 @@ def setup(
     if dedup_field:
         given = {**asked.settings.given, "field": "--dedup-field"}
         asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
-    recipe = setup_recipe(asked, invocation, indices, patterns, name)
+    recipe = setup_recipe(asked, invocation, indices, patterns, name, seal=seal)
     request = SetupRequest(
         recipe.scheme,
         recipe.field,
@@ -117,6 +124,7 @@ def setup(
         recipe.fields,
         recipe.pipeline,
         shadow=shadow_templates,
+        sealed=recipe.sealed,
     )
     with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
         plan = make_plan(opened, request)
@@ -146,18 +154,22 @@ def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
         for index, count in plan.backfills.items()
     ]
     lines += [
-        f"{change.name}: its fingerprints are of another pipeline; then: "
-        f"{hints.command('backfill', change.name)}"
+        f"{change.name}: its fingerprints {said}; then: {hints.command('backfill', change.name)}"
         for change in plan.changes
-        if change.kind == "mappings" and change.name not in plan.backfills and _other_pipeline(change.lines)
+        if change.kind == "mappings" and change.name not in plan.backfills and (said := _other(change.lines))
     ]
     if not plan.changes:
         return [*lines, "nothing to change"]
     return [*lines, "nothing was changed: this was a dry run" if dry_run else "done"]
 
 
-def _other_pipeline(lines: Iterable[str]) -> bool:
-    """Tell whether an index that noted a pipeline is to have another one."""
+def _other(lines: Iterable[str]) -> str:
+    """Return what an index that noted a recipe is to have otherwise, in words; mostly nothing."""
     from shinglefold.recipe import META_KEY
 
-    return any(line.startswith(f"~ _meta.{META_KEY}.pipeline") for line in lines)
+    told = {
+        f"~ _meta.{META_KEY}.pipeline": "are of another pipeline",
+        f"~ _meta.{META_KEY}.sealed": "are sealed with another key, and no search compares them",
+        f"+ _meta.{META_KEY}.sealed": "are not sealed, and no search compares them",
+    }
+    return next((said for start, said in told.items() for line in lines if line.startswith(start)), "")

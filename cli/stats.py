@@ -88,7 +88,8 @@ def _recipe(recipe: "Recipe") -> list[str]:
         f"preset        {recipe.scheme.name}: {sketch.groups} supershingles of {sketch.group_size} values, "
         f"{sketch.values} values of {sketch.bits} bits",
         f"dictionaries  {dictionaries}",
-        f"texts         {', '.join(recipe.fields) or 'title, body'}, fingerprints in {recipe.field}",
+        f"texts         {', '.join(recipe.fields) or 'title, body'}, fingerprints in {recipe.field}"
+        + (f", sealed with the key {recipe.sealed}" if recipe.sealed else ""),
     ]
     if steps:
         lines.append(f"pipeline      {', '.join(steps)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shinglefold.canon import Canonicalizer
 from shinglefold.cli.hints import together
 from shinglefold.cli.recipes import Asked, check_asked, check_field, complete, recipe_of_index, recipe_to_come
+from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
@@ -16,6 +17,7 @@ from shinglefold.ingest.pipeline.reach import makes_fingerprints
 from shinglefold.recipe import Recipe, stored_recipe
 from shinglefold.registry import load_languages
 from shinglefold.scheme import CanonOptions, Scheme
+from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
@@ -97,7 +99,8 @@ def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tupl
     check_asked(asked, recipe, noted)
     check_dictionaries(asked, recipe)
     definition = None if noted else asked.definition(recipe.field)
-    pipeline = checked_pipeline(definition or recipe.pipeline or {}, recipe.scheme)
+    seal = seal_of_index(asked, recipe)
+    pipeline = checked_pipeline(definition or recipe.pipeline or {}, recipe.scheme, seal)
     return pipeline, pipeline.recipe(recipe.field)
 
 
@@ -108,18 +111,18 @@ def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple[Pipeline, Reci
     settings = asked.settings
     scheme = chosen_scheme(invocation, asked.preset)
     definition = asked.definition(settings.field) or default_definition(settings.field)
-    pipeline = checked_pipeline(definition, scheme)
+    pipeline = checked_pipeline(definition, scheme, seal_of_settings(settings))
     field = settings.field if "field" in settings.given else None
     return pipeline, complete(pipeline.recipe(field))
 
 
-def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme) -> Pipeline:
+def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> Pipeline:
     """Return a pipeline that makes fingerprints.
 
     Raises:
         ConfigError: it makes none, or is not valid.
     """
-    pipeline = Pipeline.from_json(definition, scheme)
+    pipeline = Pipeline.from_json(definition, scheme, seal=seal)
     if not makes_fingerprints(pipeline.steps):
         raise ConfigError(
             "the pipeline makes no fingerprints, so nothing would ever fold: add a step such as "

@@ -68,7 +68,8 @@ class Fingerprint:
     then ``supershingles`` is empty too. ``digest`` is empty where there is no shingle at all.
 
     Stored, the digest begins with scheme, language and shingles (``sf2-….ru.287.Qx3…``): a window of hits is
-    then told by two fields instead of five, and no two schemes can have a digest in common.
+    then told by two fields instead of five, and no two schemes can have a digest in common. It ends with the
+    ``seal`` where there is one; see ``shinglefold.seal``.
     """
 
     scheme: str
@@ -77,6 +78,12 @@ class Fingerprint:
     digest: str = ""
     supershingles: tuple[str, ...] = ()
     signature: bytes = b""
+    seal: str = ""
+
+    @property
+    def head(self) -> str:
+        """The stored digest without the seal."""
+        return f"{self.scheme}.{self.lang}.{self.shingles}.{self.digest}"
 
     def to_field(self) -> dict[str, Any]:
         """Return the JSON object that is stored; the signature as base64, or left out where there is none."""
@@ -86,7 +93,7 @@ class Fingerprint:
             "scheme": self.scheme,
             "lang": self.lang,
             "shingles": self.shingles,
-            "digest": f"{self.scheme}.{self.lang}.{self.shingles}.{self.digest}",
+            "digest": f"{self.head}.{self.seal}" if self.seal else self.head,
         }
         if self.signature:
             field["supershingles"] = list(self.supershingles)
@@ -130,6 +137,7 @@ class Fingerprint:
                 signature=b64decode(
                     _padded(_text("signature", one("signature", ""), _LONGEST_SIGNATURE)), validate=True
                 ),
+                seal=head.seal,
             )
         except (LookupError, ValueError, TypeError, OverflowError) as error:
             raise InputError(f"not a stored fingerprint ({error}); index the document again") from error
@@ -142,10 +150,15 @@ class Head(NamedTuple):
     lang: str
     shingles: int
     digest: str
+    seal: str = ""
 
 
 def split_digest(stored: str) -> Head:
     """Return the parts of a stored digest; there is no scheme in one that was not stored by ``to_field``."""
+    pieces = stored.split(".")
+    if len(pieces) == len(Head._fields) and pieces[0] and pieces[2].isdecimal():
+        scheme, lang, counted, digest, seal = pieces
+        return Head(scheme, lang, int(counted), digest, seal)
     scheme, _, rest = stored.partition(".")
     lang, _, counted = rest.rpartition(".")[0].rpartition(".")
     if scheme and lang and counted.isdecimal():

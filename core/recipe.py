@@ -29,13 +29,15 @@ class Recipe:
 
     ``field``: where fingerprints are. ``fields``: whose texts they are of. ``pipeline``: its definition, None
     where it is not known: an index of before 0.1.0's release notes its scheme alone, and the pipeline for
-    pages is the default. ``product``: the version of shinglefold that noted it.
+    pages is the default. ``sealed``: the id of the key that fingerprints are sealed with, empty where they
+    are not. ``product``: the version of shinglefold that noted it.
     """
 
     scheme: Scheme
     field: str = FIELD
     fields: tuple[str, ...] = ()
     pipeline: Mapping[str, Any] | None = None
+    sealed: str = ""
     product: str = dataclasses.field(default=__version__, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -45,6 +47,8 @@ class Recipe:
             told["fields"] = list(self.fields)
         if self.pipeline is not None:
             told["pipeline"] = self.pipeline
+        if self.sealed:
+            told["sealed"] = self.sealed
         return told
 
     @classmethod
@@ -68,6 +72,7 @@ class Recipe:
             str(stored.get("field") or (field if field in known else known[0])),
             tuple(map(str, stored.get("fields") or ())),
             pipeline if isinstance(pipeline, Mapping) else None,
+            str(stored.get("sealed") or ""),
             str(stored.get("product", "")),
         )
 
@@ -79,13 +84,16 @@ class Recipe:
 
         Raises:
             SchemeMismatch: the schemes differ.
-            RecipeMismatch: the fields differ, or the pipelines, where both are known.
+            RecipeMismatch: the fields differ, the seals, or the pipelines, where both are known.
         """
         where = f"index {index!r}"
         if self.scheme.id != wanted.scheme.id:
             raise SchemeMismatch(_named(self.scheme), _named(wanted.scheme), where, remedy)
         if self.field != wanted.field:
             raise RecipeMismatch("fingerprints in the field", self.field, wanted.field, where, remedy)
+        if self.sealed != wanted.sealed:
+            ours, theirs = (f"of key {one}" if one else "of no key" for one in (self.sealed, wanted.sealed))
+            raise RecipeMismatch("the seal", ours, theirs, where, remedy)
         if self.pipeline is not None and wanted.pipeline is not None and self.pipeline != wanted.pipeline:
             ours, theirs = first_difference(self.pipeline, wanted.pipeline)
             raise RecipeMismatch("the pipeline", ours, theirs, where, remedy)

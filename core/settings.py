@@ -26,8 +26,9 @@ class Settings:
     In the file: these names, and a table ``[language.CODE]`` with canon options for one language. In the
     environment: ``SHINGLEFOLD_`` and the upper-case name. ``languages`` empty means all installed;
     ``workers`` 0 means one a core; ``lexicon_file`` empty means the lexicon is not kept between runs.
-    ``given``: where each setting is from that was set (a file, or the variable), ``language.CODE.OPTION`` for
-    those of one language.
+    ``seal_key``: seals fingerprints (``hex:…``, ``base64:…`` or other text, of 16 bytes or more); empty means
+    no seal. ``given``: where each setting is from that was set (a file, or the variable),
+    ``language.CODE.OPTION`` for those of one language.
     """
 
     preset: str = "default"
@@ -40,6 +41,7 @@ class Settings:
     data_dir: str = ".shinglefold"
     workers: int = 0
     lexicon_file: str = ""
+    seal_key: str = made(default="", repr=False, metadata={"secret": True})
     language: tuple[tuple[str, CanonOptions], ...] = ()
     given: Mapping[str, str] = made(default_factory=dict, compare=False)
 
@@ -144,7 +146,8 @@ def _checked(key: str, value: Any, kind: type) -> Any:  # noqa: ANN401 - TOML
     if kind is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
     if type(value) is not kind or kind is tuple:
-        raise ConfigError(f"{key}: expected {_SAID[kind]}, got {value!r}")
+        shown = f", got {value!r}" if key not in SECRETS else ""
+        raise ConfigError(f"{key}: expected {_SAID[kind]}{shown}")
     return value
 
 
@@ -165,5 +168,7 @@ _KINDS: Mapping[str, type] = {
     for f in fields(Settings)
     if f.name not in ("language", "given")
 }
+#: Settings whose values are shown nowhere.
+SECRETS = frozenset(f.name for f in fields(Settings) if f.metadata.get("secret"))
 _SAID = {str: "a string", int: "a whole number", bool: "true or false", tuple: "a list of strings"}
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}

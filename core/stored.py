@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from shinglefold.errors import InputError
 from shinglefold.model import LONGEST_DIGEST, Fingerprint
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 
 #: Shingles no text has more of; what floats hold exactly.
 _MOST = 2**50
@@ -118,9 +119,14 @@ class Decoder:
     """Reads rows of stored fingerprints of one scheme, all in one go where that can be.
 
     A row has the names of the fields and of each the list of its values, as ``docvalue_fields`` return them.
+
+    Args:
+        seal: of the key that the fingerprints were sealed with; one without its seal is then damaged, and
+            without a key so is one with any seal, which nobody can check.
     """
 
-    def __init__(self, scheme: Scheme, path: str) -> None:
+    def __init__(self, scheme: Scheme, path: str, seal: Seal | None = None) -> None:
+        self._seal = seal
         self.size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
         self._scheme = scheme.id
         self._prefix = f"{path}."
@@ -165,25 +171,40 @@ class Decoder:
         texts = [text for row in rows for (text,) in (row.get(digest, _NO_DIGEST),)]
         if len(max(texts, key=len, default="")) > LONGEST_DIGEST:
             raise ValueError
-        heads = [text.split(".") for text in texts]
-        schemes, languages, shingles, digests = zip(*heads, strict=True)
         most = self._characters
         signatures = [
             a2b_base64(text[:most] + _PADDING)
             for row in rows
             for (text,) in (row.get(signature, _NO_SIGNATURE),)
         ]
+        if self._seal is not None:
+            texts = list(map(self._unsealed, texts, signatures))
+        heads = [text.split(".") for text in texts]
+        schemes, languages, shingles, digests = zip(*heads, strict=True)
         columns = Parts(signatures, list(map(int, shingles)), list(languages), list(digests))
         if min(columns.shingles) < 0 or max(columns.shingles) > _MOST:
             raise ValueError
         return schemes, columns
 
-    def _row(self, row: _Row, troubles: Troubles) -> tuple[bytes, int, str, Any]:
-        if not self._readable(row.get(self._keywords, ())):
-            return self._without(row, troubles)
+    def _trusted(self, row: _Row) -> Fingerprint | None:
+        """Return the fingerprint of a row, None where it can't be read or lacks the seal it should have."""
         try:
             stored = Fingerprint.from_field(self._parts(row))
         except InputError:
+            return None
+        forged = stored.seal if self._seal is None else not self._seal.fits(stored)
+        return None if forged else stored
+
+    def _unsealed(self, text: str, signature: bytes) -> str:
+        """Return a stored digest without its seal; nobody's where it has none that holds."""
+        head, _, seal = text.rpartition(".")
+        return head if self._seal and self._seal.holds(head, signature, seal) else _NO_DIGEST[0]
+
+    def _row(self, row: _Row, troubles: Troubles) -> tuple[bytes, int, str, Any]:
+        if not self._readable(row.get(self._keywords, ())):
+            return self._without(row, troubles)
+        stored = self._trusted(row)
+        if stored is None:
             return self._without(row, troubles)
         if stored.scheme != self._scheme:
             troubles.other_schemes[stored.scheme] += 1

@@ -12,6 +12,7 @@ from shinglefold.model import Bytes, Int64s
 from shinglefold.rerank.hits import Hit, field_values, moment, stored_values
 from shinglefold.rerank.options import Scope
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 from shinglefold.stored import Decoder, Troubles
 
 
@@ -84,10 +85,12 @@ class Counts:
 class Reader:
     """Reads hits into columns, block after block, with the same codes for the same texts throughout."""
 
-    def __init__(self, scheme: Scheme, dedup: str, scopes: Sequence[Scope] = ()) -> None:
+    def __init__(
+        self, scheme: Scheme, dedup: str, scopes: Sequence[Scope] = (), seal: Seal | None = None
+    ) -> None:
         self.counts = Counts()
         self._dedup = dedup
-        self._decoder = Decoder(scheme, dedup)
+        self._decoder = Decoder(scheme, dedup, seal)
         self._scopes = tuple(scopes)
         self._codes: dict[object, int] = {}
 

@@ -13,6 +13,7 @@ from shinglefold.rerank.matcher import ROWS, Compared, Matcher, Neighbours, nonz
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 from shinglefold.sketch import connected
 
 #: Hits compared with each other at a time.
@@ -46,6 +47,7 @@ def collapse(
     scheme: Scheme,
     options: FoldOptions | None = None,
     field: str = "dedup",
+    seal: Seal | None = None,
 ) -> Collapsed:
     """Fold a list of hits in rank order, wherever it came from.
 
@@ -54,6 +56,7 @@ def collapse(
             or the whole response they stand in.
         scheme: the scheme of the index; hits of another one are counted and left alone.
         field: the object field of the fingerprint.
+        seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
 
     A document that stands in the list twice, as after several searches, counts where it ranks best: further
     places are in no group. Equal ids of different indices are different documents.
@@ -65,13 +68,17 @@ def collapse(
 
     Cost: about 1 ms for 200 hits, 3 to 9 ms for 1,000.
     """
-    folding = folding_of(checked_scheme(scheme), options or FoldOptions(), field)
+    folding = folding_of(checked_scheme(scheme), options or FoldOptions(), field, seal=seal)
     folding.add(hits_of(hits))
     return folding.collapsed()
 
 
 def folding_of(
-    scheme: Scheme, options: FoldOptions, field: str, earlier: Sequence[Hit] = ()
+    scheme: Scheme,
+    options: FoldOptions,
+    field: str,
+    earlier: Sequence[Hit] = (),
+    seal: Seal | None = None,
 ) -> "LeaderFolding | ConnectedFolding":
     """Return the folding of the linkage the options ask for.
 
@@ -79,16 +86,18 @@ def folding_of(
         earlier: hits shown before, with which others fold too; for ``leader`` linkage.
     """
     if options.linkage == "connected":
-        return ConnectedFolding(scheme, options, field)
-    return LeaderFolding(scheme, options, field, earlier)
+        return ConnectedFolding(scheme, options, field, seal)
+    return LeaderFolding(scheme, options, field, earlier, seal)
 
 
 class _Folding:
-    def __init__(self, scheme: Scheme, options: FoldOptions, field: str = "dedup") -> None:
+    def __init__(
+        self, scheme: Scheme, options: FoldOptions, field: str = "dedup", seal: Seal | None = None
+    ) -> None:
         self.hits: list[Hit] = []
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
-        self._reader = Reader(scheme, field, options.scope)
+        self._reader = Reader(scheme, field, options.scope, seal)
         self._seen: set[tuple[object, ...]] = set()
         self._repeated = 0
 
@@ -126,9 +135,14 @@ class LeaderFolding(_Folding):
     """
 
     def __init__(
-        self, scheme: Scheme, options: FoldOptions, field: str = "dedup", earlier: Sequence[Hit] = ()
+        self,
+        scheme: Scheme,
+        options: FoldOptions,
+        field: str = "dedup",
+        earlier: Sequence[Hit] = (),
+        seal: Seal | None = None,
     ) -> None:
-        super().__init__(scheme, options, field)
+        super().__init__(scheme, options, field, seal)
         self._shown: list[int] = []
         self._members: list[list[int]] = []
         #: Of the earlier hits and of those shown, but for the ones of the last block, which wait.
@@ -227,8 +241,10 @@ class ConnectedFolding(_Folding):
     Later hits may join two groups, so nothing is decided before the end.
     """
 
-    def __init__(self, scheme: Scheme, options: FoldOptions, field: str = "dedup") -> None:
-        super().__init__(scheme, options, field)
+    def __init__(
+        self, scheme: Scheme, options: FoldOptions, field: str = "dedup", seal: Seal | None = None
+    ) -> None:
+        super().__init__(scheme, options, field, seal)
         self._once = bytearray()
 
     def __len__(self) -> int:

@@ -27,6 +27,7 @@ class FoldedSearch(SearchSteps[Engine]):
         cursor_key: seals cursors; processes that serve the same searches need the same one. None makes one.
         canonicalizer: makes the tokens that matching passages are found by; None makes that of the scheme
             when passages are asked for.
+        seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
     """
 
     def search(
@@ -52,7 +53,8 @@ class FoldedSearch(SearchSteps[Engine]):
                 an object, or each as a keyword.
 
         Raises:
-            ConfigError: the options or the body are not valid, or name a field that the index lacks.
+            ConfigError: the options or the body are not valid, or name a field that the index lacks; or the
+                index is sealed with another key than the one given.
             SchemeMismatch: an index was made with another scheme.
             RecipeMismatch: an index has its fingerprints in another field.
             EngineError: as the engine raises.

@@ -30,6 +30,7 @@ from shinglefold.rerank.steps import AsyncEngine, Call, Steps
 from shinglefold.rerank.stored_passages import Texts, shown_fields
 from shinglefold.rerank.window import Reading
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal, check_sealed
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -57,7 +58,9 @@ class SearchSteps(Generic[Driven]):
         keep_alive: str = "5m",
         cursor_key: bytes | None = None,
         canonicalizer: "Canonicalizer | None" = None,
+        seal: Seal | None = None,
     ) -> None:
+        self._seal = seal
         self._engine: Driven = engine
         self._cursor_key = cursor_key or token_bytes(32)
         self._scheme = checked_scheme(scheme)
@@ -87,7 +90,9 @@ class SearchSteps(Generic[Driven]):
             return (yield from self._scroll(index, rest, chosen, texts))
         # Members found by an order of their own are asked for by id.
         numbers = self._numbers and not chosen.inner_hits
-        reading = Reading(rest, chosen, self._scheme, self._field, texts=texts, numbers=numbers)
+        reading = Reading(
+            rest, chosen, self._scheme, self._field, texts=texts, numbers=numbers, seal=self._seal
+        )
         if "pit" in rest:
             if index is not None:
                 # Its own index and filters hold; those of the name given would be passed over.
@@ -197,7 +202,9 @@ class SearchSteps(Generic[Driven]):
             raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
         key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
         cursor = yield from begin_cursor(index, body, options, self._scheme, keep_alive=alive, key=key)
-        reading = Reading(body, options, self._scheme, self._field, cursor=cursor, texts=texts)
+        reading = Reading(
+            body, options, self._scheme, self._field, cursor=cursor, texts=texts, seal=self._seal
+        )
         reading.tie, reading.pit, reading.keep = tie, cursor.pit, {"keep_alive": self._keep_alive}
         return (yield from read_page(reading, index, cursor, key))
 
@@ -262,6 +269,8 @@ class SearchSteps(Generic[Driven]):
         if stored.get("field", self._field) != self._field:
             what, remedy = "fingerprints in the field", "Give the search the field of the index."
             raise RecipeMismatch(what, stored["field"], self._field, f"index {name}", remedy)
+        if stored:
+            check_sealed(str(stored.get("sealed", "")), self._seal, f"index {name!r}")
         self._checked[name] = mappings
 
 

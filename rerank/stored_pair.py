@@ -11,6 +11,7 @@ from shinglefold.rerank.folding import collapse
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 from shinglefold.sketch import length_ratio
 from shinglefold.stored import stored_parts
 
@@ -24,7 +25,13 @@ class PairExplanation(NamedTuple):
 
 
 def explain_pair(
-    hits: tuple[Hit, Hit], scheme: Scheme, canonicalizer: Canonicalizer, field: str, texts: Sequence[str]
+    hits: tuple[Hit, Hit],
+    scheme: Scheme,
+    canonicalizer: Canonicalizer,
+    field: str,
+    texts: Sequence[str],
+    *,
+    seal: Seal | None = None,
 ) -> PairExplanation:
     """Return why two documents of an index fold, or why not.
 
@@ -32,21 +39,22 @@ def explain_pair(
         hits: the documents with their sources.
         field: the field of their fingerprints.
         texts: the fields whose texts are aligned, one text after the other.
+        seal: of the key the index is sealed with.
 
     Raises:
-        InputError: one of them has no fingerprint.
+        InputError: one of them has no fingerprint, or one without that seal.
         SchemeMismatch: one has a fingerprint of another scheme.
     """
-    prints = [_print(hit, scheme, field) for hit in hits]
+    prints = [_print(hit, scheme, field, seal) for hit in hits]
     one, other = (_text(hit, texts) for hit in hits)
     tokens = [
         canonicalizer.tokens(text, _language(scheme, hit))
         for text, hit in zip((one, other), hits, strict=True)
     ]
-    return PairExplanation(_told(hits, prints, scheme, field), (one, other), find_passages(*tokens))
+    return PairExplanation(_told(hits, prints, scheme, field, seal), (one, other), find_passages(*tokens))
 
 
-def _print(hit: Hit, scheme: Scheme, field: str) -> Fingerprint:
+def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerprint:
     stored = stored_parts(hit["_source"], field)
     if not stored:
         raise InputError(f"document {hit['_id']!r} has no fingerprint in {field!r}; index it again")
@@ -54,6 +62,11 @@ def _print(hit: Hit, scheme: Scheme, field: str) -> Fingerprint:
     if made.scheme != scheme.id:
         raise SchemeMismatch(
             made.scheme, scheme.id, f"the fingerprint of {hit['_id']!r}", "Index the document again."
+        )
+    if seal is not None and not seal.fits(made):
+        raise InputError(
+            f"the fingerprint of {hit['_id']!r} does not have the seal of the index: it was altered or made "
+            "without the key, and no search compares it; backfill the index, or index the document again"
         )
     return made
 
@@ -69,7 +82,9 @@ def _language(scheme: Scheme, hit: Hit) -> str | None:
     return code if code in {reference.code for reference in scheme.languages} else None
 
 
-def _told(hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str) -> dict[str, Any]:
+def _told(
+    hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str, seal: Seal | None
+) -> dict[str, Any]:
     shared = explain(hits[0], hits[1], scheme, field)
     estimated = {name: shared[name] for name in ("resemblance", "standard_error") if name in shared}
     one, other = prints
@@ -82,5 +97,5 @@ def _told(hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, fi
         "estimate": estimated or None,
         "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
         # The verdict is that of a search which finds these two.
-        "folds": len(collapse(hits, scheme, field=field).groups) == 1,
+        "folds": len(collapse(hits, scheme, field=field, seal=seal).groups) == 1,
     }

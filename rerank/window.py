@@ -20,6 +20,7 @@ from shinglefold.rerank.seq_no import without_ids
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 from shinglefold.shards import refuse_small_windows
 
 StoppedBy = Literal[
@@ -47,7 +48,9 @@ class Reading:
         cursor: Cursor | None = None,
         texts: Texts | None = None,
         numbers: bool = False,
+        seal: Seal | None = None,
     ) -> None:
+        self._seal = seal
         self.body = body
         #: Whether to read numbers of changes instead of ids where both will do.
         self.numbers = numbers
@@ -178,7 +181,7 @@ class Reading:
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
         # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
-        before = Reading(self.body, self.options, self.scheme, self.field, cursor=Cursor(""))
+        before = Reading(self.body, self.options, self.scheme, self.field, cursor=Cursor(""), seal=self._seal)
         before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
         before._cap, before.size = maxsize, count
         before._restart()
@@ -256,7 +259,7 @@ class Reading:
 
     def _restart(self) -> None:
         self._folding: LeaderFolding | ConnectedFolding = folding_of(
-            self.scheme, self.options, self.field, self._earlier
+            self.scheme, self.options, self.field, self._earlier, self._seal
         )
         self._pending = []
         self._borders: list[int] = []

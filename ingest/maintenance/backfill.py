@@ -129,7 +129,15 @@ class _Run:
     def __post_init__(self) -> None:
         given = self.options
         self.file = CheckpointFile(None if given.checkpoint is None else Path(given.checkpoint))
-        self.job = Job(self.index, self.pipeline.scheme.id, given.field, str(given.part), given.only_missing)
+        seal = self.pipeline.tools.seal
+        self.job = Job(
+            self.index,
+            self.pipeline.scheme.id,
+            given.field,
+            str(given.part),
+            given.only_missing,
+            "" if seal is None else seal.id,
+        )
         self.pace = Throttle(given.requests_per_second)
         self.updater = Updater(
             self.engine, self.pipeline, given.field, given.backoff, lambda: self.interrupts.pending

@@ -23,6 +23,7 @@ class Job:
     field: str
     part: str
     only_missing: bool
+    sealed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,19 @@ from shinglefold.ingest.writing.summary import Progress
 from shinglefold.model import Fingerprint
 from shinglefold.recipe import META_KEY
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 
 Finding = Literal[
-    "sound", "unsigned", "other_scheme", "stale", "damaged", "foreign", "textless", "unreadable", "dropped"
+    "sound",
+    "unsigned",
+    "other_scheme",
+    "stale",
+    "damaged",
+    "foreign",
+    "textless",
+    "unreadable",
+    "dropped",
+    "unsealed",
 ]
 #: What is no illness: a document the pipeline would drop was stored by somebody else.
 _HEALTHY = ("sound", "dropped")
@@ -52,7 +62,9 @@ class Diagnosis:
     """What was found.
 
     ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
-    dropped``, the keys of ``findings``. ``stale``: the text changed, the fingerprint did not, as when another
+    dropped + unsealed``, the keys of ``findings``. ``unsealed``: the index is sealed, and the fingerprint
+    lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the fingerprint did
+    not, as when another
     client updates a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the
     text. ``foreign``: something else is in its place. ``textless``: the document has a fingerprint, and no
     text in the fields the pipeline reads. ``unreadable``: the pipeline fails on the document. ``listed``:
@@ -111,7 +123,7 @@ def diagnose(
     """
     start = perf_counter()
     engine.check(index)
-    mapping, remarks = _around(engine, index, pipeline.scheme, options.field)
+    mapping, remarks = _around(engine, index, pipeline, options.field)
     against = tuple(_told(obstacles(engine, index, options.field, writes=False)))
     remarks += tuple(_told(closed_to_writes(engine, index)))
     found: Counter[str] = Counter()
@@ -144,8 +156,11 @@ def diagnose(
     )
 
 
-def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _around(
+    engine: Engine, index: str, pipeline: Pipeline, name: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what is wrong with the mappings, and what is worth a remark."""
+    scheme = pipeline.scheme
     found = engine.mappings(index)
     own = layout(found, scheme, name)
     wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.lacking)]
@@ -153,6 +168,10 @@ def _around(engine: Engine, index: str, scheme: Scheme, name: str) -> tuple[tupl
         wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
     elif own.stored.get("id") != scheme.id:
         wrong.append(f"the mappings name the scheme {own.stored.get('id')}, the settings make {scheme.id}")
+    noted, sealed = (own.stored or {}).get("sealed", ""), pipeline.recipe(name).sealed
+    if noted != sealed:
+        ours, theirs = noted or "none", sealed or "none"
+        wrong.append(f"the mappings name the seal of key {ours}, the pipeline has that of {theirs}")
     return tuple(wrong), tuple(_remarks(engine, SetupRequest(scheme, name, (index,))))
 
 
@@ -197,7 +216,8 @@ def _documents(
                 if foreign(hit["_source"], options.field):
                     yield hit, "foreign", empty
                 else:
-                    yield hit, examine(stored, outcome, pipeline.scheme, options.field), empty
+                    finding = examine(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)
+                    yield hit, finding, empty
             place = page.place
             done += len(page.hits)
             if progress is not None:
@@ -206,7 +226,9 @@ def _documents(
     scan.close(place)
 
 
-def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str) -> Finding:
+def examine(
+    stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str, seal: Seal | None = None
+) -> Finding:
     """Return what is the matter with a stored fingerprint, given what the pipeline makes of its document."""
     if outcome.status == "dropped":
         return "dropped"
@@ -219,15 +241,24 @@ def examine(stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: s
         return "damaged"
     if stored.get("scheme") != scheme.id:
         return "other_scheme" if "scheme" in stored else "unsigned"
-    return "sound" if stored == new else _difference(stored, new)
+    return "sound" if stored == new else _difference(stored, new, seal)
 
 
-def _difference(stored: Mapping[str, Any], new: Mapping[str, Any]) -> Finding:
+def _difference(stored: Mapping[str, Any], new: Mapping[str, Any], seal: Seal | None) -> Finding:
     """Return what is the matter with a fingerprint that is not the one its document has now."""
     if is_empty(new) and not is_empty(stored):
         return "textless"
+    if seal is not None and not _sealed(stored, seal):
+        return "unsealed"
     damaged = not _readable(stored) or stored.get("digest") == new.get("digest")
     return "damaged" if damaged else "stale"
+
+
+def _sealed(stored: Mapping[str, Any], seal: Seal) -> bool:
+    try:
+        return seal.fits(Fingerprint.from_field(stored))
+    except InputError:
+        return False
 
 
 def _readable(stored: Mapping[str, Any]) -> bool:

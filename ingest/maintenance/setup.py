@@ -35,7 +35,7 @@ class SetupRequest:
     made. ``patterns``: of indices to come, and of those there are; they need an index template. ``name``: of
     the templates. ``priority``: of the index template among others. ``fields``, ``pipeline``: of the recipe.
     ``shadow``: the index template is installed even where others match the same indices, which then don't
-    apply.
+    apply. ``sealed``: of the recipe.
     """
 
     scheme: Scheme
@@ -48,6 +48,7 @@ class SetupRequest:
     pipeline: Mapping[str, Any] | None = None
     _: KW_ONLY
     shadow: bool = False
+    sealed: str = ""
 
     def __post_init__(self) -> None:
         if not self.indices and not self.patterns:
@@ -56,7 +57,7 @@ class SetupRequest:
     @property
     def recipe(self) -> Recipe:
         """What the indices are to be made with."""
-        return Recipe(self.scheme, self.field, self.fields, self.pipeline)
+        return Recipe(self.scheme, self.field, self.fields, self.pipeline, self.sealed)
 
     @property
     def component(self) -> str:

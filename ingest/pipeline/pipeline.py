@@ -21,6 +21,7 @@ from shinglefold.ingest.processors.tools import Tools
 from shinglefold.recipe import FIELD, TEXTS, Recipe, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _KEYS = ("processors", "on_failure", "description", "version", "_meta")
@@ -57,6 +58,7 @@ class Pipeline:
         scheme: Scheme | None = None,
         canonicalizer: Canonicalizer | None = None,
         processors: Mapping[str, Factory] | None = None,
+        seal: Seal | None = None,
     ) -> "Pipeline":
         """Build a pipeline.
 
@@ -66,13 +68,14 @@ class Pipeline:
             scheme: by default the default preset with all installed languages.
             canonicalizer: of that scheme, to share its lexicon.
             processors: makers of further processors by name.
+            seal: seals the fingerprints, and is noted in the recipe by its key's id.
 
         Raises:
             ConfigError: a key, a processor or an option is not valid; says where.
         """
         _check(definition)
         scheme = make_scheme() if scheme is None else scheme
-        tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme))
+        tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
         failing = handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
         return cls(
@@ -103,7 +106,8 @@ class Pipeline:
         target = target_field(self.steps, field)
         # What makes no fingerprints says nothing of how an index's are made.
         kept = essence(self.definition) if makes_fingerprints(self.steps) else None
-        return Recipe(self.scheme, target, text_fields(self.steps, target), kept)
+        sealed = "" if self.tools.seal is None else self.tools.seal.id
+        return Recipe(self.scheme, target, text_fields(self.steps, target), kept, sealed)
 
     @property
     def meter(self) -> Meter:

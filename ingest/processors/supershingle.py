@@ -35,7 +35,9 @@ class Supershingle:
         texts = self._texts(outcomes)
         languages = [self._declared(documents[place]) for place in texts]
         prints = self.tools.fingerprinter.fingerprint(list(texts.values()), languages)
-        for place, made in zip(texts, prints, strict=True):
+        seal = self.tools.seal
+        for place, found in zip(texts, prints, strict=True):
+            made = found if seal is None else seal.sealed(found)
             try:
                 outcomes[place] = put(documents[place], self.target, made.to_field())
             except ProcessorError as error:

@@ -8,6 +8,7 @@ from shinglefold.ingest.fingerprint import Fingerprinter
 from shinglefold.ingest.meter import Meter
 from shinglefold.registry import language_class
 from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 
 
 @dataclass(slots=True)
@@ -17,6 +18,8 @@ class Tools:
     scheme: Scheme
     canonicalizer: Canonicalizer
     meter: Meter = field(default_factory=Meter)
+    #: Seals the fingerprints that are stored; None leaves them without a seal.
+    seal: Seal | None = None
     fingerprinter: Fingerprinter = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,95 @@
+"""Searching a sealed index: what was forged or altered is counted and never compared."""
+
+from collections.abc import Iterator
+
+import pytest
+from support.forgeries import GENUINE, OTHER, SEAL, forgeries
+from support.hits import SCHEME, Spec, fingerprint_of, split
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.model import Fingerprint
+from shinglefold.recipe import Recipe
+from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
+
+LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}
+
+
+def hit(rank: int, made: Fingerprint, *, source: bool = False) -> dict[str, object]:
+    field = made.to_field()
+    if source:
+        return {"_id": str(rank), "_source": {"dedup": field}}
+    wanted = {f"dedup.{part}": [field[part]] for part in ("digest", "signature") if part in field}
+    return {"_id": str(rank), "fields": wanted}
+
+
+@pytest.mark.parametrize("source", [False, True])
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_forged_fingerprints_never_fold(source, linkage):
+    made = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
+    hits = [hit(rank, one, source=source) for rank, one in enumerate(made)]
+    found = collapse(hits, SCHEME, FoldOptions(linkage=linkage), seal=SEAL)
+    members = sorted(group.members for group in found.groups)
+    assert members == [(0, len(made) - 1), *((rank,) for rank in range(1, len(made) - 1))]
+    assert found.counts.unreadable == len(forgeries())
+
+
+def test_a_window_of_sealed_fingerprints_folds_as_one_without_seals():
+    specs = [
+        Spec(original=n % 7, changed=n % 60, seed=n, digest=f"d{n % 20}", signed=n % 9 > 0) for n in range(80)
+    ]
+    plain = [fingerprint_of(spec) for spec in specs]
+    bare = collapse([hit(rank, one) for rank, one in enumerate(plain)], SCHEME)
+    sealed = collapse([hit(rank, SEAL.sealed(one)) for rank, one in enumerate(plain)], SCHEME, seal=SEAL)
+    assert sealed.groups == bare.groups
+    assert sealed.counts == bare.counts
+
+
+def test_without_the_key_nobody_can_check_a_seal_and_the_fingerprint_counts_as_unreadable():
+    found = collapse([hit(rank, SEAL.sealed(GENUINE)) for rank in range(3)], SCHEME)
+    assert (found.folded, found.counts.unreadable) == (0, 3)
+
+
+def test_a_hit_without_any_fingerprint_is_unsigned_and_not_unreadable():
+    found = collapse(
+        [hit(0, SEAL.sealed(GENUINE)), {"_id": "1", "fields": {"host": ["a"]}}], SCHEME, seal=SEAL
+    )
+    assert (found.counts.unsigned, found.counts.unreadable) == (1, 0)
+
+
+@pytest.fixture
+def engine(tmp_path) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(tmp_path, split) as opened:
+        for name, sealed in (("sealed", SEAL.id), ("plain", "")):
+            made = recipe_mappings(Recipe(SCHEME, sealed=sealed))
+            made["properties"] |= {"rank": {"type": "integer"}}
+            opened.create_index(name, made, {})
+        stored = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
+        opened.bulk(
+            {"_index": "sealed", "_id": str(rank), "_source": {"rank": rank, "dedup": one.to_field()}}
+            for rank, one in enumerate(stored)
+        )
+        opened.refresh("sealed")
+        yield opened
+
+
+@pytest.mark.parametrize("options", [{}, {"cursor": True}, {"explain": True}, {"linkage": "connected"}])
+def test_an_index_with_forgeries_shows_each_of_them(engine, options):
+    answer = FoldedSearch(engine, SCHEME, seal=SEAL).search("sealed", {**LIST, "ext": {"dedup": options}})
+    shown = [hit["_id"] for hit in answer["hits"]["hits"]]
+    assert shown == [str(rank) for rank in range(len(forgeries()) + 1)]
+    assert answer["dedup"]["unreadable"] == len(forgeries())
+
+
+@pytest.mark.parametrize(
+    ("index", "seal", "said"),
+    [
+        ("sealed", None, "none is given"),
+        ("sealed", OTHER, "the one given is"),
+        ("plain", SEAL, "is not sealed"),
+    ],
+)
+def test_an_index_sealed_otherwise_is_refused(engine, index, seal, said):
+    with pytest.raises(ConfigError, match=said):
+        FoldedSearch(engine, SCHEME, seal=seal).search(index, LIST)
