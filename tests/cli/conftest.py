@@ -33,6 +33,8 @@ Run = Callable[..., Ran]
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # Whoever runs the tests may have a width set; lines that are piped have none.
+    monkeypatch.delenv("COLUMNS", raising=False)
     for name in [name for name in os.environ if name.startswith("SHINGLEFOLD_")]:
         if name != "SHINGLEFOLD_DATA":
             monkeypatch.delenv(name)

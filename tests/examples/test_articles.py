@@ -41,7 +41,7 @@ def prints(corpus, request):
     texts = [strip_html(a["body"]) if a["format"] == "html" else a["body"] for a in corpus]
     if request.param != "body":
         texts = [f"{a['title']}\n{text}" for a, text in zip(corpus, texts, strict=True)]
-    return Fingerprinter(make_scheme()).prints(texts, [a["lang"] for a in corpus])
+    return Fingerprinter(make_scheme()).fingerprint_arrays(texts, [a["lang"] for a in corpus])
 
 
 def folded(prints, ids):
