@@ -107,8 +107,12 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     problems: dict[str, tuple[str, ...]] = {}
     if templates is not None:
         others = rivals(templates, request.patterns, request.name, request.component)
-        changes += _component(templates, request)
-        changes += _template(templates, request, others)
+        users = _users_of_another_recipe(templates, request)
+        if not users:
+            changes += _component(templates, request)
+            changes += _template(templates, request, others)
+        elif request.patterns:
+            problems |= users
         problems |= {} if request.shadow else others
         problems |= _not_ours(templates, request)
         for name in request.indices:
@@ -125,6 +129,9 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
         for change in _mappings(name, there, request)
     ]
     ready = [name for name in found if name not in refused]
+    if not (ready or absent or request.patterns):
+        # Templates are for indices like those set up, and none is.
+        changes.clear()
     backfills = {name: count for name in ready if (count := _without(engine, name, request))}
     return Plan(tuple(changes), problems, backfills)
 
@@ -191,6 +198,23 @@ def _component(templates: Templates, request: SetupRequest) -> Iterator[Change]:
         wanted = component_body(request)
         wanted["template"]["mappings"]["_meta"][META_KEY] = _noted(there, request.recipe)
         yield from _change("component template", request.component, found, wanted)
+
+
+def _users_of_another_recipe(templates: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
+    """Return the index templates that give a recipe other than this one to indices not meant now."""
+    lines = [line for change in _component(templates, request) for line in change.lines]
+    if not any(line.startswith("~") for line in lines):
+        return {}
+    return {
+        f"index template {name}": (
+            f"gives indices of {', '.join(body.get('index_patterns', ()))} the recipe of the component "
+            f"template {request.component!r}, which is another one; give this recipe templates of its own: "
+            "--name NAME",
+        )
+        for name, body in templates.index_templates().items()
+        if request.component in body.get("composed_of", ())
+        and not set(body.get("index_patterns", ())) <= set(request.patterns)
+    }
 
 
 def _template(

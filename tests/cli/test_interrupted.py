@@ -53,7 +53,9 @@ def until(happened: Callable[[], object]) -> None:
 def test_indexing_ends_with_a_summary_that_adds_up(start, tmp_path: Path, number, code, word, workers):
     command = start("index", "-", "--json", "--workers", workers, "--engine", str(tmp_path / "engine"))
     for n in range(3_000):
-        command.stdin.write(json.dumps({"id": str(n), "body": f"слово {n} и ещё {n + 1} слов подряд на странице"}) + "\n")
+        command.stdin.write(
+            json.dumps({"id": str(n), "body": f"слово {n} и ещё {n + 1} слов подряд на странице"}) + "\n"
+        )
     command.stdin.flush()
     # The first block is written while the input stays open.
     until(lambda: list(tmp_path.glob("engine/pages/*")))

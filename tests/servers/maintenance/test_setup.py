@@ -157,7 +157,8 @@ def test_what_others_added_to_our_templates_stays(engine, server, asked):
     component = engine.component_template(asked.component)
     component["template"]["settings"] = {"index": {"refresh_interval": "7s"}}
     engine.put_component_template(asked.component, component)
-    more = replace(asked, patterns=(f"{asked.name}more-*",), scheme=asked.scheme.with_options(values=336))
+    both = (f"{asked.name}-*", f"{asked.name}more-*")
+    more = replace(asked, patterns=both, scheme=asked.scheme.with_options(values=336))
     carry_out(engine, make_plan(engine, more))
     made = engine.index_templates()[asked.name]
     assert made["index_patterns"] == [f"{asked.name}-*", f"{asked.name}more-*"]
@@ -165,6 +166,29 @@ def test_what_others_added_to_our_templates_stays(engine, server, asked):
     there = engine.component_template(asked.component)["template"]
     assert there["settings"]["index"]["refresh_interval"] == "7s"
     assert there["mappings"]["_meta"]["shinglefold"]["id"] == more.scheme.id
+
+
+def test_a_recipe_that_indices_to_come_are_given_is_not_replaced_by_that_of_others(engine, asked, new_index):
+    carry_out(engine, make_plan(engine, asked))
+    other = replace(asked.scheme.with_options(values=336))
+    before = engine.component_template(asked.component)
+    index = new_index({"properties": FIELDS})
+    carry_out(engine, make_plan(engine, replace(asked, scheme=other, indices=(index,), patterns=())))
+    assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == other.id
+    assert engine.component_template(asked.component) == before
+    plan = make_plan(engine, replace(asked, scheme=other, patterns=(f"{asked.name}x-*",)))
+    assert plan.changes == ()
+    ((reason,),) = plan.problems.values()
+    assert "--name NAME" in reason
+    (change, *_) = make_plan(engine, replace(asked, scheme=other)).changes
+    assert change.kind == "component template"
+
+
+def test_templates_stay_where_every_index_named_is_refused(engine, asked, new_index):
+    index = new_index({"properties": {"dedup": {"type": "keyword"}}})
+    plan = make_plan(engine, replace(asked, indices=(index,), patterns=()))
+    assert list(plan.problems) == [index]
+    assert plan.changes == ()
 
 
 def test_signatures_come_from_doc_values_without_the_source(engine, new_index, scheme, pipeline):
