@@ -21,6 +21,8 @@ _APART = {"secured", "knn", "cluster"}
 _NO_SERVER = "real servers take minutes and 400 MB: make test SERVERS=all (or opensearch-3,elasticsearch-9 …)"
 
 
+# First: pytest-xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave real servers out unless asked for; keep what shares a server or a file in one process."""
     for item in items:
