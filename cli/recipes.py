@@ -156,9 +156,12 @@ def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
     (first, recipe), *others = recipes.items()
     for name, other in others:
         if _decisive(recipe) != _decisive(other):
+            mine, theirs = _told(recipe), _told(other)
+            if mine == theirs:
+                mine, theirs = f"{mine}, by one pipeline", f"{theirs}, by another"
             raise ConfigError(
                 f"the indices behind {asked.index!r} were made with different recipes: {first} with "
-                f"{_told(recipe)}, {name} with {_told(other)}; name one of them, or set them up alike"
+                f"{mine}, {name} with {theirs}; name one of them, or set up each for itself"
             )
     return recipe
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @command(
     examples="""
     shinglefold setup pages --dry-run
-    shinglefold setup pages news
+    shinglefold setup pages archive
     """
 )
 @click.argument("indices", nargs=-1, metavar="[INDEX]...")

@@ -1,7 +1,7 @@
 """Fingerprints for a live index: every document read, and updated where its fingerprint is another."""
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -248,13 +248,15 @@ class _Run:
     def _remaining(self) -> int:
         """Return how many documents lack a fingerprint of the scheme, −1 where the engine does not say."""
         try:
-            self.engine.refresh(self.index)
+            self._refresh()
             scan = self._scan(self._missing)
             place = scan.start()
             found = scan.total(place)
-            scan.close(place)
         except EngineError:
             return -1
+        with suppress(EngineError):
+            # It ends by itself, too; the count is made.
+            scan.close(place)
         return found
 
     def _report(self) -> None:
