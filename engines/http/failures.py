@@ -66,6 +66,7 @@ _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
 _BY_STATUS: Mapping[int, _Meaning] = MappingProxyType(
     {
         400: (UnsupportedQuery, "Correct the request."),
+        405: (UnsupportedQuery, "This server was built without it."),
         401: (AuthenticationFailed, "Check user and password, API key or token."),
         403: (PermissionDenied, "Ask for a role that allows it, or use other credentials."),
         413: (EngineError, "Send less at once, or raise http.max_content_length."),

@@ -38,7 +38,7 @@ FLOOD = {"error": {"type": "cluster_block_exception", "reason": "blocked by: [..
         (401, "", AuthenticationFailed, "without a word"),
         (403, {"Message": "User: anonymous is not authorized"}, PermissionDenied, "anonymous"),
         (403, {"message": "Forbidden"}, PermissionDenied, "Forbidden"),
-        (405, {"error": "Incorrect HTTP method", "status": 405}, EngineError, "Incorrect HTTP method"),
+        (405, {"error": "Incorrect HTTP method", "status": 405}, UnsupportedQuery, "Incorrect HTTP method"),
         (413, "<html>too large</html>", EngineError, "max_content_length"),
         (
             429,
