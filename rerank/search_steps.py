@@ -10,8 +10,6 @@ from shinglefold.errors import (
     ConfigError,
     EngineError,
     PermissionDenied,
-    RecipeMismatch,
-    SchemeMismatch,
     ShinglefoldError,
     UnsupportedQuery,
     WindowTooLarge,
@@ -24,21 +22,18 @@ from shinglefold.rerank.known_fields import check_fields, knows, named_fields
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.parameters import read_parameters, with_parameters
+from shinglefold.rerank.recipes import check_recipe, index_names
 from shinglefold.rerank.request_bodies import can_go_on, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.response import answer_page
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps
 from shinglefold.rerank.stored_passages import Texts, shown_fields
 from shinglefold.rerank.window import Reading
 from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal, check_sealed
+from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
-_REMEDY = (
-    "Search with the scheme of the index (Recipe.of its mappings has it), "
-    "or index its documents again with the scheme in use."
-)
 #: Mappings that may have any field.
 _UNKNOWN = MappingProxyType({"dynamic": "false"})
 
@@ -184,7 +179,7 @@ class SearchSteps(Generic[Driven]):
         """
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
-        recipes = [stored_recipe(self._checked.get(name, {})) or {} for name in _names(index)]
+        recipes = [stored_recipe(self._checked.get(name, {})) or {} for name in index_names(index)]
         named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
         known = tuple(dict.fromkeys(named)) or TEXTS
         fields = shown_fields(body.get("_source"), options.explain.fields, known)
@@ -241,7 +236,7 @@ class SearchSteps(Generic[Driven]):
 
         One without any recipe is searched, and its hits are not folded.
         """
-        names = _names(index)
+        names = index_names(index)
         wanted = named_fields(options)
         for name in names:
             if name not in self._checked:
@@ -263,23 +258,5 @@ class SearchSteps(Generic[Driven]):
             # A role may read documents and not mappings; each fingerprint names its scheme, too.
             self._checked[name] = _UNKNOWN
             return
-        stored = stored_recipe(mappings) or {}
-        if stored.get("id", self._scheme.id) != self._scheme.id:
-            raise SchemeMismatch(stored["id"], self._scheme.id, f"index {name}", _REMEDY)
-        if stored.get("field", self._field) != self._field:
-            what, remedy = "fingerprints in the field", "Give the search the field of the index."
-            raise RecipeMismatch(what, stored["field"], self._field, f"index {name}", remedy)
-        if stored:
-            check_sealed(str(stored.get("sealed", "")), self._seal, f"index {name!r}")
+        check_recipe(mappings, name, self._scheme, self._field, self._seal)
         self._checked[name] = mappings
-
-
-def _names(index: str | None) -> list[str]:
-    """Return the names whose mappings can be asked for, one by one.
-
-    Names that leave others out (``logs-*,-logs-old``) mean something only together. Those of other clusters
-    (``remote:logs``) are left out: a cluster tells no mappings of another.
-    """
-    names = [name for name in (index or "").split(",") if name]
-    here = [name for name in names if name.startswith("<") or ":" not in name]
-    return [",".join(here)] if any(name.startswith("-") for name in here) else here

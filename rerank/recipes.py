@@ -1,0 +1,45 @@
+"""Whether an index was made with what a search goes by, told by the recipe in its mappings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shinglefold.errors import RecipeMismatch, SchemeMismatch
+from shinglefold.recipe import stored_recipe
+from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal, check_sealed
+
+_REMEDY = (
+    "Search with the scheme of the index (Recipe.of its mappings has it), "
+    "or index its documents again with the scheme in use."
+)
+
+
+def check_recipe(
+    mappings: Mapping[str, Any], index: str, scheme: Scheme, field: str, seal: Seal | None
+) -> None:
+    """Check the mappings of an index; one without any recipe may be searched.
+
+    Raises:
+        SchemeMismatch: it was made with another scheme.
+        RecipeMismatch: its fingerprints are in another field.
+        ConfigError: it is sealed with another key than the one given.
+    """
+    stored = stored_recipe(mappings) or {}
+    if stored.get("id", scheme.id) != scheme.id:
+        raise SchemeMismatch(stored["id"], scheme.id, f"index {index}", _REMEDY)
+    if stored.get("field", field) != field:
+        what, remedy = "fingerprints in the field", "Give the search the field of the index."
+        raise RecipeMismatch(what, stored["field"], field, f"index {index}", remedy)
+    if stored:
+        check_sealed(str(stored.get("sealed", "")), seal, f"index {index!r}")
+
+
+def index_names(index: str | None) -> list[str]:
+    """Return the names whose mappings can be asked for, one by one.
+
+    Names that leave others out (``logs-*,-logs-old``) mean something only together. Those of other clusters
+    (``remote:logs``) are left out: a cluster tells no mappings of another.
+    """
+    names = [name for name in (index or "").split(",") if name]
+    here = [name for name in names if name.startswith("<") or ":" not in name]
+    return [",".join(here)] if any(name.startswith("-") for name in here) else here

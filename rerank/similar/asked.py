@@ -1,0 +1,105 @@
+"""A document whose copies are looked for, and one that was found."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.errors import InputError
+from shinglefold.model import Fingerprint
+from shinglefold.rerank.hits import Hit, field_values, identity, stored_fingerprint
+from shinglefold.rerank.options import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A document to find the copies of.
+
+    Args:
+        print: its fingerprint; supershingles, signature and digest are all looked at.
+        values: of the fields that scopes name, a list each.
+        own: index, id and routing of the stored document it is, which is not its own copy.
+    """
+
+    print: Fingerprint
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    own: tuple[Any, Any, Any] | None = None
+
+    @classmethod
+    def of_hit(cls, hit: Hit, dedup: str, scopes: Sequence[Scope]) -> "Asked":
+        """Return a stored document, its fingerprint taken from ``fields`` and ``_source``.
+
+        Raises:
+            InputError: it has no fingerprint, or a damaged one.
+        """
+        stored = stored_fingerprint(hit, dedup)
+        if not stored:
+            raise InputError(
+                f"document {hit.get('_id')!r} of {hit.get('_index')!r} has no fingerprint in {dedup!r}: "
+                "backfill the index, or index the document again"
+            )
+        values = {scope.field: field_values(hit, scope.field) for scope in scopes}
+        return cls(Fingerprint.from_field(stored), values, identity(hit))
+
+    def as_hit(self, dedup: str) -> JSON:
+        """Return it as a search returns hits: by doc values."""
+        made = self.print.to_field()
+        fields = {f"{dedup}.digest": [made["digest"]], f"{dedup}.supershingles": self.print.supershingles}
+        if self.print.signature:
+            fields[f"{dedup}.signature"] = [b64encode(self.print.signature).decode("ascii")]
+        return {"fields": {**self.values, **fields}}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A stored document that matches one asked for.
+
+    ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
+    ``standard_error``; ``shared`` counts supershingles. ``group`` is the number of its group, None where it
+    has none; ``seq_no`` and ``primary_term`` guard writes (None where the engine numbers no changes). ``hit``
+    is the document as the engine returned it.
+    """
+
+    index: str
+    id: str
+    routing: str | None
+    resemblance: float
+    standard_error: float
+    same_text: bool
+    shared: int
+    group: int | None
+    seq_no: int | None
+    primary_term: int | None
+    hit: Mapping[str, Any]
+
+    @property
+    def identity(self) -> tuple[str, str, str | None]:
+        """Return what no two documents share: index, id and routing."""
+        return self.index, self.id, self.routing
+
+    @property
+    def place(self) -> tuple[float, str, str, str]:
+        """Return the key that matches are in order by: the most alike first, equal ones by name."""
+        return -self.resemblance, self.index, self.id, self.routing or ""
+
+    def with_hit(self, hit: Hit) -> "Match":
+        """Return the match with its document as another search returned it."""
+        return replace(self, hit=hit)
+
+    def to_json(self) -> JSON:
+        """Return the match as JSON, with ``_source`` where it was asked for."""
+        told: JSON = {"_index": self.index, "_id": self.id}
+        if self.routing is not None:
+            told["_routing"] = self.routing
+        told |= {
+            "resemblance": round(self.resemblance, 4),
+            "standard_error": round(self.standard_error, 4),
+            "same_text": self.same_text,
+            "shared": self.shared,
+        }
+        if self.group is not None:
+            told["group"] = self.group
+        if "_source" in self.hit:
+            told["_source"] = self.hit["_source"]
+        return told

@@ -1,0 +1,98 @@
+"""Candidates block by block: those that share most first, and each once, however many there are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from shinglefold.contracts import JSON, Capabilities
+from shinglefold.errors import WindowTooLarge
+from shinglefold.order import SEQ_NO, whole_runs
+from shinglefold.rerank.partial import Partial
+from shinglefold.rerank.similar.bodies import in_total_order
+from shinglefold.rerank.steps import Call, Steps
+from shinglefold.shards import refuse_small_windows
+
+
+class Blocks:
+    """Reads the candidates of one document.
+
+    The first block is read in the engine's own order and is mostly the only one. Where there are more, it is
+    read again with ties settled, so that blocks neither overlap nor leave a gap: by the number of the last
+    change, or on an engine that has none by the place in the index.
+
+    Args:
+        body: of the first block; its size is that of a block.
+
+    Attributes:
+        hits: of the block read last.
+        after: the sort values after which the next block begins, None where there is none.
+        read: how many candidates were read.
+        size: candidates asked for at a time.
+        shards: in how many shards they were looked for.
+    """
+
+    def __init__(self, index: str, body: JSON, can: Capabilities, after: Sequence[Any] | None) -> None:
+        self.partial = Partial()
+        self.hits: list[JSON] = []
+        self.after = after
+        self.read = 0
+        self.shards = 1
+        self._index = index
+        self._body = body
+        self.size: int = body["size"]
+        self._tie = SEQ_NO if can.seq_no else "_doc"
+
+    def next(self) -> Steps[None]:
+        """Read the next block: the first one, or the one that begins at ``after``."""
+        begin, self.after = self.after, None
+        if begin is None:
+            whole = yield from self._first()
+            if whole:
+                return
+        yield from self._block(begin)
+
+    def _first(self) -> Steps[bool]:
+        """Read the first block and tell whether it has all there are."""
+        try:
+            self.hits = yield from self._hits(self._body)
+        except WindowTooLarge:
+            self._narrow()
+            return False
+        self.read = len(self.hits)
+        return self.read < self.size or bool(self.partial)
+
+    def _block(self, begin: Sequence[Any] | None) -> Steps[None]:
+        taken, more = 0, 1
+        while not taken:
+            body = {**in_total_order(self._body, self._tie, begin), "size": self.size + more}
+            try:
+                hits = yield from self._hits(body)
+            except WindowTooLarge:
+                self._narrow()
+                continue
+            taken = whole_runs(hits, self.size + more - 1)
+            if not hits:
+                break
+            # As many in a row with equal values as there are shards, at most.
+            more *= 2
+        self.hits = hits[:taken]
+        self.read += 0 if begin is None and self.read else taken
+        if taken < len(hits):
+            self.after = hits[taken - 1]["sort"]
+
+    def _hits(self, body: JSON) -> Steps[list[JSON]]:
+        answer = yield Call("search", (self._index, body))
+        refuse_small_windows(answer)
+        self.partial.note(answer)
+        self.shards = answer.get("_shards", {}).get("total", 1)
+        return answer["hits"]["hits"]  # type: ignore[no-any-return]
+
+    def _narrow(self) -> None:
+        """Go on with smaller blocks.
+
+        Raises:
+            WindowTooLarge: they are as small as can be; call it while that is handled.
+        """
+        if self.size == 1:
+            raise  # noqa: PLE0704 - the engine's own error, being handled
+        self.size = max(1, self.size // 2)
+        self._body = {**self._body, "size": self.size}

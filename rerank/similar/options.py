@@ -1,0 +1,61 @@
+"""What a search for copies may say: how alike they must be, within what, and how many are wanted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold.errors import ConfigError
+from shinglefold.quoted import quoted
+from shinglefold.rerank.checks import check_whole, read_source_filter
+from shinglefold.rerank.options import FoldOptions, Scope
+
+#: Candidates that may be read at a time: one more must still be below what servers allow unless told.
+_MOST = 9_999
+#: Candidates read for a page at most: more take another page.
+_CAP = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarOptions:
+    """How copies are looked for.
+
+    ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
+    as in ``FoldOptions``; None takes the scheme's. At least one supershingle must be shared in any case.
+    ``filters``: queries that a copy must match, too.
+    ``size``: copies on a page.
+    ``window``: candidates read at a time, 1 to 9,999; ``max_window``: candidates read at most for a page.
+    ``source``: the ``_source`` filter of copies in the engines' own forms; False fetches none.
+    """
+
+    min_shared: int | None = None
+    min_resemblance: float | None = None
+    min_length_ratio: float | None = None
+    across_languages: bool = False
+    scope: tuple[Scope, ...] = ()
+    filters: tuple[Mapping[str, Any], ...] = ()
+    size: int = 10
+    window: int = 1000
+    max_window: int = 10_000
+    source: Any = False
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, 0, _MOST)
+        check_whole("window", self.window, 1, _MOST)
+        check_whole("max_window", self.max_window, 1, _CAP)
+        read_source_filter(self.source)
+        if isinstance(self.filters, Mapping) or not all(isinstance(one, Mapping) for one in self.filters):
+            raise ConfigError(
+                f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
+                f"got {quoted(self.filters)}"
+            )
+        self.folding()
+
+    def folding(self) -> FoldOptions:
+        """Return what decides, as a folded search has it."""
+        return FoldOptions(
+            min_shared=self.min_shared,
+            min_resemblance=self.min_resemblance,
+            min_length_ratio=self.min_length_ratio,
+            across_languages=self.across_languages,
+            scope=self.scope,
+        )
