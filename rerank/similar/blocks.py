@@ -61,15 +61,11 @@ class Blocks:
         return self.read < self.size or bool(self.partial)
 
     def _block(self, begin: Sequence[Any] | None) -> Steps[None]:
+        hits: list[JSON] = []
         taken, more = 0, 1
         while not taken:
-            body = {**in_total_order(self._body, self._tie, begin), "size": self.size + more}
-            try:
-                hits = yield from self._hits(body)
-            except WindowTooLarge:
-                self._narrow()
-                continue
-            taken = whole_runs(hits, self.size + more - 1)
+            hits, most = yield from self._ordered(begin, more)
+            taken = whole_runs(hits, most)
             if not hits:
                 break
             # As many in a row with equal values as there are shards, at most.
@@ -78,6 +74,17 @@ class Blocks:
         self.read += 0 if begin is None and self.read else taken
         if taken < len(hits):
             self.after = hits[taken - 1]["sort"]
+
+    def _ordered(self, begin: Sequence[Any] | None, more: int) -> Steps[tuple[list[JSON], int]]:
+        """Return the candidates of a block and some more, ties settled; all but one of them may be taken."""
+        while True:
+            asked = self.size + more
+            try:
+                hits = yield from self._hits({**in_total_order(self._body, self._tie, begin), "size": asked})
+            except WindowTooLarge:
+                self._narrow()
+            else:
+                return hits, asked - 1
 
     def _hits(self, body: JSON) -> Steps[list[JSON]]:
         answer = yield Call("search", (self._index, body))

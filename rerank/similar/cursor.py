@@ -40,10 +40,8 @@ class Place:
                 raise ValueError
             name, after, last = json.loads(urlsafe_b64decode(text.encode("ascii")))
             if last is not None:
-                resemblance, *names = last
-                last = (float(resemblance), *map(str, names))
-                if len(last) != len(("resemblance", "index", "id", "routing")):
-                    raise ValueError
+                resemblance, index, id_, routing = last
+                last = float(resemblance), str(index), str(id_), str(routing)
             place = cls(None if after is None else tuple(after), last)
         except (ValueError, TypeError, UnicodeEncodeError):
             raise ConfigError("not a place in a list of copies; give `next` of a page as it is") from None
