@@ -30,7 +30,8 @@ class Recipe:
     ``field``: where fingerprints are. ``fields``: whose texts they are of. ``pipeline``: its definition, None
     where it is not known: an index of before 0.1.0's release notes its scheme alone, and the pipeline for
     pages is the default. ``sealed``: the id of the key that fingerprints are sealed with, empty where they
-    are not. ``product``: the version of shinglefold that noted it.
+    are not. ``product``: the version of shinglefold that noted it. ``groups``: whether documents are given
+    the number of their group when they are indexed.
     """
 
     scheme: Scheme
@@ -39,6 +40,7 @@ class Recipe:
     pipeline: Mapping[str, Any] | None = None
     sealed: str = ""
     product: str = dataclasses.field(default=__version__, compare=False)
+    groups: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
@@ -49,6 +51,8 @@ class Recipe:
             told["pipeline"] = self.pipeline
         if self.sealed:
             told["sealed"] = self.sealed
+        if self.groups:
+            told["groups"] = True
         return told
 
     @classmethod
@@ -74,6 +78,7 @@ class Recipe:
             pipeline if isinstance(pipeline, Mapping) else None,
             str(stored.get("sealed") or ""),
             str(stored.get("product", "")),
+            stored.get("groups") is True,
         )
 
     def check(self, wanted: "Recipe", index: str, remedy: str) -> None:

@@ -36,6 +36,9 @@ def recipe_mappings(recipe: Recipe) -> JSON:
         # neither doc values nor norms a server would note for each of the values that there is one.
         "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
+    if recipe.groups:
+        # A number, not a keyword, and one a document: what engines collapse by at their own speed.
+        properties["group"] = {"type": "long"}
     for name in reversed(recipe.field.split(".")):
         properties = {name: {"properties": properties}}
     return {"_meta": {META_KEY: recipe.to_json()}, "properties": properties}
