@@ -1,11 +1,14 @@
 """Whatever comes in, nothing crashes, hangs or gets lost; ``make fuzz`` throws a hundred times as much."""
 
 import random
+import re
+import time
 import zlib
 from pathlib import Path
 
 import pytest
-from support.fuzz.run import canonicalize, throw
+from support.fuzz.__main__ import main as long_run
+from support.fuzz.run import LIMIT, canonicalize, throw
 from support.fuzz.spoil import spoil_bytes
 from support.fuzz.targets import CSV, LINES, Targets
 
@@ -28,7 +31,9 @@ def targets(tmp_path_factory) -> Targets:
 @pytest.mark.parametrize("kind", KINDS)
 def test_malformed_inputs_are_refused_or_read_and_never_crash(targets, kind):
     (told,) = throw({kind: targets.all()[kind]}, 250, SEED)
+    assert told.broken == ()
     assert told.count == 250
+    assert told.p99 <= told.longest < LIMIT * 1e3
 
 
 def test_every_kind_is_thrown(targets):
@@ -37,7 +42,9 @@ def test_every_kind_is_thrown(targets):
 
 def test_no_text_is_too_odd_to_be_fingerprinted(scheme, canonicalizer):
     fingerprinter = Fingerprinter(scheme, canonicalizer)
-    assert canonicalize(fingerprinter, canonicalizer, 10_000, SEED).count == 10_000
+    told = canonicalize(fingerprinter, canonicalizer, 10_000, SEED)
+    assert told.broken == ()
+    assert told.count == 10_000
 
 
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.csv"])
@@ -64,5 +71,29 @@ def test_a_target_that_breaks_a_promise_is_found(scheme, canonicalizer):
         if chance.random() < 0.1:
             Pipeline.from_json(default_definition(), scheme, canonicalizer).steps[99]
 
-    with pytest.raises(AssertionError, match=r"broken \d+ \d+: IndexError"):
-        list(throw({"broken": broken}, 200, SEED))
+    (told,) = throw({"broken": broken}, 200, SEED)
+    assert 0 < len(told.broken) < 200
+    assert all(re.match(rf"broken {SEED} \d+: IndexError", one) for one in told.broken)
+
+
+def test_an_input_that_hangs_is_found(monkeypatch):
+    monkeypatch.setattr("support.fuzz.run.LIMIT", 1)
+    (told,) = throw({"hanging": lambda _: time.sleep(30)}, 1, SEED)
+    assert told.broken == (f"hanging {SEED} 0: Hangs: longer than 1 s",)
+
+
+def test_the_long_run_ends_with_one_when_a_promise_is_broken(monkeypatch, capsys):
+    def broken(_: random.Random) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(Targets, "all", lambda _: {"broken": broken})
+    monkeypatch.setattr("sys.argv", ["fuzz", "--inputs", "2", "--texts", "0"])
+    assert long_run() == 1
+    assert "broken 1 0: KeyError: 'lost'" in capsys.readouterr().out
+
+
+def test_the_long_run_ends_with_nought_when_all_is_kept(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["fuzz", "--inputs", "9", "--texts", "50"])
+    assert long_run() == 0
+    said = capsys.readouterr().out
+    assert [line.partition(":")[0] for line in said.splitlines()[:-1]] == [*KINDS, "texts"]
