@@ -13,7 +13,7 @@ PARALLEL := -n 2 --dist loadgroup
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench fuzz engine-up engine-down clean
+.PHONY: help dev demo test check bench fuzz mutants engine-up engine-down clean
 
 help: ## what each command does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ dev: $(INSTALLED) ## set up .venv, or link new modules into it
 
 fuzz: $(LINKED) ## throw a million texts and 100,000 malformed inputs; ARGS="--inputs 1000 --seed 7" chooses
 	@PYTHONPATH=tests $(BIN)/python -m support.fuzz $(ARGS)
+
+mutants: $(LINKED) ## change the code, and tell what no test notices; ARGS="--package sketch --sample 80 --seed 7" chooses
+	@PYTHONPATH=tests $(BIN)/python -m support.mutation $(ARGS)
 
 engine-up: $(LINKED) ## start a real server: ENGINE=opensearch-3, opensearch-2, elasticsearch-9 or elasticsearch-8
 	@PYTHONPATH=tests $(BIN)/python -m support.servers up $(or $(ENGINE),opensearch-3)

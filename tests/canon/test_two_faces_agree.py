@@ -25,6 +25,7 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
     return len(hashed.hashes)
 
 
+@pytest.mark.slow
 def test_on_a_hundred_thousand_generated_texts(canonicalizer):
     tokens = sum(assert_agreement(canonicalizer, list(texts(5_000, seed))) for seed in range(20))
     assert tokens > 500_000

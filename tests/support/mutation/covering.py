@@ -1,0 +1,77 @@
+"""Which tests run a line: one run of all tests with coverage, kept until the sources change."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from coverage import CoverageData
+from support.mutation.mutants import Mutant
+from support.mutation.timed import FILE
+
+_ROOT = Path(__file__).resolve().parents[3]
+#: What runs without servers and within this process.
+TESTS = tuple(
+    f"tests/{name}"
+    for name in ("core", "canon", "sketch", "rerank", "ingest", "maintenance", "golden", "plugins", "engines")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Covering:
+    """What each test runs, and how many seconds it takes."""
+
+    data: CoverageData
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def of(cls, folder: Path) -> "Covering":
+        """Read what a run kept in a folder, or run all tests first; that takes minutes."""
+        coverage, seconds = folder / "coverage", folder / "seconds.json"
+        if not seconds.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            settings = {"COVERAGE_FILE": str(coverage), FILE: str(seconds)}
+            command = [*_PYTEST, "--cov", "--cov-context=test", "--cov-report=", "-m", _QUICK, *TESTS]
+            subprocess.run(command, cwd=_ROOT, env={**os.environ, **settings}, check=False)
+        data = CoverageData(str(coverage))
+        data.read()
+        return cls(data, json.loads(seconds.read_text("utf-8")))
+
+    def tests(self, mutant: Mutant, budget: float) -> list[str]:
+        """Return the tests that run a changed place, then those that run its file, the quickest first.
+
+        What an import or a shared fixture has run may show in the first test that asked for it only, so the
+        tests of the file follow those of the place.
+
+        Args:
+            mutant: What is changed.
+            budget: How many seconds they may take, unchanged.
+        """
+        lines = self.data.contexts_by_lineno(str((_ROOT / mutant.path).resolve()))
+        place = range(mutant.first[0], mutant.last[0] + 1)
+        near = {name for line in place for name in _tests(lines.get(line, ()))}
+        far = {name for contexts in lines.values() for name in _tests(contexts)} - near
+        chosen, left = [], budget
+        for names in (near, far):
+            for name in sorted(names & self.seconds.keys(), key=lambda one: (self.seconds[one], one)):
+                left -= self.seconds[name]
+                if left < 0 and chosen:
+                    break
+                chosen.append(name)
+        return chosen
+
+    def took(self, tests: list[str]) -> float:
+        """Return how many seconds tests take, unchanged."""
+        return sum(self.seconds[name] for name in tests)
+
+
+#: What reads whole corpora would take longer than all others together.
+_QUICK = "not corpus and not slow"
+_PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "support.mutation.timed")
+
+
+def _tests(contexts: "list[str] | tuple[()]") -> set[str]:
+    return {context.rpartition("|")[0] for context in contexts} - {""}
