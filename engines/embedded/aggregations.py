@@ -1,4 +1,4 @@
-"""``aggs``: the terms of a keyword field, counted over all that was found."""
+"""``aggs``: the terms of a keyword field and the number of distinct values, over all that was found."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,30 +10,80 @@ from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import checked, single, unsupported, whole
 from shinglefold.errors import UnsupportedQuery
 
+_KINDS = ("terms", "cardinality")
+_INNER = ("aggs", "aggregations")
+
 
 def aggregate(snapshot: Snapshot, query: tantivy.Query, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the aggregations of a response.
 
+    Within the buckets of terms, distinct values may be counted too.
+
     Raises:
-        UnsupportedQuery: it is no terms aggregation of a keyword field.
+        UnsupportedQuery: it is none of these, or the field is none they take.
     """
-    return {name: _terms(snapshot, query, name, body) for name, body in given.items()}
+    wanted = {name: _read(snapshot, name, body) for name, body in given.items()}
+    found = snapshot.searcher.aggregate(query, wanted)
+    return {name: _told(body, found[name]) for name, body in given.items()}
 
 
-def _terms(snapshot: Snapshot, query: tantivy.Query, name: str, body: object) -> dict[str, Any]:
-    kind, options = single(f"aggregation {name!r} (sub-aggregations are not supported)", body)
+def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
+    """Return an aggregation as tantivy takes it."""
+    inner, rest = _split(name, body)
+    kind, options = single(f"aggregation {name!r}", rest)
+    if kind == "cardinality":
+        if inner:
+            raise UnsupportedQuery(f"aggregation {name!r}: cardinality takes no sub-aggregations")
+        return _distinct(snapshot, options)
     if kind != "terms":
-        raise unsupported("aggregation", kind, ("terms",))
+        raise unsupported("aggregation", kind, _KINDS)
     checked("terms aggregation", options, ("field", "size"))
     own = _keyword(snapshot, options.get("field"))
     size = whole("size of terms aggregation", options.get("size", 10), 1)
-    request = {"it": {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}}
-    found = snapshot.searcher.aggregate(query, request)["it"]
+    made: dict[str, Any] = {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}
+    for sub, one in inner.items():
+        if "cardinality" not in one:
+            raise UnsupportedQuery(f"sub-aggregation {sub!r}: only cardinality is supported within terms")
+        made.setdefault("aggs", {})[sub] = _read(snapshot, sub, one)
+    return made
+
+
+def _split(name: str, body: object) -> tuple[Mapping[str, Any], object]:
+    """Return the sub-aggregations of an aggregation, and the rest of it."""
+    if not isinstance(body, Mapping):
+        return {}, body
+    inner = body.get("aggs", body.get("aggregations")) or {}
+    if not isinstance(inner, Mapping) or not all(isinstance(one, Mapping) for one in inner.values()):
+        raise UnsupportedQuery(f"sub-aggregations of {name!r}: expected objects, got {inner!r}")
+    return inner, {key: value for key, value in body.items() if key not in _INNER}
+
+
+def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
+    # Whatever the threshold, tantivy counts by HyperLogLog++ of the size it has.
+    checked("cardinality aggregation", options, ("field", "precision_threshold"))
+    path = str(options.get("field"))
+    own = snapshot.catalog.fields.get(path)
+    if own is None or own.kind in (Kind.TEXT, Kind.BINARY) or not own.column or own.column == "_id":
+        fields = snapshot.catalog.fields.items()
+        known = [p for p, f in fields if f.kind not in (Kind.TEXT, Kind.BINARY) and p != "_id"]
+        raise UnsupportedQuery(str(unsupported("cardinality aggregation of the field", path, known)))
+    return {"cardinality": {"field": own.column}}
+
+
+def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tantivy found as servers tell it."""
+    if "buckets" not in found:
+        return {"value": round(found["value"])}
+    inner, _ = _split("", body)
     buckets = sorted(found["buckets"], key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
     return {
         "doc_count_error_upper_bound": found.get("doc_count_error_upper_bound", 0),
         "sum_other_doc_count": found.get("sum_other_doc_count", 0),
-        "buckets": [{"key": bucket["key"], "doc_count": bucket["doc_count"]} for bucket in buckets],
+        "buckets": [
+            {"key": bucket["key"], "doc_count": bucket["doc_count"]}
+            | {name: {"value": round(bucket[name]["value"])} for name in inner}
+            for bucket in buckets
+        ],
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from shinglefold.engines.embedded.collapse import Collapse, read_collapse
 from shinglefold.engines.embedded.highlight import HighlightOptions, read_highlight
 from shinglefold.engines.embedded.options import checked, strings, truth, whole
 from shinglefold.engines.embedded.sorting import SortKey, read_sort
@@ -14,7 +15,7 @@ from shinglefold.source_filter import SourceFilter
 
 _KNOWN = (
     "query", "from", "size", "sort", "search_after", "_source", "docvalue_fields", "stored_fields",
-    "highlight", "track_total_hits", "track_scores", "pit", "aggs", "aggregations",
+    "highlight", "track_total_hits", "track_scores", "pit", "aggs", "aggregations", "collapse",
 )  # fmt: skip
 _NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,6 +40,7 @@ class Request:
     total: bool | int
     track_scores: bool
     aggregations: Mapping[str, Any]
+    collapse: Collapse | None = None
 
     @property
     def scored(self) -> bool:
@@ -81,6 +83,7 @@ def read_request(body: Mapping[str, Any], under_pit: bool) -> Request:
         total=_total(body.get("track_total_hits", True)),
         track_scores=truth("track_scores", body.get("track_scores", False)),
         aggregations=_aggregations(body),
+        collapse=_collapse(body),
     )
 
 
@@ -94,6 +97,14 @@ def _after(body: Mapping[str, Any], sort: tuple[SortKey, ...]) -> tuple[Any, ...
             f"got {given!r}"
         )
     return tuple(given)
+
+
+def _collapse(body: Mapping[str, Any]) -> Collapse | None:
+    if "collapse" not in body:
+        return None
+    if body.get("search_after") is not None:
+        raise UnsupportedQuery("collapse can't be used with search_after; page with from and size")
+    return read_collapse(body["collapse"])
 
 
 def _bare(body: Mapping[str, Any]) -> bool:

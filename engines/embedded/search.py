@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -12,6 +12,13 @@ import tantivy
 
 from shinglefold.engines.embedded.aggregations import aggregate
 from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.collapse import (
+    Collapse,
+    collapse_field,
+    column_values,
+    first_of_each,
+    narrowed,
+)
 from shinglefold.engines.embedded.context import Context, Mark, constant
 from shinglefold.engines.embedded.documents import stored_main, values_at
 from shinglefold.engines.embedded.docvalues import Selection, select
@@ -21,7 +28,7 @@ from shinglefold.engines.embedded.highlight import HighlightOptions, Style, high
 from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.orders import Order
 from shinglefold.engines.embedded.queries import compile_query
-from shinglefold.engines.embedded.request import Request
+from shinglefold.engines.embedded.request import Request, read_request
 from shinglefold.engines.embedded.schema import HEAD, counted, find
 from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
 
@@ -113,12 +120,16 @@ def run_search(snapshot: Snapshot, analysis: Analysis, request: Request) -> dict
     began = time.perf_counter()
     context = Context(snapshot, analysis)
     query = compile_query(context, request.query)
-    count, best, page = _ranked(snapshot, query, request)
     loader = _Loader(snapshot, request, analysis, context.marks, select(snapshot.catalog, request.docvalues))
+    if request.collapse is None:
+        count, best, page = _ranked(snapshot, query, request)
+        shown = loader.hits(page)
+    else:
+        count, best, shown = _collapsed(loader, query, request.collapse)
     hits: dict[str, Any] = {"max_score": best if request.scored else None}
     if request.total is not False:
         hits = {"total": _total(count, request.total), **hits}
-    hits["hits"] = loader.hits(page)
+    hits["hits"] = shown
     response: dict[str, Any] = {
         "took": round((time.perf_counter() - began) * 1000),
         "timed_out": False,
@@ -155,6 +166,36 @@ def _ranked(
         for row in rows
     ]
     return order.places.size, order.best, page
+
+
+def _collapsed(
+    loader: _Loader, query: tantivy.Query, collapse: Collapse
+) -> tuple[int, float | None, list[dict[str, Any]]]:
+    """Return how many hits there are, the best score, and the first hit of each group of the page."""
+    snapshot, request = loader.snapshot, loader.request
+    own = collapse_field(snapshot, collapse.path)
+    count, best, firsts = first_of_each(
+        lambda size: _ranked(snapshot, query, replace(request, start=0, size=size)),
+        lambda page: column_values(snapshot, own, [ranked.address for ranked in page]),
+        request.start + request.size,
+    )
+    firsts = firsts[request.start :]
+    shown = loader.hits([ranked for ranked, _ in firsts])
+    for hit, (_, value) in zip(shown, firsts, strict=True):
+        hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
+        if collapse.inner:
+            hit["inner_hits"] = _others(loader, collapse, value)
+    return count, best, shown
+
+
+def _others(loader: _Loader, collapse: Collapse, value: int | None) -> dict[str, Any]:
+    query = narrowed(loader.request.query, collapse.path, value)
+    found = {}
+    for name, one in zip(collapse.names, collapse.inner, strict=True):
+        body = {key: given for key, given in one.items() if key != "name"}
+        request = read_request({"size": 3, **body, "query": query}, under_pit=False)
+        found[name] = {"hits": run_search(loader.snapshot, loader.analysis, request)["hits"]}
+    return found
 
 
 def _order_key(request: Request) -> str:
