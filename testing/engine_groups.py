@@ -55,6 +55,16 @@ class Groups:
                 ("b", 3, 3),
             ]
 
+    def test_counts_the_documents_of_some_groups(self, engine: Engine) -> None:
+        """Check a terms aggregation of a number, over those documents that a query finds."""
+        with empty(engine, _MAPPINGS) as index:
+            _fill(engine, index)
+            counted = {"terms": {"field": "dedup.group", "size": 2}}
+            query = {"terms": {"dedup.group": [7, 2**40]}}
+            answer = engine.search(index, {"size": 0, "query": query, "aggs": {"groups": counted}})
+            buckets = answer["aggregations"]["groups"]["buckets"]
+            assert [(one["key"], one["doc_count"]) for one in buckets] == [(7, 2), (2**40, 1)]
+
 
 def _fill(engine: Engine, index: str) -> None:
     result = engine.bulk(

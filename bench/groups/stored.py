@@ -1,4 +1,4 @@
-"""Made-up documents by the hundred thousand: real keywords and signatures of random values, a fifth copies."""
+"""Made-up documents by the hundred thousand: keywords and signatures of random values, a fifth copies."""
 
 import os
 from collections.abc import Iterator

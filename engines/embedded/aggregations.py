@@ -1,4 +1,4 @@
-"""``aggs``: the terms of a keyword field and the number of distinct values, over all that was found."""
+"""``aggs``: the terms of a field of keywords or numbers, and the number of distinct values, over all that was found."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +38,7 @@ def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
     if kind != "terms":
         raise unsupported("aggregation", kind, _KINDS)
     checked("terms aggregation", options, ("field", "size"))
-    own = _keyword(snapshot, options.get("field"))
+    own = _counted(snapshot, options.get("field"))
     size = whole("size of terms aggregation", options.get("size", 10), 1)
     made: dict[str, Any] = {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}
     for sub, one in inner.items():
@@ -80,16 +80,26 @@ def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
         "doc_count_error_upper_bound": found.get("doc_count_error_upper_bound", 0),
         "sum_other_doc_count": found.get("sum_other_doc_count", 0),
         "buckets": [
-            {"key": bucket["key"], "doc_count": bucket["doc_count"]}
+            {"key": _key(bucket["key"]), "doc_count": bucket["doc_count"]}
             | {name: {"value": round(bucket[name]["value"])} for name in inner}
             for bucket in buckets
         ],
     }
 
 
-def _keyword(snapshot: Snapshot, path: object) -> Field:
+def _key(value: object) -> object:
+    # tantivy tells numbers as floats.
+    return int(value) if isinstance(value, float) else value
+
+
+def _counted(snapshot: Snapshot, path: object) -> Field:
+    """Return a field whose terms can be counted: one of keywords or of whole numbers."""
     own = snapshot.catalog.fields.get(str(path))
-    if own is None or own.kind is not Kind.KEYWORD or not own.column or own.column == "_id":
-        known = [p for p, f in snapshot.catalog.fields.items() if f.kind is Kind.KEYWORD and p != "_id"]
+    if own is None or not _has_terms(own):
+        known = [path for path, field in snapshot.catalog.fields.items() if _has_terms(field)]
         raise UnsupportedQuery(str(unsupported("terms aggregation of the field", str(path), known)))
     return own
+
+
+def _has_terms(own: Field) -> bool:
+    return own.kind in (Kind.KEYWORD, Kind.LONG) and bool(own.column) and own.column != "_id"
