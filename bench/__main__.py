@@ -21,6 +21,7 @@ BENCHMARKS: Mapping[str, str] = {
     "servers": "bench.servers",
     "storage": "bench.storage",
     "main_content": "bench.main_content",
+    "collisions": "bench.collisions",
 }
 
 

@@ -25,6 +25,7 @@ _COMMANDS = (
     "pairs",
     "groups",
     "simulate",
+    "advise",
     "plugins",
     "setup",
     "backfill",

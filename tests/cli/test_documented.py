@@ -19,12 +19,13 @@ def _section(name: str) -> str:
 
 
 def _options(command: click.Command) -> set[str]:
-    return {
+    own = {
         name
         for parameter in command.params
         for name in (*parameter.opts, *parameter.secondary_opts)
         if name.startswith("--")
     }
+    return own.union(*(_options(below) for below in getattr(command, "commands", {}).values()))
 
 
 @pytest.mark.parametrize("name", cli.commands)

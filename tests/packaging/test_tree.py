@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("core", "canon", "sketch", "ingest", "engines", "rerank", "plugins", "testing", "cli", "examples")
+SOURCES = (
+    "core", "canon", "sketch", "fingerprints", "ingest", "engines", "rerank", "plugins", "testing", "cli",
+    "examples",
+)  # fmt: skip
 
 
 def tracked(*patterns: str) -> list[Path]:

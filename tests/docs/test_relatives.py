@@ -1,0 +1,26 @@
+"""docs/relatives.md: what it gives as computed is what the code computes."""
+
+import re
+from pathlib import Path
+
+from shinglefold.fingerprints.birthday import table
+from shinglefold.sketch import probability
+
+PAGE = (Path(__file__).parents[2] / "docs" / "relatives.md").read_text("utf-8")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of the table whose heading begins so."""
+    body = PAGE[PAGE.index(heading) :].split("\n\n", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()[2:]]
+
+
+def test_the_birthday_table_is_computed():
+    told = [[int(cell.replace(",", "")) for cell in row] for row in rows("| bits | √R |")]
+    assert told == [[row.bits, *(round(count) for count in (row.root, *row.shingles))] for row in table()]
+
+
+def test_the_corrected_probabilities_are_the_formula():
+    told = re.search(r"gives \*\*(\.\d+)\*\*.*?With two shared it is (\.\d+)", PAGE, re.DOTALL)
+    assert told is not None
+    assert [f"{probability(0.9, 6, 14, shared):.2f}"[1:] for shared in (1, 2)] == list(told.groups())
