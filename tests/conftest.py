@@ -18,19 +18,33 @@ _ROOT = Path(__file__).resolve().parent.parent
 _SERVERS = {"servers", "topology", "collapse"}
 #: The fixtures of servers that only some tests are about: what shares one runs in one process.
 _APART = {"secured", "knn", "cluster"}
-_NO_SERVER = "real servers take minutes and 400 MB: make test SERVERS=all (or opensearch-3,elasticsearch-9 …)"
+_LEFT_OUT = (
+    "Tests on real servers were left out: they take minutes and 400 MB. To run them: "
+    "make test SERVERS=all (or SERVERS=opensearch-3,elasticsearch-9)"
+)
 
 
 # First: pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave real servers out unless asked for; keep what shares a server or a file in one process."""
+    left_out = []
     for item in items:
         if _needs_server(item):
             item.add_marker("servers")
             if not asked_for():
-                item.add_marker(pytest.mark.skip(reason=_NO_SERVER), append=False)
+                left_out.append(item)
         item.add_marker(pytest.mark.xdist_group(_together_with(item)))
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in gone]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out in one line, as a skip for each of them would bury everything else."""
+    if not asked_for():
+        terminalreporter.write_line(_LEFT_OUT)
 
 
 def _needs_server(item: pytest.Item) -> bool:
