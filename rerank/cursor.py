@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from secrets import token_bytes
+from types import MappingProxyType
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -125,9 +126,22 @@ def _cipher(key: bytes) -> AESGCM:
     return AESGCM(blake2b(key, digest_size=32, person=b"cursor").digest())
 
 
-def request_digest(index: str | None, body: Mapping[str, Any], options: FoldOptions, scheme: str) -> str:
-    """Return a digest of all that decides which hits a search has and how they fold."""
+def request_digest(
+    index: str | None,
+    body: Mapping[str, Any],
+    options: FoldOptions,
+    scheme: str,
+    address: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """Return a digest of all that decides which hits a search has and how they fold.
+
+    Args:
+        address: what was said of it in the address.
+    """
     kept = {name: value for name, value in body.items() if name not in _FREE_KEYS}
     ways = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
-    text = json.dumps([index, kept, ways, scheme], sort_keys=True, default=str)
+    told: list[object] = [index, kept, ways, scheme]
+    if address:
+        told.append({name: str(value) for name, value in address.items()})
+    text = json.dumps(told, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=12).hexdigest()

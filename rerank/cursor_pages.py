@@ -28,24 +28,26 @@ def begin_cursor(
     options: FoldOptions,
     scheme: Scheme,
     *,
+    address: Mapping[str, Any],
     keep_alive: str | None,
     key: bytes,
 ) -> Steps[Cursor]:
     """Return the cursor to read from: a new one, the one the request brings, or that one renewed.
 
     Args:
+        address: what was said of the search in its address.
         keep_alive: of the point in time to read under; None needs none.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
     """
     _refuse(index, body, options)
-    digest = request_digest(index, body, options, scheme.id)
+    digest = request_digest(index, body, options, scheme.id, address)
     cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(
-            "the cursor belongs to another search: query, order, index and folding must stay as they were; "
-            "begin again with a cursor of true"
+            "the cursor belongs to another search: query, order, index, routing and the like, and folding "
+            "must stay as they were; begin again with a cursor of true"
         )
     if isinstance(options.cursor, str) and not options.renew:
         return cursor

@@ -73,7 +73,7 @@ def _told(reading: Reading, group: Group, one: InnerHits, answered: Mapping[str,
         # A point in time adds the key that makes an order total.
         hits = [{name: value for name, value in hit.items() if name != "sort"} for hit in hits]
     wanted = one.source_filter()
-    relation = "eq" if reading.ended else "gte"
+    relation = "eq" if reading.complete else "gte"
     return {
         "total": {"value": len(group.members), "relation": relation},
         "max_score": answered.get("max_score"),

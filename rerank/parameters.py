@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.quoted import quoted
 from shinglefold.rerank.checks import check_text
 from shinglefold.rerank.steps import Call, Steps
+from shinglefold.shards import complete
 
+_PARTIAL = "allow_partial_search_results"
 #: What says where to search. Under a point in time that was settled when it was opened.
 _WHERE = frozenset(
     {
@@ -24,11 +26,13 @@ _WHERE = frozenset(
 #: What says how to search, under a point in time as well.
 _HOW = frozenset(
     {
-        "search_type", "allow_partial_search_results", "request_cache", "batched_reduce_size",
+        "search_type", _PARTIAL, "request_cache", "batched_reduce_size",
         "max_concurrent_shard_requests", "pre_filter_shard_size", "search_pipeline",
         "cancel_after_time_interval", "typed_keys", "include_named_queries_score",
     }
 )  # fmt: skip
+#: Of these, what decides which hits there are, and in which order.
+_DECISIVE = _WHERE | {"search_type", "search_pipeline"}
 _NOT_UNDER_PIT = frozenset({"ccs_minimize_roundtrips"})
 #: What a body says by the same word; natively, too, the address wins.
 _IN_BODY = frozenset(
@@ -75,6 +79,26 @@ class Parameters:
             return Call("open_pit", (*call.arguments, where)) if where else call
         return call
 
+    @property
+    def decisive(self) -> dict[str, Any]:
+        """Those that decide which hits there are, and in which order."""
+        return self._those(_DECISIVE)
+
+    def accepted(self, call: Call, answer: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
+        """Return an answer; in one to several searches, errors stand for those that must not be partial.
+
+        Servers refuse by themselves what lacks shards where the request says so, but not always: a point in
+        time may have been opened without some, or something on the way may answer in a server's name.
+
+        Raises:
+            EngineError: the answer is partial, and the request wants it whole or not at all.
+        """
+        if _truth(self.url.get(_PARTIAL, True)) is not False:
+            return answer
+        if call.method == "search":
+            return complete(answer)
+        return [_whole(one) for one in answer] if call.method == "msearch" else answer
+
     def _located(self, search: tuple[Any, ...]) -> tuple[Any, ...]:
         fitting = self._those(_HOW if search[0] is None else _ON_URL)
         return (*search, fitting) if fitting else search
@@ -118,7 +142,7 @@ def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
         call = next(steps)
         while True:
             try:
-                answer = yield parameters.for_call(call)
+                answer = parameters.accepted(call, (yield parameters.for_call(call)))
             except BaseException as error:
                 if tolerant and call.method == "mappings" and isinstance(error, IndexMissing):
                     call = steps.send({})
@@ -131,6 +155,13 @@ def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
     finally:
         steps.close()
     return _numbered(found) if parameters.as_numbers else found
+
+
+def _whole(answer: Any) -> Any:  # noqa: ANN401 - an answer or an error
+    try:
+        return answer if isinstance(answer, BaseException) else complete(answer)
+    except EngineError as error:
+        return error
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts import JSON
+from shinglefold.shards import lost_shards
 
 _HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 
@@ -17,7 +18,7 @@ def missing(answer: Mapping[str, Any]) -> JSON:
     clusters = answer.get("_clusters") or {}
     lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed"))
     found = {
-        "failed_shards": int((answer.get("_shards") or {}).get("failed") or 0),
+        "failed_shards": lost_shards(answer),
         "timed_out": bool(answer.get("timed_out")),
         "terminated_early": bool(answer.get("terminated_early")),
         "skipped_clusters": lost,

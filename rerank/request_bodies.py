@@ -214,7 +214,9 @@ def these(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
 def _together(index: object, routing: object, ids: Sequence[Any]) -> JSON:
     places = {"_index": index, "_routing": routing}
     filters = [{"term": {name: value}} for name, value in places.items() if value is not None]
-    return {"bool": {"filter": [{"ids": {"values": list(ids)}}, *filters]}}
+    # Without a routing it is not the one of its name that has one.
+    clause = {"must_not": [{"exists": {"field": "_routing"}}]} if routing is None else {}
+    return {"bool": {"filter": [{"ids": {"values": list(ids)}}, *filters], **clause}}
 
 
 def chosen_body(

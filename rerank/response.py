@@ -60,12 +60,14 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         named = yield from inner_hits_of(reading, shown, index)
         page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
-    if reading.partial:
-        counters["partial"] = dict(reading.partial.lacks)
     if reading.options.explain:
         texts = reading.texts
         sources = (yield from _sources(reading, everyone, index, texts)) if texts is not None else {}
         counters["explain"] = [_explained(reading, places, sources) for places in attached]
+    if reading.partial:
+        # The texts may have been the first to lack something.
+        counters["groups_total"] = _groups_total(reading, collapsed)
+        counters["partial"] = dict(reading.partial.lacks)
     return _answer(reading, page) | {KEY: counters}
 
 
@@ -136,8 +138,11 @@ def _by_number(
     numbered = SeqNoFetch(body, reading.shards, reading.field)
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
+        request = numbered.request(hits, source)
+        if reading.pit is not None:
+            request["pit"] = {**reading.keep, "id": reading.pit}
         try:
-            answer = yield Call("search", (index, numbered.request(hits, source)))
+            answer = yield Call("search", (None if reading.pit is not None else index, request))
             refuse_small_windows(answer)
         except WindowTooLarge:
             # By ids it takes smaller requests.
@@ -168,7 +173,7 @@ def _in_rank(hit: Hit, fetched: JSON, reading: Reading) -> JSON:
 def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
     scores = [score for place in group.members if (score := reading.hits[place].get("_score")) is not None]
     told = {
-        "total": {"value": len(group.members), "relation": "eq" if reading.ended else "gte"},
+        "total": {"value": len(group.members), "relation": "eq" if reading.complete else "gte"},
         "max_score": max(scores, default=None),
         "hits": list(hits),
     }
@@ -194,6 +199,7 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
         "scheme": reading.scheme.id,
         "window": counts.hits,
         "stopped_by": reading.stopped_by,
+        "order": reading.order,
         "groups": len(collapsed.groups),
         "groups_total": _groups_total(reading, collapsed),
         "folded": collapsed.folded + counts.earlier,
@@ -205,7 +211,7 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
 
 
 def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
-    cursor, ended = reading.cursor, reading.ended
+    cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
         return carried(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
     # Under search_after the total still counts the hits before it.

@@ -71,7 +71,11 @@ class SearchSteps(Generic[Driven]):
         self._checked: dict[str, Mapping[str, Any]] = {}
 
     def _steps(
-        self, index: str | None, body: Mapping[str, Any], options: FoldOptions | None, routing: str = ""
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        options: FoldOptions | None,
+        address: Mapping[str, Any] = MappingProxyType({}),
     ) -> Steps[JSON]:
         rest, given = split_request(body)
         chosen = FoldOptions.parse(given, options)
@@ -82,18 +86,25 @@ class SearchSteps(Generic[Driven]):
         yield from self._check_index(index, chosen)
         texts = self._texts(index, rest, chosen)
         if chosen.cursor is not False:
-            return (yield from self._scroll(index, rest, chosen, texts))
+            return (yield from self._scroll(index, rest, chosen, texts, address))
         # Members found by an order of their own are asked for by id.
         numbers = self._numbers and not chosen.inner_hits
         reading = Reading(
-            rest, chosen, self._scheme, self._field, texts=texts, numbers=numbers, seal=self._seal
+            rest,
+            chosen,
+            self._scheme,
+            self._field,
+            texts=texts,
+            numbers=numbers,
+            seal=self._seal,
+            own=self._place(),
         )
         if "pit" in rest:
             if index is not None:
                 # Its own index and filters hold; those of the name given would be passed over.
                 raise UnsupportedQuery("search: a point in time has its index; give None as index")
             return (yield from self._under_own_pit(reading))
-        yield from self._read_first(index, reading, routing)
+        yield from self._read_first(index, reading, str(address.get("routing", "")))
         if reading.stopped_by is None:
             if reading.tie is not None:
                 yield from reading.read_on(index)
@@ -113,7 +124,7 @@ class SearchSteps(Generic[Driven]):
         if not parameters:
             return (yield from self._steps(index, body, options))
         read = read_parameters(parameters)
-        steps = self._steps(index, {**body, **read.body}, options, str(read.url.get("routing", "")))
+        steps = self._steps(index, {**body, **read.body}, options, read.decisive)
         return (yield from with_parameters(steps, read))
 
     def asked_together(
@@ -190,15 +201,29 @@ class SearchSteps(Generic[Driven]):
         return Texts(fields, self._canonicalizer.tokens)
 
     def _scroll(
-        self, index: str | None, body: JSON, options: FoldOptions, texts: Texts | None
+        self,
+        index: str | None,
+        body: JSON,
+        options: FoldOptions,
+        texts: Texts | None,
+        address: Mapping[str, Any],
     ) -> Steps[JSON]:
         tie = SEQ_NO if self._can.seq_no else self._tiebreaker
         if tie is None:
             raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
         key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
-        cursor = yield from begin_cursor(index, body, options, self._scheme, keep_alive=alive, key=key)
+        cursor = yield from begin_cursor(
+            index, body, options, self._scheme, address=address, keep_alive=alive, key=key
+        )
         reading = Reading(
-            body, options, self._scheme, self._field, cursor=cursor, texts=texts, seal=self._seal
+            body,
+            options,
+            self._scheme,
+            self._field,
+            cursor=cursor,
+            texts=texts,
+            seal=self._seal,
+            own=self._place(),
         )
         reading.tie, reading.pit, reading.keep = tie, cursor.pit, {"keep_alive": self._keep_alive}
         return (yield from read_page(reading, index, cursor, key))

@@ -49,8 +49,11 @@ class Reading:
         texts: Texts | None = None,
         numbers: bool = False,
         seal: Seal | None = None,
+        own: str | None = None,
     ) -> None:
         self._seal = seal
+        #: The key of the engine's own order of equal hits, where it has one.
+        self._own = own
         self.body = body
         #: Whether to read numbers of changes instead of ids where both will do.
         self.numbers = numbers
@@ -95,6 +98,16 @@ class Reading:
         return window_fields(
             replace(self.options, representative=(), explain=False), self.field, self._shared
         )
+
+    @property
+    def order(self) -> str:
+        """What decides between equal hits: the last key of the order, or ``engine`` for its own way."""
+        return "engine" if self.tie in (None, self._own) else str(self.tie)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all hits there are were read, and no answer lacked anything."""
+        return self.ended and not self.partial
 
     @property
     def needed(self) -> int:

@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 from support.servers.choose import asked_for
+from support.servers.lines import (
+    pytest_configure,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
+
+__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: The folders whose tests need real servers.

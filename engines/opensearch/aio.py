@@ -15,7 +15,7 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.opensearch.errors import ERRORS
-from shinglefold.engines.opensearch.options import aws_credentials, client_options
+from shinglefold.engines.opensearch.options import WHOLE_PIT, aws_credentials, client_options
 from shinglefold.errors import EngineError, MissingExtra
 
 try:
@@ -33,7 +33,7 @@ class AsyncOpenSearchEngine(AsyncHttpEngine):
     async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
         check_given(index)
-        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
+        given = {"keep_alive": keep_alive, **WHOLE_PIT, **in_address(parameters or {})}
         with self._asking():
             answer = await self._client.create_pit(index=index, params=given)
         return str(answer["pit_id"])

@@ -16,7 +16,7 @@ from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.product import told_version
 from shinglefold.engines.opensearch.errors import ERRORS
-from shinglefold.engines.opensearch.options import aws_credentials, client_options
+from shinglefold.engines.opensearch.options import WHOLE_PIT, aws_credentials, client_options
 from shinglefold.errors import EngineError, PermissionDenied
 
 #: The first version that has ``_shard_doc``.
@@ -57,7 +57,7 @@ class OpenSearchEngine(AdministeredEngine):
     def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
         check_given(index)
-        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
+        given = {"keep_alive": keep_alive, **WHOLE_PIT, **in_address(parameters or {})}
         with self._asking():
             answer = self._client.create_pit(index=index, params=given)
         return str(answer["pit_id"])

@@ -8,6 +8,8 @@ from shinglefold.errors import ConfigError, MissingExtra
 
 #: Connections kept open, as many as threads usefully ask at once.
 _POOL = 16
+#: A point in time that lacked shards would let a scan pass them over without a word.
+WHOLE_PIT = {"allow_partial_pit_creation": "false"}
 
 
 def client_options(connection: Connection) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON, BulkResult, Engine
 from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.shards import complete
 
 #: Ids asked for, and shown, at a time.
 _AT_ONCE = 1000
@@ -116,5 +117,5 @@ def _found(
     body: JSON = {"size": size, "track_total_hits": True, "_source": False}
     if query is not None:
         body["query"] = query
-    hits = engine.search(index, body)["hits"]
+    hits = complete(engine.search(index, body))["hits"]
     return int(hits["total"]["value"]), tuple(str(hit["_id"]) for hit in hits["hits"])

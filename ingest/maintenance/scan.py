@@ -10,14 +10,13 @@ from shinglefold.errors import (
     ConfigError,
     EngineUnavailable,
     InputError,
-    PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
 )
 from shinglefold.ingest.blocks import weight
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
 from shinglefold.ingest.writing.bulk import Backoff
-from shinglefold.shards import refuse_small_windows, shard_reasons
+from shinglefold.shards import complete
 
 T = TypeVar("T")
 #: How often to ask again unless told.
@@ -27,7 +26,6 @@ EVERYTHING: Mapping[str, Any] = {"match_all": {}}
 _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
 _KEEP_ALIVE = "10m"
-_LONGEST = 300
 #: Indices one scan takes: as many as servers give buckets without being asked twice.
 _INDICES = 10_000
 
@@ -236,29 +234,6 @@ def patiently(ask: Callable[[], T], patience: Backoff) -> T:
         except EngineUnavailable:
             sleep(delay)
     return ask()
-
-
-def complete(answer: JSON) -> JSON:
-    """Return an answer all shards took part in; servers give what they have where some do not.
-
-    Raises:
-        PitExpired: a shard has lost the point in time.
-        WindowTooLarge: an index allows fewer documents at a time.
-        UnsupportedQuery: a shard can't do what was asked.
-        EngineUnavailable: a shard did not answer.
-    """
-    shards = answer.get("_shards") or {}
-    refuse_small_windows(answer)
-    reasons = shard_reasons(answer)
-    told = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
-    kinds = {str(reason.get("type")) for reason in reasons}
-    if "search_context_missing_exception" in kinds:
-        raise PitExpired("a shard lost the point in time; open another")
-    if "illegal_argument_exception" in kinds:
-        raise UnsupportedQuery(f"a shard can't read the request: {told}")
-    if shards.get("failed") or answer.get("timed_out"):
-        raise EngineUnavailable(f"not all shards answered: {told or 'timed out'}; try again later")
-    return answer
 
 
 def _next_size(hits: Sequence[JSON]) -> int:

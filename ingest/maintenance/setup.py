@@ -19,6 +19,7 @@ from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import META_KEY, Recipe, first_difference, stored_recipe
 from shinglefold.scheme import Scheme
+from shinglefold.shards import complete
 
 _VERSION = 1
 #: What is replaced as one: a key it lacks must go.
@@ -330,7 +331,7 @@ def _additions(lacking: Mapping[str, JSON]) -> JSON:
 def _without(engine: Engine, index: str, request: SetupRequest) -> int:
     """Return how many documents of an index have no fingerprint of the scheme."""
     body = {"query": missing(request.field, request.scheme.id), "size": 0, "track_total_hits": True}
-    return int(engine.search(index, body)["hits"]["total"]["value"])
+    return int(complete(engine.search(index, body))["hits"]["total"]["value"])
 
 
 def _plain(value: Mapping[str, Any]) -> JSON:

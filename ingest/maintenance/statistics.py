@@ -7,6 +7,7 @@ from typing import Any
 from shinglefold.contracts import JSON, Engine, IndexInfo
 from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.recipe import FIELD, Recipe, stored_recipe
+from shinglefold.shards import complete
 
 #: More schemes and languages than an index has.
 _MOST = 1000
@@ -111,11 +112,10 @@ def _signed(one: IndexStatistics) -> JSON:
 
 
 def _counted(one: IndexStatistics, answer: JSON | EngineError, signed: JSON | EngineError) -> IndexStatistics:
-    for each in (answer, signed):
-        if isinstance(each, EngineError):
-            return replace(one, documents=one.info.documents, problem=one.problem or str(each))
-    assert not isinstance(answer, EngineError)
-    assert not isinstance(signed, EngineError)
+    try:
+        answer, signed = _whole(answer), _whole(signed)
+    except EngineError as error:
+        return replace(one, documents=one.info.documents, problem=one.problem or str(error))
     found = answer.get("aggregations") or {}
     return replace(
         one,
@@ -124,6 +124,12 @@ def _counted(one: IndexStatistics, answer: JSON | EngineError, signed: JSON | En
         signed=_total(signed),
         languages=_buckets(found, "lang"),
     )
+
+
+def _whole(answer: JSON | EngineError) -> JSON:
+    if isinstance(answer, EngineError):
+        raise answer
+    return complete(answer)
 
 
 def _total(answer: JSON) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from shinglefold.contracts import JSON, BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.maintenance.counts import BackfillCounts
-from shinglefold.ingest.maintenance.scan import complete, patiently
+from shinglefold.ingest.maintenance.scan import patiently
 from shinglefold.ingest.maintenance.stored import (
     Key,
     document_of,
@@ -25,6 +25,7 @@ from shinglefold.ingest.maintenance.stored import (
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.bulk import Backoff, send
 from shinglefold.ingest.writing.workers import process
+from shinglefold.shards import complete
 
 Hit = Mapping[str, Any]
 #: How often a document is tried again whose other writers are always faster.

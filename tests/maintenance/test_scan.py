@@ -2,7 +2,8 @@ import pytest
 from support.maintenance import pages, store
 
 from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
-from shinglefold.ingest.maintenance.scan import Scan, complete
+from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.shards import complete
 
 
 def failing(kind: str) -> dict:

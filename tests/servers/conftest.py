@@ -11,13 +11,13 @@ from support.servers.apart import Apart
 from support.servers.choose import CLUSTER, running, wanted_here
 from support.servers.cluster import Cluster
 from support.servers.kinds import kind
+from support.servers.lines import LINES
 from support.servers.local import LocalServer
 from support.servers.server import Server
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import open_engine
 
-_LINES = pytest.StashKey[list[str]]()
 _CLIENTS = {"opensearch": "opensearch-py", "elasticsearch": "elasticsearch"}
 
 
@@ -29,32 +29,10 @@ class NewIndex(Protocol):
     ) -> str: ...
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_LINES] = []
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    # A worker process of pytest-xdist hands its lines to the process that prints.
-    if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["servers"] = session.config.stash[_LINES]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[_LINES] += node.workeroutput.get("servers", []) if hasattr(node, "workeroutput") else []
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if lines := config.stash[_LINES]:
-        terminalreporter.section("real servers")
-        for line in lines:
-            terminalreporter.line(f"server {line}")
-
-
 @pytest.fixture(scope="session")
 def report(pytestconfig: pytest.Config) -> list[str]:
     """The lines printed at the end."""
-    return pytestconfig.stash[_LINES]
+    return pytestconfig.stash[LINES]
 
 
 @pytest.fixture(scope="session", params=wanted_here())

@@ -33,6 +33,7 @@ def test_a_server_of_another_generation_passes_with_its_own_client(name, report)
     told = [line.removeprefix("server ") for line in lines if line.startswith(f"server {name}: ")]
     assert len(told) == 1, run.stdout
     report.append(f"{told[0]}: {lines[-1]}")
+    report += [line.removeprefix("server ") for line in lines if line.startswith("server trials: ")]
 
 
 @pytest.mark.parametrize("name", wanted_elsewhere())

@@ -130,6 +130,27 @@ def test_a_point_in_time_has_its_own_index_and_filter(engine, server, folded):
         engine.close_pit(pit)
 
 
+def test_an_answer_says_what_decides_between_equal_hits(engine, server, folded):
+    rescore = {"window_size": 5, "query": {"rescore_query": {"match_all": {}}}}
+    ways = {
+        "a first page": ({}, FoldOptions()),
+        "a deep page": ({"from": 15}, FoldOptions(window=5)),
+        "one way only": ({"rescore": rescore}, None),
+        "a cursor": ({}, FoldOptions(cursor=True)),
+    }
+    for topology, orders in (
+        ("one_shard", ["engine", "engine", "engine", "_seq_no"]),
+        ("five_shards", ["_seq_no", "_seq_no", "engine", "_seq_no"]),
+    ):
+        with laid_out(topology, engine, server, documents(), properties()) as place:
+            answers = [folded.search(place.target, {"size": 5, **more}, way) for more, way in ways.values()]
+            assert [answer["dedup"]["order"] for answer in answers] == orders
+            pit = engine.open_pit(place.target)
+            told = folded.search(None, {"pit": {"id": pit}, "size": 5})["dedup"]["order"]
+            engine.close_pit(pit)
+            assert told == (engine.tiebreaker() or "_seq_no")
+
+
 def test_patterns_may_leave_indices_out(engine, server, folded):
     with laid_out("three_indices", engine, server, documents(), properties()) as place:
         pattern = f"{place.indices[0][:-1]}*,-{place.indices[2]}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 #: What can befall a request: an answer of the relay's own with this status, so many seconds of delay, or one
@@ -21,6 +22,10 @@ CUT = "cut"
 #: Half of the answer comes, and the connection ends; or the half comes as if it were the whole.
 HALF = "half"
 BROKEN = "broken"
+#: The answer comes, and says that a shard failed.
+PARTIAL = "partial"
+#: Nothing is spoilt.
+FINE = 0.0
 #: All that may befall any request again and again.
 EVERYTHING: Sequence[Fault] = (429, 503, LOST, CUT, HALF, BROKEN, 0.2)
 
@@ -99,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
         target.request(self.command, self.path, body, dict(self.headers.items()))
         with target.getresponse() as answer:
             data = answer.read()
+            if fault == PARTIAL:
+                data = json.dumps(_without_a_shard(json.loads(data))).encode()
             if fault == LATE:
                 self.server.released.wait(30)
             if fault in (LATE, LOST):
@@ -126,6 +133,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
+
+
+def _without_a_shard(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer to a search, or to several, as it is when a shard of the last one fails."""
+    if "responses" in answer:
+        return {**answer, "responses": [*answer["responses"][:-1], _without_a_shard(answer["responses"][-1])]}
+    shards = answer["_shards"]
+    return {**answer, "_shards": {**shards, "failed": 1, "successful": shards["successful"] - 1}}
 
 
 @contextmanager

@@ -1,0 +1,69 @@
+"""Shards with copies on other nodes: which copy answers makes no difference to pages, cursors and scans."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from support.maintenance import FIELDS, pages, wrongly_signed
+from support.topologies import Identity, laid_out, ranked
+from support.trials import documents, line, properties, run_trials, specs, walk_disturbed
+
+from shinglefold.contracts import Engine
+from shinglefold.engines import Connection, open_engine
+from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.ingest.maintenance.scan import Scan
+
+TRIALS, WALKS = 60, 10
+COUNT = 600
+ALONE = BackfillOptions(workers=1)
+
+
+@pytest.fixture
+def first() -> int:
+    """The first of a row of seeds; it is printed."""
+    seed = random.SystemRandom().randrange(10**9)
+    print("seeds from", seed)
+    return seed
+
+
+@pytest.fixture
+def engine(cluster) -> Iterator[Engine]:
+    """An engine that asks all three nodes in turn, and so whichever copy is near."""
+    cluster.wait_until_whole()
+    with closing(open_engine(Connection(cluster.urls))) as engine:
+        yield engine
+
+
+def test_pages_and_cursors_show_what_the_complete_list_folds_to(engine, cluster, report, first):
+    with laid_out("replicas", engine, cluster, documents(specs(first)), properties()) as place:
+        run_trials(engine, place, first, TRIALS)
+        report.append(line(TRIALS, "replicas of the cluster", first))
+
+
+def test_while_others_write_and_delete_no_group_comes_twice(engine, cluster, first):
+    made = specs(first)
+    with laid_out("replicas", engine, cluster, documents(made), properties()) as place:
+        walk_disturbed(engine, place, made, first, WALKS)
+
+
+def test_a_backfill_and_a_check_up_meet_every_document_of_either_copy(engine, cluster, scheme, canonicalizer):
+    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    made = mappings(scheme)
+    made["properties"] |= FIELDS
+    with laid_out("replicas", engine, cluster, ranked(pages(COUNT)), made) as place:
+        summary = backfill(engine, place.target, pipeline, ALONE)
+        assert (summary.counts.updated, summary.remaining, summary.stopped) == (COUNT, 0, "")
+        assert diagnose(engine, place.target, pipeline, DoctorOptions(workers=1)).findings == {"sound": COUNT}
+        for preference in ("_primary", "_replica"):
+            body = {"size": COUNT, "query": {"match_all": {}}}
+            hits = engine.search(place.target, body, {"preference": preference})["hits"]["hits"]
+            found = {Identity(hit["_index"], hit["_id"]): hit["_source"] for hit in hits}
+            assert found.keys() == set(place.identities)
+            assert not list(wrongly_signed(found, pipeline.tools.fingerprinter))
+        scan = Scan(engine, place.target)
+        start = scan.start()
+        met = [place.number(hit) for page in scan.pages(start) for hit in page.hits]
+        scan.close(start)
+        assert sorted(met) == list(range(COUNT))
