@@ -11,15 +11,15 @@ from support.servers.choose import asked_for
 from support.servers.lines import (
     pytest_configure,
     pytest_sessionfinish,
-    pytest_terminal_summary,
     pytest_testnodedown,
+    tell,
 )
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
 
-__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
+__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: The folders whose tests need real servers.
@@ -49,8 +49,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if id(item) not in gone]
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was left out in one line, as a skip for each of them would bury everything else."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell which servers were tested on; what was left out in one line, as skips would bury all else."""
+    tell(terminalreporter, config)
     if not asked_for():
         terminalreporter.write_line(_LEFT_OUT)
 

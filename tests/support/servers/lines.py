@@ -1,6 +1,6 @@
 """What is told at the end of a run: the servers that were tested on, and how many random trials were made.
 
-These are hooks of pytest. They stand with all tests and not with those of servers: of several processes the
+Hooks of pytest are among these. They stand with all tests and not with those of servers: of several processes the
 one that prints reads no other folder's.
 """
 
@@ -37,7 +37,7 @@ def pytest_testnodedown(node: Any) -> None:
     node.config.stash[LINES] += node.workeroutput.get("servers", []) if hasattr(node, "workeroutput") else []
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def tell(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the lines."""
     if lines := config.stash[LINES]:
         terminalreporter.section("real servers")
