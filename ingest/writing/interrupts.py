@@ -35,7 +35,6 @@ class Interrupts:
         self.insistent = False
         self._since = 0.0
         self._breakable = self._at_once = False
-        self._reminding = False
         self._over = False
         self._lock = threading.Lock()
         self._old: dict[int, Any] = {}
@@ -55,6 +54,8 @@ class Interrupts:
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) in _HANDLERS:
                     self._old[number] = signal.signal(number, self._on_signal)
+        if self._old:
+            self._old[signal.SIGURG] = signal.signal(signal.SIGURG, self._on_reminder)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,19 +98,31 @@ class Interrupts:
             self._breakable, self._at_once = around
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        reminded, self._reminding = self._reminding, False
         if not self.asked:
             self.asked, self._since = number, monotonic()
             # Lower than ``threading``: the signal may have come while that holds its locks.
-            _thread.start_new_thread(self._remind, (number,))
-        elif not reminded and monotonic() - self._since > _SAME_REQUEST:
+            _thread.start_new_thread(self._remind, ())
+        elif monotonic() - self._since > _SAME_REQUEST:
             self.insistent = True
-        if self._breakable and (self.insistent or (reminded and self._at_once)):
+        if self.insistent:
+            self._break_off()
+
+    def _on_reminder(self, _number: int, _frame: FrameType | None) -> None:
+        # Not ours, where nothing was asked for: who sends it to this process meant nobody, as it is ignored.
+        if self.asked and (self.insistent or self._at_once):
+            self._break_off()
+
+    def _break_off(self) -> None:
+        if self._breakable:
             self._breakable = False
             raise Interrupted(self.asked)
 
-    def _remind(self, number: int) -> None:
-        """Send the signal again and again: a wait goes on after a handler that raises nothing."""
+    def _remind(self) -> None:
+        """Signal again and again: a wait goes on after a handler that raises nothing.
+
+        By a signal that is ignored elsewhere: a reminder that is the user's signal could not be told from one
+        more of the user's, which comes at the same moment.
+        """
         main = threading.main_thread().ident
         assert main is not None
         while True:
@@ -117,13 +130,12 @@ class Interrupts:
             with self._lock:
                 if self._over:
                     return
-                self._reminding = True
-                signal.pthread_kill(main, number)
+                signal.pthread_kill(main, signal.SIGURG)
 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back until the end of the block, whoever handles them.
+    """Hold Ctrl-C, SIGTERM and reminders of them back until the end of the block, whoever handles them.
 
     Outside the main thread do nothing.
     """
@@ -131,7 +143,8 @@ def deferred() -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = (signal.SIGINT, signal.SIGTERM, signal.SIGURG)
+    before = {int(number): signal.getsignal(number) for number in held}
     old = {number: handler for number, handler in before.items() if handler is not None}
     for number in old:
         signal.signal(number, lambda number, _: caught.append(number))

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import select
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
+from shinglefold.ingest.writing.interrupts import Interrupts
 
 Make = Callable[..., Pipeline]
 #: Documents in a block, however short they are.
@@ -148,7 +150,7 @@ def test_input_that_does_not_come_is_not_waited_for(engine, plain, tmp_path: Pat
     def documents() -> Iterator[dict[str, Any]]:
         yield from itertools.islice(endless(), 2 * BLOCK)
         threading.Timer(0.1, ask).start()
-        os.read(silent, 1)
+        select.select([silent], [], [], SOON)
 
     dead = tmp_path / "dead.jsonl"
     start = time.monotonic()
@@ -192,7 +194,7 @@ def test_a_second_one_waits_for_no_answer(engine, plain, tmp_path: Path, at_once
     def tap(request: int, _: list[Any]) -> None:
         if request == 1:
             threading.Thread(target=twice).start()
-        os.read(silence, 1)
+        select.select([silence], [], [], SOON)
 
     dead = tmp_path / "dead.jsonl"
     start = time.monotonic()
@@ -203,6 +205,33 @@ def test_a_second_one_waits_for_no_answer(engine, plain, tmp_path: Path, at_once
     assert summary.stopped == "interrupted"
     assert any("interrupted again before the engine had answered" in reason for reason in summary.reasons)
     assert_exact(summary, engine, dead)
+
+
+def test_a_second_one_that_falls_together_with_a_reminder_is_not_taken_for_it():
+    with Interrupts() as run:
+        # Both wait, as on a busy machine, until the process gets round to them: then they are one.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+        time.sleep(0.8)
+        ask()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        time.sleep(0.1)
+    assert run.insistent
+
+
+def test_reminders_alone_are_no_second_one():
+    with Interrupts() as run:
+        ask()
+        time.sleep(1.2)
+    assert not run.insistent
+
+
+def test_a_signal_that_everybody_ignores_breaks_nothing_off():
+    with Interrupts() as run, run.breakable():
+        ask(signal.SIGURG)
+        time.sleep(0.1)
+    assert not run.pending
+    assert signal.getsignal(signal.SIGURG) == signal.SIG_DFL
 
 
 def test_what_one_request_wrote_is_counted_while_another_ends_the_run(engine, plain, tmp_path: Path):
