@@ -22,6 +22,7 @@ BENCHMARKS: Mapping[str, str] = {
     "storage": "bench.storage",
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",
+    "bloom": "bench.bloom",
 }
 
 

@@ -1,0 +1,76 @@
+"""Pictures of measurements, as SVG: a scatter of points in two colours."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 900, 360, 60, 44, 16
+#: Points of the background, points that matter.
+_COLOURS = ("#9aa5b1", "#d1495b")
+
+Point = tuple[float, float]
+
+
+def scatter(
+    title: str,
+    axes: tuple[str, str],
+    groups: Sequence[tuple[str, Iterable[Point]]],
+    right: float,
+    top: float,
+) -> str:
+    """Return a picture of two groups of points, those of the second on top.
+
+    Args:
+        axes: what the horizontal and the vertical axis mean; the vertical one is a share, shown in per cent.
+        groups: name and points of the background, then of what matters.
+        right, top: where the axes end; they begin at 0.
+    """
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="13">',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
+        *_grid(axes, right, top),
+    ]
+    for place, ((name, points), colour) in enumerate(zip(groups, _COLOURS, strict=True)):
+        dots = "".join(f'<circle cx="{_x(x, right)}" cy="{_y(y, top)}" r="2.2"/>' for x, y in points)
+        parts.append(f'<g fill="{colour}">{dots}</g>')
+        at = _WIDTH - 330 + 160 * place
+        parts.append(
+            f'<circle cx="{at}" cy="15" r="4" fill="{colour}"/><text x="{at + 9}" y="20">{name}</text>'
+        )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def keep(name: str, picture: str) -> Path:
+    """Write a picture to the documentation and return its file."""
+    PICTURES.mkdir(exist_ok=True)
+    path = PICTURES / f"{name}.svg"
+    path.write_text(picture, "utf-8")
+    return path
+
+
+def _x(value: float, right: float) -> float:
+    return round(_LEFT + value / right * (_WIDTH - _LEFT - _EDGE), 1)
+
+
+def _y(value: float, top: float) -> float:
+    return round(_HEIGHT - _BOTTOM - value / top * (_HEIGHT - _BOTTOM - 40), 1)
+
+
+def _grid(axes: tuple[str, str], right: float, top: float) -> list[str]:
+    lines = []
+    for step in range(6):
+        y, x = _y(top * step / 5, top), _x(right * step / 5, right)
+        lines.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>')
+        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{top * step * 20:.0f} %</text>')
+        lines.append(
+            f'<text x="{x}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{right * step / 5:.0f}</text>'
+        )
+    middle = (_WIDTH + _LEFT) / 2
+    lines.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
+    centre = _HEIGHT / 2
+    lines.append(
+        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
+    )
+    return lines

@@ -1,0 +1,130 @@
+"""Filters on disk: one file each, mapped into memory, every byte under a checksum."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64_intdigest
+
+from shinglefold.errors import InputError
+
+Array = NDArray[np.unsignedinteger[Any]]
+_MAGIC = b"sfbloom1"
+#: Arrays begin at a multiple of this, so that they can be mapped.
+_PAGE = 4096
+_HEAD = np.dtype([("magic", "S8"), ("length", "<u8"), ("checksum", "<u8")])
+
+
+@dataclass(slots=True)
+class Stored:
+    """A filter's file, mapped: ``header`` is checked, an array when ``check`` is called for it, once."""
+
+    path: Path
+    header: Mapping[str, Any]
+    arrays: list[Array]
+    _checked: set[int] = field(default_factory=set)
+
+    def check(self, number: int) -> None:
+        """Compare an array with its checksum, unless that was done before.
+
+        Raises:
+            InputError: the file was changed.
+
+        Cost: reads the array once, at several GB/s from memory.
+        """
+        # Arrays that came later are in memory only.
+        if number in self._checked or number >= len(self.header["checksums"]):
+            return
+        if xxh3_64_intdigest(self.arrays[number].data) != self.header["checksums"][number]:
+            raise damaged(self.path, f"array {number} does not have its checksum")
+        self._checked.add(number)
+
+
+def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Sequence[Array]) -> None:
+    """Write a filter; the file is there whole or as it was before.
+
+    Args:
+        header: what JSON can hold.
+        arrays: unsigned, all of one type and length.
+    """
+    target = Path(path)
+    told = {
+        **header,
+        "type": arrays[0].dtype.newbyteorder("<").str if arrays else "<u8",
+        "length": len(arrays[0]) if arrays else 0,
+        "checksums": [xxh3_64_intdigest(np.ascontiguousarray(array).data) for array in arrays],
+    }
+    body = json.dumps(told).encode()
+    head = np.array([(_MAGIC, len(body), xxh3_64_intdigest(body))], _HEAD).tobytes()
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write((head + body).ljust(_begin(len(body)), b"\0"))
+            for array in arrays:
+                file.write(np.ascontiguousarray(array).data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str], kind: str) -> Stored:
+    """Map a filter's file; its arrays can be read and not written.
+
+    Raises:
+        InputError: it can't be read, is a filter of another kind, or was changed.
+    """
+    target = Path(path)
+    try:
+        mapped = np.memmap(target, np.uint8, "r")
+    except (OSError, ValueError) as error:
+        raise InputError(f"no filter can be read from {target}: {error}") from error
+    header = _header(target, mapped)
+    if header["kind"] != kind:
+        raise InputError(f"{target} holds a {header['kind']} filter, not a {kind} one")
+    return Stored(target, header, _arrays(target, mapped, header))
+
+
+def damaged(path: Path, how: str) -> InputError:
+    """Return the error for a file that was changed."""
+    return InputError(f"the filter in {path} is damaged: {how}. Restore it from a copy, or make it again")
+
+
+def _begin(length: int) -> int:
+    """Return where the arrays begin behind a header of this length."""
+    return -(-(_HEAD.itemsize + length) // _PAGE) * _PAGE
+
+
+def _header(path: Path, mapped: NDArray[np.uint8]) -> dict[str, Any]:
+    if len(mapped) < _HEAD.itemsize:
+        raise damaged(path, "it is too short")
+    head = mapped[: _HEAD.itemsize].view(_HEAD)[0]
+    if head["magic"] != _MAGIC:
+        raise InputError(f"{path} is no filter of shinglefold's, or a damaged one")
+    length = int(head["length"])
+    begin = _begin(length)
+    body = mapped[_HEAD.itemsize : _HEAD.itemsize + length].tobytes()
+    if xxh3_64_intdigest(body) != int(head["checksum"]) or mapped[_HEAD.itemsize + length : begin].any():
+        raise damaged(path, "its header does not have its checksum")
+    header: dict[str, Any] = json.loads(body)
+    return header
+
+
+def _arrays(path: Path, mapped: NDArray[np.uint8], header: Mapping[str, Any]) -> list[Array]:
+    kind, count = np.dtype(header["type"]), len(header["checksums"])
+    size, begin = header["length"] * kind.itemsize, _begin(_length(mapped))
+    if len(mapped) != begin + size * count:
+        raise damaged(path, f"it has {len(mapped):,} bytes instead of {begin + size * count:,}")
+    return [mapped[begin + size * at : begin + size * (at + 1)].view(kind) for at in range(count)]
+
+
+def _length(mapped: NDArray[np.uint8]) -> int:
+    return int(mapped[: _HEAD.itemsize].view(_HEAD)[0]["length"])
