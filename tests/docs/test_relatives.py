@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from shinglefold.bloom import Shape, pseudo_matrix_rows
 from shinglefold.fingerprints.birthday import table
 from shinglefold.sketch import probability
 
@@ -24,3 +25,13 @@ def test_the_corrected_probabilities_are_the_formula():
     told = re.search(r"gives \*\*(\.\d+)\*\*.*?With two shared it is (\.\d+)", PAGE, re.DOTALL)
     assert told is not None
     assert [f"{probability(0.9, 6, 14, shared):.2f}"[1:] for shared in (1, 2)] == list(told.groups())
+
+
+def test_the_sizes_of_filters_are_computed():
+    shape = Shape.of(123_000, 0.05)
+    assert f"m = {shape.bits:,} bits and k = {shape.hashes}" in PAGE
+    for _, count, size, ratio in rows("| filter | rows | size |"):
+        number = int(count.replace(",", ""))
+        assert size.startswith(f"{number * shape.bits / 8 / 2**20:,.0f} MiB")
+        assert ratio.removeprefix("1 : ") in {f"{14_428 / number:.2f}", "1"}
+    assert f"| {pseudo_matrix_rows([38_000] * 14_428, 123_000):,} |" in PAGE
