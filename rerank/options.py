@@ -26,6 +26,9 @@ from shinglefold.rerank.checks import (
 from shinglefold.rerank.inner_hits import InnerHits, check_names, read_inner_hits
 
 Linkage = Literal["leader", "connected"]
+Mode = Literal["window", "native", "auto"]
+Facets = Literal["documents", "groups"]
+MembersFrom = Literal["results", "index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,11 @@ class FoldOptions:
     ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
     whose point in time has ended.
     ``inner_hits``: members in the engines' own form, with orders and names of their own.
+    ``mode``: ``window`` reads the first hits and folds them; ``native`` lets the engine collapse by the
+    numbers of groups that documents carry; ``auto`` does so where it can, and says what it did.
+    ``facets``: ``groups`` counts in the buckets of terms the groups beside the documents (native only).
+    ``members_from``: ``index`` attaches and counts copies that the query itself did not find;
+    ``member_filter``: a query that these must match.
     ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
     """
 
@@ -155,14 +163,26 @@ class FoldOptions:
     cursor: bool | str = False
     renew: bool = False
     inner_hits: tuple[InnerHits, ...] = ()
+    mode: Mode = "window"
+    facets: Facets = "documents"
+    members_from: MembersFrom = "results"
+    member_filter: Mapping[str, Any] | None = None
     closed: bool = False
 
     def __post_init__(self) -> None:
         check_whole("min_shared", self.min_shared, 0, 1024, optional=True)
         check_share("min_resemblance", self.min_resemblance)
         check_share("min_length_ratio", self.min_length_ratio)
-        if self.linkage not in get_args(Linkage):
-            raise ConfigError.unknown("linkage", shortened(self.linkage), get_args(Linkage))
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in get_args(known):
+                given = shortened(getattr(self, name))
+                raise ConfigError.unknown(_SAID.get(name, name), given, get_args(known))
+        if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
+            raise ConfigError(f"filter of members: expected a query, got {quoted(self.member_filter)}")
+        if self.member_filter is not None and self.members_from != "index":
+            raise ConfigError(
+                'filter of members: those among the results are filtered by the query; add "from": "index"'
+            )
         check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
         check_whole("members", self.members, 0, 1000)
@@ -231,6 +251,15 @@ def _check_allowed(given: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"{quoted(name)} is for the application to set; a request may set {', '.join(VISITORS)}"
             )
+    _check_members(given.get("members"))
+
+
+def _check_members(given: object) -> None:
+    for name in ("from", "filter"):
+        if isinstance(given, Mapping) and name in given:
+            raise ConfigError(
+                f"{name} of members is for the application to set; a request may set their size"
+            )
 
 
 def _check_caps(chosen: FoldOptions, base: FoldOptions) -> None:
@@ -253,7 +282,11 @@ def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[obj
 
 
 #: Options that no body has a word for.
-_NOT_IN_BODIES = ("member_source", "closed")
+_NOT_IN_BODIES = ("member_source", "members_from", "member_filter", "closed")
+_CHOICES: Mapping[str, Any] = MappingProxyType(
+    {"linkage": Linkage, "mode": Mode, "facets": Facets, "members_from": MembersFrom}
+)
+_SAID = MappingProxyType({"members_from": "from of members"})
 #: What visitors may set, and what of it only up to what the application has.
 VISITORS = (
     "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
@@ -270,12 +303,17 @@ _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 )
 
 
+#: What an object ``members`` says → the option it is.
+_MEMBERS: Mapping[str, str] = MappingProxyType(
+    {"size": "members", "_source": "member_source", "from": "members_from", "filter": "member_filter"}
+)
+
+
 def _members(given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         return {"members": given}
-    check_known("key of members", given, ("size", "_source"))
-    found = {"members": given["size"]} if "size" in given else {}
-    return found | ({"member_source": given["_source"]} if "_source" in given else {})
+    check_known("key of members", given, tuple(_MEMBERS))
+    return {_MEMBERS[name]: value for name, value in given.items()}
 
 
 def _name(what: str, given: object) -> str:

@@ -197,6 +197,7 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
     counts = collapsed.counts
     return {
         "scheme": reading.scheme.id,
+        "mode": "window",
         "window": counts.hits,
         "stopped_by": reading.stopped_by,
         "order": reading.order,

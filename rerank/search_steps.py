@@ -20,11 +20,12 @@ from shinglefold.rerank.arguments import checked_scheme, checked_searches
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.known_fields import check_fields, knows, named_fields
 from shinglefold.rerank.msearch import run_side_by_side
+from shinglefold.rerank.native import Grouped, Target, native_page
 from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.parameters import read_parameters, with_parameters
 from shinglefold.rerank.recipes import check_recipe, index_names
 from shinglefold.rerank.request_bodies import can_go_on, page_bounds, refuse_collapse, split_request
-from shinglefold.rerank.response import answer_page
+from shinglefold.rerank.response import KEY, answer_page
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps
 from shinglefold.rerank.stored_passages import Texts, shown_fields
 from shinglefold.rerank.window import Reading
@@ -67,6 +68,7 @@ class SearchSteps(Generic[Driven]):
         #: By index and routing searched: whether there are several shards.
         self._several: dict[tuple[str | None, str], bool] = {}
         self._canonicalizer = canonicalizer
+        self._grouped = Grouped(self._scheme.id, field)
         #: By index looked at: its mappings, whose recipe fits.
         self._checked: dict[str, Mapping[str, Any]] = {}
 
@@ -84,11 +86,23 @@ class SearchSteps(Generic[Driven]):
             return answer
         refuse_collapse(rest)
         yield from self._check_index(index, chosen)
+        if chosen.mode == "window":
+            return (yield from self._window(index, rest, chosen, routing))
+        native = yield from native_page(
+            index, rest, chosen, Target(self._scheme, self._field, self._grouped, self._checked)
+        )
+        if not isinstance(native, str):
+            return native
+        folded = yield from self._window(index, rest, chosen, routing)
+        return {**folded, KEY: {**folded[KEY], "mode_reason": native}}
+
+    def _window(self, index: str | None, rest: JSON, chosen: FoldOptions, routing: str) -> Steps[JSON]:
+        """Answer by folding a window of hits."""
         texts = self._texts(index, rest, chosen)
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, texts, address))
         # Members found by an order of their own are asked for by id.
-        numbers = self._numbers and not chosen.inner_hits
+        numbers = self._numbers and not chosen.inner_hits and chosen.members_from == "results"
         reading = Reading(
             rest,
             chosen,

@@ -80,16 +80,11 @@ def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
         "doc_count_error_upper_bound": found.get("doc_count_error_upper_bound", 0),
         "sum_other_doc_count": found.get("sum_other_doc_count", 0),
         "buckets": [
-            {"key": _key(bucket["key"]), "doc_count": bucket["doc_count"]}
+            {"key": bucket["key"], "doc_count": bucket["doc_count"]}
             | {name: {"value": round(bucket[name]["value"])} for name in inner}
             for bucket in buckets
         ],
     }
-
-
-def _key(value: object) -> object:
-    # tantivy tells numbers as floats.
-    return int(value) if isinstance(value, float) else value
 
 
 def _counted(snapshot: Snapshot, path: object) -> Field:

@@ -1,13 +1,11 @@
 """Copies found anywhere in an index, on a real one, against every pair compared value by value."""
 
 import asyncio
-import random
 from collections.abc import Iterator
-from functools import cache
 
-import numpy as np
 import pytest
-from support.hits import BITS, SCHEME, VALUES, Spec, fingerprint_of, split, values_of
+from support.hits import SCHEME, fingerprint_of, split
+from support.random_pages import COUNT, SPECS, alike
 from support.taps import Awaited, Tapped
 
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -22,35 +20,6 @@ from shinglefold.rerank.similar import (
     find_similar,
     find_similar_async,
 )
-from shinglefold.sketch import estimate
-
-COUNT = 400
-
-
-def spec_of(number: int) -> Spec:
-    """One of some originals, more or less changed; equal texts are equal in everything."""
-    rng = random.Random(number)
-    original, changed, seed = rng.randrange(12), rng.choice([0, 0, 8, 30, 55, 60, 64, 90]), rng.randrange(9)
-    shingles = 300 + rng.choice([0, 0, 20, 200])
-    lang, signed = "uk" if rng.random() < 0.1 else "ru", rng.random() > 0.1
-    version = f"{changed}v{seed}" if changed else "0"
-    # Without a signature a text is known by its digest alone, whatever language it declares.
-    text = f"t{original}-{version}-{shingles}-{lang}" if signed else f"short{original}-{shingles}"
-    return Spec(
-        original=original,
-        changed=changed,
-        seed=seed,
-        shingles=shingles,
-        digest=text,
-        lang=lang,
-        signed=signed,
-        scheme="sf1-other" if rng.random() < 0.05 else SCHEME.id,
-        host=rng.choice(["a.org", "b.org", None]),
-        published=rng.randrange(1_000_000),
-    )
-
-
-SPECS = [spec_of(number) for number in range(COUNT)]
 
 
 @pytest.fixture(scope="module")
@@ -75,39 +44,13 @@ def action(number: int) -> dict[str, object]:
     return {"_index": "pages", "_id": f"p{number:03}", "_source": source}
 
 
-@cache
-def pair(number: int) -> tuple[list[float], list[bool]]:
-    """Of one beside all: the resemblance, and whether a supershingle or the text is in common."""
-    values = all_values()
-    agreeing = (values == values[number]).sum(axis=1)
-    size, groups = SCHEME.sketch.group_size, SCHEME.sketch.groups
-    same = (values == values[number])[:, : size * groups].reshape(COUNT, groups, size)
-    return estimate(agreeing, VALUES, BITS)[0].tolist(), same.all(axis=2).any(axis=1).tolist()
-
-
-@cache
-def all_values() -> np.ndarray:
-    return np.array([values_of(spec) for spec in SPECS])
-
-
-def alike(one: Spec, other: Spec, resemblance: float, shared: bool, least: float) -> bool:
-    if one.digest == other.digest:
-        return True
-    ratio = 2 * min(one.shingles, other.shingles) / (one.shingles + other.shingles)
-    signed = one.signed and other.signed and one.lang == other.lang
-    return signed and shared and resemblance >= least and ratio >= SCHEME.decision.min_length_ratio
-
-
 def copies(number: int, least: float = SCHEME.decision.min_resemblance, **narrowed: str) -> set[str]:
     """The ids of all that match and share a supershingle or the text, found without the product."""
-    own = SPECS[number]
-    resemblances, shared = pair(number)
     return {
         f"p{other:03}"
         for other, spec in enumerate(SPECS)
         if other != number
-        and own.scheme == spec.scheme == SCHEME.id
-        and alike(own, spec, resemblances[other], shared[other], least)
+        and alike(number, other, least)
         and all(getattr(spec, name) == value for name, value in narrowed.items())
     }
 

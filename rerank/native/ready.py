@@ -1,0 +1,72 @@
+"""Whether every document of an index has a group, so that the engine may collapse by it."""
+
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from shinglefold.rerank.native.bodies import group_field, ungrouped_request
+from shinglefold.rerank.recipes import index_names
+from shinglefold.rerank.steps import Call, Steps
+
+#: Seconds for which it is believed that all documents of an index have a group. Documents written meanwhile
+#: without one are noticed as soon as a page shows them.
+_BELIEVED = 30.0
+
+
+class Grouped:
+    """What is known of indices by name; asked again every half minute.
+
+    Args:
+        scheme: the id of the scheme that groups must be of.
+        dedup: the object field of the fingerprints.
+    """
+
+    def __init__(self, scheme: str, dedup: str) -> None:
+        self._scheme = scheme
+        self._dedup = dedup
+        self._known: dict[str | None, tuple[float, str]] = {}
+
+    def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
+        """Return why an index can't be searched by groups, in words; empty where it can.
+
+        Args:
+            mappings: by each name that the index is called by.
+
+        Cost: a count once in half a minute; else nothing.
+        """
+        when, told = self._known.get(index, (0.0, ""))
+        if index in self._known and monotonic() - when < _BELIEVED:
+            return told
+        told = self._lacking_field(index, mappings) or (yield from self._lacking_groups(index))
+        self._known[index] = monotonic(), told
+        return told
+
+    def doubt(self, index: str | None) -> None:
+        """Forget what is known of an index."""
+        self._known.pop(index, None)
+
+    def _lacking_field(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> str:
+        names = index_names(index)
+        if not names:
+            return f"nobody can tell the mappings of {index!r}"
+        for name in names:
+            if not _has_number(mappings.get(name, {}), group_field(self._dedup).split(".")):
+                return f"index {name!r} has no numbers of groups ({group_field(self._dedup)}, a long)"
+        return ""
+
+    def _lacking_groups(self, index: str | None) -> Steps[str]:
+        answer = yield Call("search", (index, ungrouped_request(self._scheme, self._dedup)))
+        count: int = answer["hits"]["total"]["value"]
+        if not count:
+            return ""
+        documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
+        return f"{documents} no group of the scheme {self._scheme}; number them: shinglefold regroup {index}"
+
+
+def _has_number(mappings: Mapping[str, Any], path: Sequence[str]) -> bool:
+    node: Any = mappings
+    for name in path:
+        node = (node.get("properties") or {}).get(name)
+        if not isinstance(node, Mapping):
+            return False
+    return bool(node.get("type") == "long")

@@ -1,0 +1,205 @@
+"""Search by groups: the engine's own collapse, told as windows are."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.hits import SCHEME, fingerprint_of, split
+from support.random_pages import SPECS, resembling
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.recipe import Recipe
+from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
+from shinglefold.sketch import connected
+
+COUNT = len(SPECS)
+ONES, OTHERS = zip(*resembling(), strict=True)
+GROUPS = connected(np.array(ONES), np.array(OTHERS), COUNT).tolist()
+HOSTS = ("a.org", "b.org")
+
+
+def action(index: str, number: int, *, grouped: bool = True) -> dict[str, Any]:
+    stored: dict[str, Any] = fingerprint_of(replace(SPECS[number], scheme=SCHEME.id)).to_field()
+    if grouped:
+        stored["group"] = 2**40 + GROUPS[number]
+    source = {"rank": number, "title": "page", "dedup": stored, "host": HOSTS[number % 2]}
+    source["published"] = (SPECS[number].published or 0) * 1000
+    return {"_index": index, "_id": f"p{number}", "_source": source}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(tmp_path_factory.mktemp("native"), split) as engine:
+        made = recipe_mappings(Recipe(SCHEME, groups=True))
+        made["properties"] |= {"rank": {"type": "integer"}, "title": {"type": "text"}}
+        made["properties"] |= {"host": {"type": "keyword"}, "published": {"type": "date"}}
+        for index in ("grouped", "partly"):
+            engine.create_index(index, made, {})
+        engine.bulk(action("grouped", number) for number in range(COUNT))
+        engine.bulk(action("partly", number, grouped=number % 9 > 0) for number in range(COUNT))
+        for index in ("grouped", "partly"):
+            engine.refresh(index)
+        yield engine
+
+
+def asked(**more: Any) -> dict[str, Any]:
+    return {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 10, **more}
+
+
+def native(engine, body, index="grouped", **options) -> dict[str, Any]:
+    return FoldedSearch(engine, SCHEME).search(index, body, FoldOptions(mode="native", **options))
+
+
+def test_each_group_is_shown_once_where_its_best_member_stands(engine):
+    seen = []
+    for start in range(0, COUNT, 37):
+        seen += native(engine, asked(**{"from": start, "size": 37}))["hits"]["hits"]
+    firsts = list(dict.fromkeys(GROUPS))
+    assert [hit["_id"] for hit in seen] == [f"p{GROUPS.index(group)}" for group in firsts]
+
+
+@pytest.mark.parametrize("members", [0, 1, 5])
+def test_members_are_counted_and_attached_as_by_a_window(engine, members):
+    page = native(engine, asked(size=40), members=members)["hits"]["hits"]
+    for hit in page:
+        own = [number for number in range(COUNT) if GROUPS[number] == GROUPS[int(hit["_id"][1:])]]
+        told = hit["inner_hits"]["duplicates"]["hits"]
+        assert told["total"] == {"value": len(own), "relation": "eq"}
+        assert [one["_id"] for one in told["hits"]] == [f"p{number}" for number in own[: members + 1]]
+        assert len(duplicates(hit)) == min(members, len(own) - 1)
+
+
+def test_the_answer_has_the_shape_of_a_window(engine):
+    window = FoldedSearch(engine, SCHEME).search("grouped", asked(size=3, _source=["rank"]))
+    told = native(engine, asked(size=3, _source=["rank"]))
+    assert told.keys() == window.keys()
+    assert told["dedup"].keys() == window["dedup"].keys()
+    assert told["hits"].keys() == window["hits"].keys()
+    for one, other in zip(told["hits"]["hits"], window["hits"]["hits"], strict=True):
+        assert one.keys() == other.keys()
+        members = [hit["inner_hits"]["duplicates"]["hits"] for hit in (one, other)]
+        assert members[0].keys() == members[1].keys()
+        assert members[0]["hits"][0].keys() == members[1]["hits"][0].keys()
+    assert (told["dedup"]["mode"], window["dedup"]["mode"]) == ("native", "window")
+
+
+def test_totals_say_how_exact_they_are(engine):
+    true = len(set(GROUPS))
+    first = native(engine, asked(size=5))["dedup"]["groups_total"]
+    assert abs(first["value"] - true) <= 0.05 * true
+    assert (first["relation"], first["precision_threshold"]) == ("estimate", 3000)
+    whole = native(engine, asked(size=COUNT))["dedup"]
+    assert whole["groups_total"] == {"value": true, "relation": "eq"}
+    assert whole["folded"] == COUNT - true
+    assert whole["stopped_by"] == "end_of_results"
+
+
+@pytest.mark.parametrize(
+    ("policy", "best"),
+    [
+        ("newest:published", lambda number: (-(SPECS[number].published or 0), number)),
+        ("oldest:published", lambda number: (SPECS[number].published or 0, number)),
+        ("longest", lambda number: (-SPECS[number].shingles, number)),
+        ("rank", lambda number: number),
+    ],
+)
+@pytest.mark.parametrize("members", [0, 2])
+def test_a_policy_that_is_an_order_chooses_whom_to_show(engine, policy, best, members):
+    body = asked(size=30, ext={"dedup": {"representative": policy}})
+    page = native(engine, body, members=members)["hits"]["hits"]
+    for hit, group in zip(page, list(dict.fromkeys(GROUPS))[:30], strict=True):
+        own = [number for number in range(COUNT) if GROUPS[number] == group]
+        assert hit["_id"] == f"p{min(own, key=best)}"
+        assert hit["sort"] == [int(hit["_id"][1:])]
+        listed = hit["inner_hits"]["duplicates"]["hits"]
+        assert listed["hits"][0]["_id"] == hit["_id"]
+        assert listed["total"]["value"] == len(own)
+
+
+def test_buckets_of_terms_count_groups_on_request(engine):
+    body = asked(size=1, aggs={"hosts": {"terms": {"field": "host"}}})
+    buckets = native(engine, body, facets="groups")["aggregations"]["hosts"]["buckets"]
+    for place, bucket in enumerate(sorted(buckets, key=lambda one: one["key"])):
+        own = {GROUPS[number] for number in range(COUNT) if number % 2 == place}
+        assert bucket["doc_count"] == COUNT // 2
+        assert abs(bucket["groups"]["value"] - len(own)) <= 0.05 * len(own) + 1
+    plain = native(engine, body)["aggregations"]
+    assert plain.keys() == {"hosts"}
+    assert "groups" not in plain["hosts"]["buckets"][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "said"),
+    [
+        ({}, {"min_resemblance": 0.8}, "min_resemblance was decided"),
+        ({"ext": {"dedup": {"scope": "host"}}}, {}, "scope was decided"),
+        ({"ext": {"dedup": {"representative": "prefer:host=a.org"}}}, {}, "'prefer' can't be said"),
+        ({"ext": {"dedup": {"cursor": True}}}, {}, "from and size"),
+        ({}, {"explain": True}, "explain compares"),
+        ({"search_after": [3]}, {}, "search_after"),
+    ],
+)
+def test_what_an_engine_cannot_collapse_is_refused_with_the_reason_or_done_by_a_window(
+    engine, body, options, said
+):
+    with pytest.raises(ConfigError, match=said):
+        native(engine, asked(**body), **options)
+    auto = FoldedSearch(engine, SCHEME).search("grouped", asked(**body), FoldOptions(mode="auto", **options))
+    assert auto["dedup"]["mode"] == "window"
+    assert said in auto["dedup"]["mode_reason"]
+
+
+def test_auto_collapses_natively_where_all_documents_have_a_group(engine):
+    told = FoldedSearch(engine, SCHEME).search("grouped", asked(ext={"dedup": {"mode": "auto"}}))["dedup"]
+    assert told["mode"] == "native"
+    assert "mode_reason" not in told
+
+
+def test_documents_without_a_group_stay_separate(engine):
+    lacking = len([number for number in range(COUNT) if number % 9 == 0])
+    with pytest.raises(ConfigError, match=f"{lacking} documents of .partly. have no group"):
+        native(engine, asked(), index="partly")
+    search = FoldedSearch(engine, SCHEME)
+    auto = search.search("partly", asked(), FoldOptions(mode="auto"))
+    window = search.search("partly", asked())
+    assert auto["hits"]["hits"] == window["hits"]["hits"]
+    assert "no group" in auto["dedup"]["mode_reason"]
+
+
+def test_documents_written_without_a_group_later_are_noticed_by_the_page_that_finds_them(engine):
+    search = FoldedSearch(engine, SCHEME)
+    body = asked(query={"range": {"rank": {"gte": 1000}}})
+    options = FoldOptions(mode="auto")
+    assert search.search("grouped", body, options)["dedup"]["mode"] == "native"
+    late = [action("grouped", number, grouped=False) | {"_id": f"late{number}"} for number in range(COUNT)][
+        :6
+    ]
+    for one in late:
+        one["_source"]["rank"] += 1000
+    try:
+        assert not engine.bulk(late).failures
+        engine.refresh("grouped")
+        for start in (0, 2):
+            told = search.search("grouped", {**body, "from": start}, options)
+            assert told["dedup"]["mode"] == "window"
+            assert "no group" in told["dedup"]["mode_reason"]
+    finally:
+        engine.bulk({"_op_type": "delete", "_index": "grouped", "_id": one["_id"]} for one in late)
+        engine.refresh("grouped")
+
+
+def test_an_index_without_numbers_of_groups_says_so(library):
+    with pytest.raises(ConfigError, match="no numbers of groups"):
+        FoldedSearch(library.engine, SCHEME).search("pages", library.body(1), FoldOptions(mode="native"))
+
+
+def test_visitors_choose_neither_mode_nor_facets_nor_members_from_the_index():
+    for given in ({"mode": "native"}, {"facets": "groups"}, {"members": {"from": "index"}}):
+        with pytest.raises(ConfigError, match="for the application"):
+            FoldOptions.untrusted(given)
+    base = FoldOptions(mode="auto", members_from="index")
+    assert FoldOptions.untrusted({"members": {"size": 1}}, base).mode == "auto"
