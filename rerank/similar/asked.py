@@ -56,9 +56,9 @@ class Match:
     """A stored document that matches one asked for.
 
     ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
-    ``standard_error``; ``shared`` counts supershingles. ``group`` is the number of its group, None where it
-    has none; ``seq_no`` and ``primary_term`` guard writes (None where the engine numbers no changes). ``hit``
-    is the document as the engine returned it.
+    ``standard_error``. ``group`` is the number of its group, None where it has none. ``seq_no`` and
+    ``primary_term`` guard writes; None where the engine numbers no changes. ``hit`` is the document as the
+    engine returned it.
     """
 
     index: str
@@ -67,7 +67,6 @@ class Match:
     resemblance: float
     standard_error: float
     same_text: bool
-    shared: int
     group: int | None
     seq_no: int | None
     primary_term: int | None
@@ -96,7 +95,6 @@ class Match:
             "resemblance": round(self.resemblance, 4),
             "standard_error": round(self.standard_error, 4),
             "same_text": self.same_text,
-            "shared": self.shared,
         }
         if self.group is not None:
             told["group"] = self.group

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from shinglefold.contracts import JSON, Capabilities
+from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
 from shinglefold.rerank.partial import Partial
-from shinglefold.rerank.similar.bodies import in_total_order
+from shinglefold.rerank.similar.bodies import Queries, in_total_order
+from shinglefold.rerank.similar.looking import Looking
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.shards import refuse_small_windows
 
@@ -15,12 +16,12 @@ from shinglefold.shards import refuse_small_windows
 class Blocks:
     """Reads the candidates of one document.
 
-    The first block is read in the engine's own order and is mostly the only one. Where there are more, it is
-    read again with ties settled, so that blocks neither overlap nor leave a gap: by the number of the last
-    change, or on an engine that has none by the place in the index.
+    The first block is read in any order and is mostly the only one. Where there are more, it is read again by
+    the number of supershingles shared, with ties settled so that blocks neither overlap nor leave a gap: by
+    the number of the last change, or on an engine that has none by the place in the index.
 
     Args:
-        body: of the first block; its size is that of a block.
+        after: the sort values after which to begin.
 
     Attributes:
         hits: of the block read last.
@@ -30,16 +31,16 @@ class Blocks:
         shards: in how many shards they were looked for.
     """
 
-    def __init__(self, index: str, body: JSON, can: Capabilities, after: Sequence[Any] | None) -> None:
+    def __init__(self, by: Looking, queries: Queries, after: Sequence[Any] | None) -> None:
         self.partial = Partial()
         self.hits: list[JSON] = []
         self.after = after
         self.read = 0
         self.shards = 1
-        self._index = index
-        self._body = body
-        self.size: int = body["size"]
-        self._tie = SEQ_NO if can.seq_no else "_doc"
+        self.size = by.options.window
+        self._index = by.index
+        self._quick, self._ordered = by.body(queries.quick), by.body(queries.ordered)
+        self._tie = SEQ_NO if by.can.seq_no else "_doc"
 
     def next(self) -> Steps[None]:
         """Read the next block: the first one, or the one that begins at ``after``."""
@@ -53,7 +54,7 @@ class Blocks:
     def _first(self) -> Steps[bool]:
         """Read the first block and tell whether it has all there are."""
         try:
-            self.hits = yield from self._hits(self._body)
+            self.hits = yield from self._hits(self._quick)
         except WindowTooLarge:
             self._narrow()
             return False
@@ -64,7 +65,7 @@ class Blocks:
         hits: list[JSON] = []
         taken, more = 0, 1
         while not taken:
-            hits, most = yield from self._ordered(begin, more)
+            hits, most = yield from self._in_order(begin, more)
             taken = whole_runs(hits, most)
             if not hits:
                 break
@@ -75,12 +76,14 @@ class Blocks:
         if taken < len(hits):
             self.after = hits[taken - 1]["sort"]
 
-    def _ordered(self, begin: Sequence[Any] | None, more: int) -> Steps[tuple[list[JSON], int]]:
+    def _in_order(self, begin: Sequence[Any] | None, more: int) -> Steps[tuple[list[JSON], int]]:
         """Return the candidates of a block and some more, ties settled; all but one of them may be taken."""
         while True:
             asked = self.size + more
             try:
-                hits = yield from self._hits({**in_total_order(self._body, self._tie, begin), "size": asked})
+                hits = yield from self._hits(
+                    {**in_total_order(self._ordered, self._tie, begin), "size": asked}
+                )
             except WindowTooLarge:
                 self._narrow()
             else:
@@ -102,4 +105,3 @@ class Blocks:
         if self.size == 1:
             raise  # noqa: PLE0704 - the engine's own error, being handled
         self.size = max(1, self.size // 2)
-        self._body = {**self._body, "size": self.size}

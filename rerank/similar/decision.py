@@ -11,7 +11,6 @@ from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.similar.asked import Asked, Match
-from shinglefold.rerank.similar.bodies import shared_of
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
@@ -107,14 +106,12 @@ class Decision:
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def _match(self, hit: Hit, resemblance: float, error: float, same: bool) -> Match:
-        shared, _ = shared_of(hit.get("_score") or 0.0, self._scheme)
         groups = (hit.get("fields") or {}).get(f"{self._dedup}.group") or (None,)
         return Match(
             *identity(hit),
             resemblance=resemblance,
             standard_error=error,
             same_text=same,
-            shared=shared,
             group=groups[0],
             seq_no=hit.get("_seq_no"),
             primary_term=hit.get("_primary_term"),

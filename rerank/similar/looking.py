@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from shinglefold.contracts import JSON, Capabilities
 from shinglefold.rerank.similar.asked import Asked
-from shinglefold.rerank.similar.bodies import candidates_query, window
+from shinglefold.rerank.similar.bodies import Queries, candidates_queries, window
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.indices import Known
 from shinglefold.rerank.similar.options import SimilarOptions
@@ -22,9 +22,9 @@ class Looking:
     can: Capabilities
     seal: Seal | None
 
-    def query(self, asked: Asked) -> JSON | None:
-        """Return the query for the candidates of a document, None where it can have none."""
-        return candidates_query(
+    def queries(self, asked: Asked) -> Queries | None:
+        """Return the queries for the candidates of a document, None where it can have none."""
+        return candidates_queries(
             asked,
             self.known.scheme,
             self.known.field,

@@ -8,6 +8,7 @@ from shinglefold.contracts import JSON, Parameters
 from shinglefold.errors import EngineError
 from shinglefold.rerank.partial import missing
 from shinglefold.rerank.similar.asked import Asked, Match
+from shinglefold.rerank.similar.bodies import Queries
 from shinglefold.rerank.similar.looking import Looking
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.shards import refuse_small_windows
@@ -29,7 +30,7 @@ class Found:
 
 
 def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None = None) -> Steps[list[Found]]:
-    """Find the stored copies of documents, all with one ``_msearch``.
+    """Find the stored copies of documents, all with one ``_msearch``; another where windows are too small.
 
     Raises:
         EngineError: what one of the searches raised.
@@ -37,12 +38,16 @@ def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None =
     Cost: the engine reads the postings of some 20 keywords a document and two doc values a candidate;
     deciding takes about 30 µs a document.
     """
-    queries = [(place, query) for place, one in enumerate(asked) if (query := by.query(one)) is not None]
-    answers = yield from _answers(by.index, [by.body(query) for _, query in queries], parameters)
+    places, queries = _askable(asked, by)
+    answers = yield from _answers(by, [query.quick for query in queries], parameters)
+    full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= by.options.window]
+    # There are more than fit: those that share most are wanted.
+    better = yield from _answers(by, [queries[at].ordered for at in full], parameters)
+    for at, answer in zip(full, better, strict=True):
+        answers[at] = answer
     hits: list[list[JSON]] = [[] for _ in asked]
     lacks: list[JSON] = [{} for _ in asked]
-    for (place, _), answer in zip(queries, answers, strict=True):
-        refuse_small_windows(answer)
+    for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
     matches, _ = by.decision.of_candidates(asked, hits)
     return [
@@ -51,14 +56,23 @@ def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None =
     ]
 
 
-def _answers(index: str, bodies: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
+def _askable(asked: Sequence[Asked], by: Looking) -> tuple[list[int], list[Queries]]:
+    """Return which documents can have candidates, and their queries."""
+    found = [(place, queries) for place, one in enumerate(asked) if (queries := by.queries(one)) is not None]
+    return [place for place, _ in found], [queries for _, queries in found]
+
+
+def _answers(by: Looking, queries: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
     more = () if parameters is None else (parameters,)
-    if len(bodies) == 1:
-        return [(yield Call("search", (index, bodies[0], *more)))]
+    bodies = [by.body(query) for query in queries]
     if not bodies:
         return []
-    found = yield Call("msearch", ([(index, body, *more) for body in bodies],))
-    for answer in found:
+    if len(bodies) == 1:
+        answers = [(yield Call("search", (by.index, bodies[0], *more)))]
+    else:
+        answers = yield Call("msearch", ([(by.index, body, *more) for body in bodies],))
+    for answer in answers:
         if isinstance(answer, EngineError):
             raise answer
-    return found  # type: ignore[no-any-return]
+        refuse_small_windows(answer)
+    return answers

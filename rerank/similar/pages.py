@@ -65,11 +65,11 @@ def read_page(asked: Asked, by: Looking, place: str | None) -> Steps[SimilarPage
     Raises:
         ConfigError: the place is one of another search.
     """
-    query = by.query(asked)
-    if query is None:
+    queries = by.queries(asked)
+    if queries is None:
         return SimilarPage(stopped_by="nothing_to_compare")
-    start = Place() if place is None else Place.parse(place, query)
-    reading = _Reading(asked, by, Blocks(by.index, by.body(query), by.can, start.after), start)
+    start = Place() if place is None else Place.parse(place, queries.ordered)
+    reading = _Reading(asked, by, Blocks(by, queries, start.after), start)
     yield from reading.fill()
     shown = yield from _with_sources(reading.shown, by, reading.blocks)
     return SimilarPage(
@@ -79,7 +79,7 @@ def read_page(asked: Asked, by: Looking, place: str | None) -> Steps[SimilarPage
         candidates=reading.blocks.read,
         unreadable=reading.unreadable,
         stopped_by=reading.stopped_by,
-        next=None if (rest := reading.rest()) is None else rest.to_text(query),
+        next=None if (rest := reading.rest()) is None else rest.to_text(queries.ordered),
         lacks=dict(reading.blocks.partial.lacks),
     )
 

@@ -171,9 +171,20 @@ def test_a_lower_threshold_finds_more(engine):
 
 
 def test_supershingles_asked_for_are_counted_by_the_engine(engine):
+    own = SPECS[RICH]
+    words = set(fingerprint_of(own).supershingles)
     page = find_similar(engine, "pages", RICH_ID, size=COUNT, min_shared=5, min_resemblance=0.0)
-    assert page.total > 0
-    assert all(one.shared >= 5 for one in page.matches)
+    ratio = SCHEME.decision.min_length_ratio
+    wanted = {
+        f"p{number:03}"
+        for number, spec in enumerate(SPECS)
+        if number != RICH
+        and (spec.scheme, spec.lang) == (SCHEME.id, own.lang)
+        and 2 * min(own.shingles, spec.shingles) / (own.shingles + spec.shingles) >= ratio
+        and len(words & set(fingerprint_of(spec).supershingles)) >= 5
+    }
+    assert set(ids(page)) == wanted
+    assert len(wanted) > 5
 
 
 def test_sources_are_fetched_for_the_copies_shown_only(engine):
