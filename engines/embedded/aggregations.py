@@ -1,4 +1,4 @@
-"""``aggs``: the terms of a field of keywords or numbers, and the number of distinct values, over all that was found."""
+"""``aggs``: terms of keywords and numbers counted, and distinct values, over all that was found."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -13,7 +13,8 @@ from shinglefold.engines.embedded.sorting import has_many
 from shinglefold.errors import UnsupportedQuery
 
 _INNER = (
-    "name", "from", "size", "sort", "_source", "docvalue_fields", "highlight", "stored_fields", "track_scores",
+    "name", "from", "size", "sort", "_source", "docvalue_fields", "highlight", "stored_fields",
+    "track_scores",
 )  # fmt: skip
 #: Hits looked through at first for each group wanted, and how many times more where these do not do.
 _AHEAD, _MORE = 4, 4

@@ -28,6 +28,8 @@ MAY_NOT = {
     "scope": "salary",
     "explain": {"passages": True, "fields": ["salary"]},
     "inner_hits": {"fields": ["salary"]},
+    "mode": "native",
+    "facets": "groups",
 }
 
 
@@ -43,8 +45,16 @@ def test_a_visitor_may_not_name_fields_nor_choose_what_costs_more(name):
 
 
 def test_every_option_is_either_the_visitors_or_the_applications():
-    named = {one.name for one in fields(FoldOptions)} - {"member_source", "closed"}
+    named = {one.name for one in fields(FoldOptions)} - {"closed"}
+    # What an object `members` says beside its size.
+    named -= {"member_source", "members_from", "member_filter"}
     assert named == MAY.keys() | MAY_NOT.keys()
+
+
+@pytest.mark.parametrize("given", [{"from": "index"}, {"size": 1, "filter": {"match_all": {}}}])
+def test_a_visitor_does_not_have_members_looked_for_beyond_the_results(given):
+    with pytest.raises(ConfigError, match="of members is for the application"):
+        FoldOptions.untrusted({"members": given}, OWN)
 
 
 @pytest.mark.parametrize("given", [{"members": 4}, {"window": 101}, {"max_window": 501}])
