@@ -87,16 +87,18 @@ class SearchSteps(Generic[Driven]):
         refuse_collapse(rest)
         yield from self._check_index(index, chosen)
         if chosen.mode == "window":
-            return (yield from self._window(index, rest, chosen, routing))
+            return (yield from self._window(index, rest, chosen, address))
         native = yield from native_page(
             index, rest, chosen, Target(self._scheme, self._field, self._grouped, self._checked)
         )
         if not isinstance(native, str):
             return native
-        folded = yield from self._window(index, rest, chosen, routing)
+        folded = yield from self._window(index, rest, chosen, address)
         return {**folded, KEY: {**folded[KEY], "mode_reason": native}}
 
-    def _window(self, index: str | None, rest: JSON, chosen: FoldOptions, routing: str) -> Steps[JSON]:
+    def _window(
+        self, index: str | None, rest: JSON, chosen: FoldOptions, address: Mapping[str, Any]
+    ) -> Steps[JSON]:
         """Answer by folding a window of hits."""
         texts = self._texts(index, rest, chosen)
         if chosen.cursor is not False:
