@@ -13,6 +13,7 @@ from shinglefold.rerank.inner_hits import DUPLICATES
 from shinglefold.rerank.members import inner_hits_of
 from shinglefold.rerank.request_bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
+from shinglefold.rerank.similar.members import with_copies
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.stored_passages import Texts, matched_passages
 from shinglefold.rerank.totals import carried, groups_total
@@ -60,6 +61,9 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         named = yield from inner_hits_of(reading, shown, index)
         page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
+    if reading.options.members_from == "index":
+        shown = [group for group in groups if group.representative in found]
+        page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
     if reading.options.explain:
         texts = reading.texts
         sources = (yield from _sources(reading, everyone, index, texts)) if texts is not None else {}

@@ -51,7 +51,7 @@ class Reading:
         seal: Seal | None = None,
         own: str | None = None,
     ) -> None:
-        self._seal = seal
+        self.seal = seal
         #: The key of the engine's own order of equal hits, where it has one.
         self._own = own
         self.body = body
@@ -194,7 +194,7 @@ class Reading:
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
         # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
-        before = Reading(self.body, self.options, self.scheme, self.field, cursor=Cursor(""), seal=self._seal)
+        before = Reading(self.body, self.options, self.scheme, self.field, cursor=Cursor(""), seal=self.seal)
         before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
         before._cap, before.size = maxsize, count
         before._restart()
@@ -272,7 +272,7 @@ class Reading:
 
     def _restart(self) -> None:
         self._folding: LeaderFolding | ConnectedFolding = folding_of(
-            self.scheme, self.options, self.field, self._earlier, self._seal
+            self.scheme, self.options, self.field, self._earlier, self.seal
         )
         self._pending = []
         self._borders: list[int] = []

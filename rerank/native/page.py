@@ -172,6 +172,7 @@ class _Page:
             "mode": "native",
             "window": None,
             "stopped_by": "end_of_results" if ended else "page_full",
+            "order": "engine",
             "groups": len(page),
             "groups_total": self._total(start + len(page), distinct, ended=ended and bool(page or not start)),
             "folded": sum(members) - len(members),
