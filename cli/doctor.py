@@ -23,6 +23,7 @@ _SAID = {
     "unsealed": "have one that lacks the seal of the index: altered, or made without its key",
     "damaged": "have one with parts missing or altered",
     "textless": "have a fingerprint, and no text in the fields the pipeline reads",
+    "hidden": "have one of more text than you are shown",
     "foreign": "have something else in its place, which is left alone",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
@@ -104,6 +105,11 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool)
     if any(found.findings.get(finding) for finding in _MENDED) and not misled:
         commands.append(asked.hints.command("backfill", found.index, **flags))
     lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
+    if found.unseen:
+        lines.append(
+            f"no field {', '.join(found.unseen)} is shown to this user, so that its texts can't be compared: "
+            "examine the index as a user who sees it"
+        )
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {together(commands)}"] if commands else [])]

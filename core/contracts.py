@@ -120,6 +120,13 @@ class Templates(Protocol):
         """Return the settings of each index that a name or pattern means, by flat names; closed ones, too."""
         ...
 
+    def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
+        """Return the indices that an alias means, and which takes new documents; empty where none does.
+
+        What is no alias means itself.
+        """
+        ...
+
     def data_streams(self, pattern: str) -> dict[str, str]:
         """Return the data streams of a name or pattern, and the index template each is made from."""
         ...

@@ -1,10 +1,11 @@
 """The mapping of the stored fingerprint, and the check that an index was made with the recipe in use."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import ConfigError, IndexExists
+from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
 from shinglefold.recipe import FIELD, META_KEY, Recipe, stored_recipe
 from shinglefold.scheme import Scheme
 
@@ -63,7 +64,7 @@ def ensure_index(
     Raises:
         SchemeMismatch: it was made with another scheme.
         RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
-        ConfigError: it was not made for fingerprints.
+        ConfigError: it was not made for fingerprints, or is an alias without an index for new documents.
     """
     if not engine.index_exists(index):
         wanted = recipe_mappings(recipe)
@@ -75,8 +76,27 @@ def ensure_index(
             pass
         else:
             return True
+    _check_takes_new(engine, index)
     check_index(engine.mappings(index), index, recipe)
     return False
+
+
+def _check_takes_new(engine: Engine, index: str) -> None:
+    """Refuse an alias that no new document could go to, before the first one is tried."""
+    if engine.templates is None:
+        return
+    try:
+        several, taker = engine.templates.writes_to(index)
+    except PermissionDenied:
+        # Whoever may write and not look learns of it at the first document.
+        return
+    if not taker:
+        add = {"index": several[-1], "alias": index, "is_write_index": True}
+        request = json.dumps({"actions": [{"add": add}]}, ensure_ascii=False)
+        raise ConfigError(
+            f"{index!r} is an alias of {', '.join(several)}, none of which takes its new documents: index into "
+            f"one of them, or say which it is: POST /_aliases {request}"
+        )
 
 
 def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: str = _REMEDY) -> None:

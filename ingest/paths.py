@@ -1,5 +1,6 @@
 """Fields of a document by dotted path; documents are never changed, changed copies are returned."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -88,12 +89,20 @@ def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None
     if isinstance(value, str):
         return value
     if value is not MISSING and value is not None:
-        raise ProcessorError(f"field [{path}] is {said(value)}, expected text")
+        raise ProcessorError(f"field [{path}] is {said(value)}, expected text{_joined(path, value)}")
     if value is MISSING:
         _check_way(document, path)
     if missing_ok:
         return None
     raise ProcessorError(f"field [{path}] is {'missing' if value is MISSING else 'null'}")
+
+
+def _joined(path: str, value: object) -> str:
+    """Return what makes one text of a list of texts."""
+    if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
+        return ""
+    step = json.dumps({"join": {"field": path, "separator": "\n"}}, ensure_ascii=False)
+    return f"; join its texts before: put {step} first in the pipeline"
 
 
 def _check_way(document: Mapping[str, Any], path: str) -> None:

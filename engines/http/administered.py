@@ -180,6 +180,16 @@ class AdministeredEngine(HttpEngine):
             return {}
         return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
 
+    def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
+        """Return the indices an alias means, and the one that takes new documents; empty where none does."""
+        options = {index: own[name] for index, own in self._behind(name).items() if name in own}
+        if not options:
+            return (name,), name
+        chosen = [index for index, given in options.items() if given.get("is_write_index")]
+        if not chosen and len(options) == 1:
+            chosen = [index for index, given in options.items() if given.get("is_write_index") is not False]
+        return tuple(sorted(options)), chosen[0] if chosen else ""
+
     def _behind(self, index: str) -> dict[str, JSON]:
         """Return the indices a name means, each with its aliases; none where there is no such name."""
         try:

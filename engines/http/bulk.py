@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts import BulkFailure, BulkResult
-from shinglefold.engines.http.failures import BUSY, block_remedy, reason
+from shinglefold.engines.http.failures import BUSY, block_remedy, field_remedy, reason, unseen_remedy
 from shinglefold.errors import EngineError, EngineUnavailable
 
 Action = Mapping[str, Any]
@@ -193,6 +193,11 @@ def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
     told = next(iter(answer.values()))
     status = told.get("status", 500)
     why = reason({"error": told["error"]}) if "error" in told else str(told.get("result", "refused"))
+    if remedy := field_remedy(why):
+        why = f"{why}. {remedy}"
+    if remedy := unseen_remedy(why):
+        # No matter of this document: so it will be for all.
+        return BulkFailure(action, 403, f"{why}. {remedy}")
     if remedy := block_remedy(why):
         # One for want of disk space comes as "too many requests" (429), but lasts until someone makes room.
         return BulkFailure(action, 403, f"{why}. {remedy}")

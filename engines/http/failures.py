@@ -1,5 +1,6 @@
 """What a server's refusal means: from status and body to our errors. Both products speak alike here."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError
@@ -21,6 +22,8 @@ from shinglefold.errors import (
 #: Statuses that mean: not now.
 BUSY = frozenset({429, 502, 503, 504})
 _LONGEST = 500
+#: A mapping whose ``dynamic`` is ``strict``.
+_STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
 #: Statuses that mean: something in the request, not the asking, was wrong.
 MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
@@ -81,7 +84,11 @@ _DISK_REMEDY = (
 )
 _READ_BLOCK_REMEDY = "The index is blocked for reading: set its index.blocks.read to null."
 #: OpenSearch's words; it answers with status 500.
-_PARTLY_SEEN = "Update is not supported when FLS or DLS"
+#: OpenSearch refuses a request with this, Elasticsearch each update in it.
+_PARTLY_SEEN = (
+    "Update is not supported when FLS or DLS",
+    "if field or document level security is enabled",
+)
 _PARTLY_SEEN_REMEDY = (
     "Whoever sees only some documents or fields can't update any, so nothing unseen is lost: do it as a user "
     "whose role has no document- or field-level security."
@@ -106,6 +113,27 @@ def block_remedy(said: str) -> str:
     """Return how the block is lifted that an answer tells of; empty where it tells of none."""
     kind = "cluster_block_exception"
     return _meaning(403, kind, said)[1] if kind in said else ""
+
+
+def unseen_remedy(said: str) -> str:
+    """Return who can update what others see a part of; empty where it is something else."""
+    return _PARTLY_SEEN_REMEDY if _is_partly_seen(said) else ""
+
+
+def _is_partly_seen(said: str) -> bool:
+    return any(words in said for words in _PARTLY_SEEN)
+
+
+def field_remedy(said: str) -> str:
+    """Return what to do about a field that a mapping does not take; empty where it is something else."""
+    found = _STRICT.search(said)
+    if found is None:
+        return ""
+    whole = ".".join(name for name in (found["within"], found["field"]) if name not in ("_doc", ""))
+    return (
+        f"The mapping of the index is strict and has no field [{whole}]: add it (PUT /INDEX/_mapping), or "
+        f'leave it out of the documents (put {{"remove": {{"field": "{whole}"}}}} last in the pipeline)'
+    )
 
 
 def unavailable(who: str, why: object) -> EngineUnavailable:
@@ -164,7 +192,7 @@ def _meaning(status: int, kind: str, said: str) -> _Meaning:
         return IndexReadOnly, _DISK_REMEDY
     if kind == "cluster_block_exception" and "index read (api)" in said:
         return PermissionDenied, _READ_BLOCK_REMEDY
-    if _PARTLY_SEEN in said:
+    if _is_partly_seen(said):
         return PermissionDenied, _PARTLY_SEEN_REMEDY
     fallback = EngineError, "See the server's log."
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)

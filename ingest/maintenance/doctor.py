@@ -15,11 +15,13 @@ from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.rivals import lacking as lacking_next
 from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.ingest.maintenance.setup import SetupRequest
+from shinglefold.ingest.maintenance.sight import SUSPECT, Sight, unmapped
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
 from shinglefold.ingest.maintenance.stored import foreign, is_empty, new_fingerprint, stored_fingerprint
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.paths import cut
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.pipeline.reach import raw_fields
 from shinglefold.ingest.text_fields import likely_texts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.model import Fingerprint
@@ -38,6 +40,7 @@ Finding = Literal[
     "unreadable",
     "dropped",
     "unsealed",
+    "hidden",
 ]
 #: What is no illness: a document the pipeline would drop was stored by somebody else.
 _HEALTHY = ("sound", "dropped")
@@ -62,7 +65,8 @@ class Diagnosis:
     """What was found.
 
     ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
-    dropped + unsealed``, the keys of ``findings``. ``unsealed``: the index is sealed, and the fingerprint
+    dropped + unsealed + hidden``, the keys of ``findings``. ``hidden``: the fingerprint is of more text than
+    who examines it is shown; ``unseen`` names the fields. ``unsealed``: the index is sealed, and the fingerprint
     lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the fingerprint did
     not, as when another
     client updates a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the
@@ -86,6 +90,7 @@ class Diagnosis:
     text_in: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
     empty: int = 0
+    unseen: tuple[str, ...] = ()
 
     @property
     def misread(self) -> bool:
@@ -131,7 +136,9 @@ def diagnose(
     schemes: Counter[str] = Counter()
     odd: list[Document] = []
     without = 0
-    for hit, finding, empty in _documents(engine, index, pipeline, options, progress):
+    read = raw_fields(pipeline.steps, options.field)
+    sight = Sight(unmapped(engine.mappings(index), read))
+    for hit, finding, empty in _documents(engine, index, pipeline, options, sight, progress):
         found[finding] += 1
         if finding == "other_scheme":
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
@@ -140,6 +147,10 @@ def diagnose(
         without += empty
         if (finding in _OTHER_TEXT or empty) and len(odd) < _SAMPLE:
             odd.append(cut(hit["_source"], options.field))
+    if sight.blind:
+        found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
+        listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
+        odd.clear()
     return Diagnosis(
         index,
         pipeline.scheme.id,
@@ -153,6 +164,7 @@ def diagnose(
         tuple(likely_texts(odd)),
         obstacles=against,
         empty=without,
+        unseen=sight.fields if sight.blind else (),
     )
 
 
@@ -198,6 +210,7 @@ def _documents(
     index: str,
     pipeline: Pipeline,
     options: DoctorOptions,
+    sight: Sight,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[tuple[Hit, Finding, bool]]:
     """Yield each document, its finding, and whether it has no text where the pipeline reads it."""
@@ -217,6 +230,7 @@ def _documents(
                     yield hit, "foreign", empty
                 else:
                     finding = examine(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)
+                    sight.note(hit, finding, stored, new or {})
                     yield hit, finding, empty
             place = page.place
             done += len(page.hits)

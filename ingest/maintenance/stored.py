@@ -94,6 +94,9 @@ def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action
     action: Action = {**_body(hit["_source"], field, new), "_index": hit["_index"], "_id": hit["_id"]}
     if "_seq_no" in hit:
         action |= {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+        if action["_op_type"] == "index":
+            # It went through the index's own pipeline when it came.
+            action["pipeline"] = "_none"
     if "_routing" in hit:
         action["routing"] = hit["_routing"]
     return action

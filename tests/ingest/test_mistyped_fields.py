@@ -1,5 +1,7 @@
 """A field that can't be reached fails its document, so that it is not taken for one without text."""
 
+import json
+
 import pytest
 
 from shinglefold.errors import ProcessorError
@@ -15,7 +17,8 @@ TEXT = "Слово за словом складывается достаточн
         ({"author": [{"bio": TEXT}]}, r"\[author\] is a list"),
         ({"author": TEXT}, r"\[author\] is text"),
         ({"author": {"bio": {"ru": TEXT}}}, "is an object, expected text"),
-        ({"author": {"bio": [TEXT]}}, "is a list, expected text"),
+        ({"author": {"bio": [TEXT]}}, r'is a list, expected text; join .* {"join": {"field": "author.bio"'),
+        ({"author": {"bio": [5]}}, "is a list, expected text$"),
         ({"author.bio": TEXT}, "one name with points"),
     ],
 )
@@ -42,3 +45,13 @@ def test_a_document_whose_text_can_not_be_reached_gets_no_empty_fingerprint(sche
     (outcome,) = pipeline.run_block([{"author": [{"bio": TEXT}]}])
     assert outcome.status == "failed"
     assert "[author] is a list" in str(outcome.failure)
+
+
+def test_texts_of_a_list_are_joined_as_the_message_says(scheme, canonicalizer):
+    step = {"supershingle": {"fields": ["body"]}}
+    given = {"body": [TEXT, TEXT]}
+    (failed,) = Pipeline.from_json({"processors": [step]}, scheme, canonicalizer).run_block([given])
+    told = str(failed.failure)
+    remedy = json.loads(told[told.index('{"join"') : told.rindex("}") + 1])
+    (done,) = Pipeline.from_json({"processors": [remedy, step]}, scheme, canonicalizer).run_block([given])
+    assert (done.failure, done.document["body"]) == (None, f"{TEXT}\n{TEXT}")

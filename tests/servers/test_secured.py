@@ -1,25 +1,39 @@
-"""Who may do what, on an Elasticsearch that asks; and that secrets show nowhere."""
+"""Who may do what and see what, on an Elasticsearch that asks; and that secrets show nowhere.
 
+Document- and field-level security are not in the basic licence: the server begins the distribution's own trial.
+"""
+
+import json
 import logging
 import traceback
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
+from support.maintenance import FIELDS, stored
+from support.maintenance import pages as made_pages
 from support.servers.choose import excused
 from support.servers.elasticsearch_security import ElasticsearchSecurity
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
 from support.servers.security import User
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
-from shinglefold.errors import AuthenticationFailed, EngineUnavailable, PermissionDenied
+from shinglefold.errors import AuthenticationFailed, ConfigError, EngineUnavailable, PermissionDenied
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.rerank import FoldedSearch
+from shinglefold.scheme import Scheme
 
 ADMIN = User("admin", "right-password", "superuser")
 READER = User("reader", "readers-password", "reads_public")
 WRITER = User("writer", "writers-password", "writes_public")
+BLINKERED = User("blinkered", "blinkered-password", "sees_some_fields")
+PARTLY = User("partly", "partlys-password", "sees_some_documents")
+USERS = [ADMIN, READER, WRITER, BLINKERED, PARTLY]
 ROLES = """\
 reads_public:
   indices:
@@ -29,13 +43,24 @@ writes_public:
   indices:
     - names: ["public-*"]
       privileges: ["write"]
+sees_some_fields:
+  indices:
+    - names: ["public-*"]
+      privileges: ["read", "write", "view_index_metadata", "maintenance"]
+      field_security: {"grant": ["*"], "except": ["body"]}
+sees_some_documents:
+  indices:
+    - names: ["public-*"]
+      privileges: ["read", "write", "view_index_metadata", "maintenance"]
+      query: {"term": {"open": true}}
 """
+SITE = "public-site"
 
 
 @pytest.fixture(scope="module")
 def server(report: list[str]) -> Iterator[LocalServer]:
     with excused():
-        server = LocalServer(kind("elasticsearch-9"), ElasticsearchSecurity([ADMIN, READER, WRITER], ROLES))
+        server = LocalServer(kind("elasticsearch-9"), ElasticsearchSecurity(USERS, ROLES, trial=True))
     report.append(f"secured: {server.kind.product} {server.kind.version} ({server.how})")
     yield server
     server.stop()
@@ -155,3 +180,82 @@ def _use(connection: Connection) -> None:
     with closing(open_engine(connection)) as engine:
         engine.index_exists("public-pages")
         engine.info()
+
+
+@pytest.fixture
+def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+@pytest.fixture
+def site(pages: Engine, pipeline: Pipeline) -> dict[str, dict]:
+    """Three copies of each of twenty pages, of which one or two are open; all of it by id."""
+    if not pages.index_exists(SITE):
+        copies = [
+            {**page, "id": f"{page['id']}-{copy}", "open": (number + copy) % 2 == 0}
+            for number, page in enumerate(made_pages(20))
+            for copy in range(3)
+        ]
+        properties = {**FIELDS, "id": {"type": "keyword"}, "open": {"type": "boolean"}}
+        settings = {"number_of_shards": 3, "number_of_replicas": 0}
+        index_documents(pages, SITE, copies, pipeline, properties=properties, settings=settings, workers=1)
+    return stored(pages, SITE)
+
+
+@pytest.fixture
+def engine_of(connection: Connection) -> Iterator[Callable[[User], Engine]]:
+    with ExitStack() as opened:
+        yield lambda user: opened.enter_context(
+            closing(open_engine(replace(connection, user=user.name, password=user.password)))
+        )
+
+
+@pytest.mark.parametrize("options", [{}, {"explain": True}, {"linkage": "connected"}, {"window": 7}])
+def test_a_hidden_field_stands_nowhere_in_an_answer(engine_of, site, scheme, options):
+    folded = FoldedSearch(engine_of(BLINKERED), scheme, tiebreaker="id")
+    body = {"size": 40, "sort": [{"id": "asc"}], "ext": {"dedup": {"members": 9, **options}}}
+    answer = folded.search(SITE, body)
+    assert answer["dedup"]["folded"]
+    text = json.dumps(answer, ensure_ascii=False)
+    assert "Страница" in text
+    for source in site.values():
+        text = text.replace(source["title"], "")
+    assert not [word for source in site.values() for word in source["body"].split() if f" {word} " in text]
+    with pytest.raises(ConfigError, match="unknown field"):
+        folded.search(SITE, {"ext": {"dedup": {"explain": {"passages": True, "fields": ["body"]}}}})
+
+
+@pytest.mark.parametrize("options", [{}, {"explain": True}, {"linkage": "connected"}, {"cursor": True}])
+def test_a_hidden_document_stands_nowhere_in_an_answer(engine_of, site, scheme, options):
+    folded = FoldedSearch(engine_of(PARTLY), scheme, tiebreaker="id")
+    body = {"size": 40, "sort": [{"id": "asc"}], "ext": {"dedup": {"members": 9, **options}}}
+    text = json.dumps(folded.search(SITE, body))
+    shown = {id_ for id_ in site if f'"{id_}"' in text}
+    assert shown == {id_ for id_, source in site.items() if source["open"]}
+
+
+def test_a_doctor_who_does_not_see_the_text_says_so_and_calls_nothing_stale(engine_of, pages, site, pipeline):
+    found = diagnose(engine_of(BLINKERED), SITE, pipeline, DoctorOptions(workers=1))
+    assert found.findings == {"hidden": len(site)}
+    assert found.unseen == ("body",)
+    assert diagnose(pages, SITE, pipeline, DoctorOptions(workers=1)).findings == {"sound": len(site)}
+
+
+@pytest.mark.parametrize("user", [BLINKERED, PARTLY], ids=lambda user: user.name)
+def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
+    engine_of, pages, site, scheme, pipeline, user
+):
+    index = f"public-{user.name}"
+    if pages.index_exists(index):
+        pages.delete_index(index)
+    pages.create_index(index, pages.mappings(SITE), {"number_of_replicas": 0})
+    bare = {id_: {**source, "dedup": None} for id_, source in site.items()}
+    pages.bulk({"_index": index, "_id": id_, "_source": source} for id_, source in bare.items())
+    pages.refresh(index)
+    told = ""
+    try:
+        told = backfill(engine_of(user), index, pipeline, BackfillOptions(workers=1)).stopped
+    except PermissionDenied as error:
+        told = str(error)
+    assert "document- or field-level security" in told
+    assert stored(pages, index) == bare

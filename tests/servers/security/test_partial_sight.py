@@ -115,3 +115,10 @@ def test_a_doctor_who_sees_some_documents_examines_those(engine_of, users, site,
     found = diagnose(engine_of(users["partly"]), INDEX, pipeline)
     assert found.healthy
     assert found.documents == len(visible(engine_of(users["partly"])))
+
+
+def test_a_doctor_who_does_not_see_the_text_says_so_and_calls_nothing_stale(engine_of, users, site, pipeline):
+    found = diagnose(engine_of(users["blinkered"]), INDEX, pipeline)
+    assert found.findings == {"hidden": found.documents}
+    assert (found.unseen, found.healthy) == (("body",), False)
+    assert diagnose(site.engine, INDEX, pipeline).healthy

@@ -11,10 +11,14 @@ from support.servers.security import Door, User, certificates_in, make_certifica
 
 @dataclass(frozen=True, slots=True)
 class ElasticsearchSecurity:
-    """Who may come; the first user may everything. ``roles`` is the text of ``roles.yml``."""
+    """Who may come; the first user may everything. ``roles`` is the text of ``roles.yml``.
+
+    ``trial``: with what the basic licence does not have, such as document- and field-level security.
+    """
 
     users: Sequence[User]
     roles: str
+    trial: bool = False
 
     def set_up(self, config: Path) -> dict[str, object]:
         """Write roles and new certificates, and return the settings."""
@@ -42,7 +46,10 @@ class ElasticsearchSecurity:
             assert run.returncode == 0, run.stdout + run.stderr
 
     def after_start(self, ask: Callable[[str, str, Any], Any]) -> None:
-        """Do nothing: all users are there already."""
+        """Begin the trial of the distribution's own features; all users are there already."""
+        if self.trial:
+            told = ask("POST", "/_license/start_trial?acknowledge=true", None)
+            assert told["trial_was_started"], told
 
     def door(self, config: Path) -> Door:
         """Return the first user's way in."""

@@ -1,7 +1,7 @@
 """What is told at the end of a run: the servers that were tested on, and how many random trials were made.
 
-Hooks of pytest are among these. They stand with all tests and not with those of servers: of several processes the
-one that prints reads no other folder's.
+Hooks of pytest are among these. They stand with all tests and not with those of servers: of several
+processes the one that prints reads no other folder's.
 """
 
 import os
