@@ -66,8 +66,8 @@ class Diagnosis:
 
     ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
     dropped + unsealed + hidden``, the keys of ``findings``. ``hidden``: the fingerprint is of more text than
-    who examines it is shown; ``unseen`` names the fields. ``unsealed``: the index is sealed, and the fingerprint
-    lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the fingerprint did
+    who examines it is shown; ``unseen`` names the fields. ``unsealed``: the index is sealed, and the
+    fingerprint lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the fingerprint did
     not, as when another
     client updates a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the
     text. ``foreign``: something else is in its place. ``textless``: the document has a fingerprint, and no
@@ -138,7 +138,7 @@ def diagnose(
     without = 0
     read = raw_fields(pipeline.steps, options.field)
     sight = Sight(unmapped(engine.mappings(index), read))
-    for hit, finding, empty in _documents(engine, index, pipeline, options, sight, progress):
+    for hit, finding, empty in _documents(engine, index, pipeline, options, sight=sight, progress=progress):
         found[finding] += 1
         if finding == "other_scheme":
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
@@ -210,6 +210,7 @@ def _documents(
     index: str,
     pipeline: Pipeline,
     options: DoctorOptions,
+    *,
     sight: Sight,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[tuple[Hit, Finding, bool]]:

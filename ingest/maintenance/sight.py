@@ -1,6 +1,6 @@
 """Whether who examines an index sees the texts its fingerprints are of: roles may hide fields.
 
-No server tells that it hides a field: it is neither in the mappings nor in the documents that a user is shown.
+No server tells that it hides a field: it is neither in the mappings nor in the documents that a user sees.
 """
 
 from collections import Counter

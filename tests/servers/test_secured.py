@@ -1,6 +1,6 @@
 """Who may do what and see what, on an Elasticsearch that asks; and that secrets show nowhere.
 
-Document- and field-level security are not in the basic licence: the server begins the distribution's own trial.
+Document- and field-level security are not in the basic licence: the server begins the distribution's trial.
 """
 
 import json
