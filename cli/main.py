@@ -20,6 +20,7 @@ _COMMANDS = (
     "demo",
     "index",
     "search",
+    "similar",
     "explain",
     "compare",
     "pairs",

@@ -1,0 +1,195 @@
+"""``shinglefold similar ID | FILE | -``: all documents of an index that are copies of one, or of a text."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
+from shinglefold.cli.hints import again
+from shinglefold.cli.options import deciding_options, engine_options
+from shinglefold.cli.output import make_console, printable, remark, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shinglefold.cli.hints import Hints
+    from shinglefold.cli.stores import Store
+    from shinglefold.model import Fingerprint
+    from shinglefold.rerank.similar import Match, SimilarOptions, SimilarPage
+
+#: What is shown of a copy.
+_FIELDS = ["title", "url"]
+
+
+@command(
+    examples="""
+    shinglefold similar ru-bridge-repair-1
+    shinglefold similar draft.txt --index site --min-resemblance 0.8
+    curl -s https://example.org/ | shinglefold similar - --format html --json
+    """
+)
+@click.argument("what", metavar="ID|FILE|-", type=Name("file"))
+@engine_options
+@click.option("--id", "by_id", is_flag=True, help="What is given is an id, whatever files there are.")
+@click.option("--text", is_flag=True, help="What is given is the text itself.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["auto", "html", "text"]),
+    default="auto",
+    show_default=True,
+    help="What the file holds; auto goes by its name.",
+)
+@click.option("--language", metavar="CODE", help="Language of the text; by default chosen word by word.")
+@click.option("--size", type=click.IntRange(0, 1000), default=10, show_default=True, help="Copies per page.")
+@click.option("--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Find only copies whose FIELD has this value; repeat it for more.",
+)
+@click.option(
+    "--scope",
+    multiple=True,
+    metavar="FIELD",
+    help="Find only copies with the same FIELD as the document or, with FIELD:7d, with dates that close.",
+)
+@deciding_options("a copy")
+@click.option("--across-languages", is_flag=True, help="Compare with documents of other languages too.")
+@click.pass_obj
+def similar(
+    invocation: Invocation,
+    /,
+    *,
+    what: str,
+    index: str,
+    engine: str | None,
+    by_id: bool,
+    text: bool,
+    kind: str,
+    language: str | None,
+    after: str | None,
+    **asked_for: Any,  # noqa: ANN401 - as click gives them
+) -> int:
+    """Find the copies of a document, or of a text that is not stored, anywhere in an index.
+
+    What is given is the id of a document, a file if there is one of this name, or - for standard input. The
+    recipe is that of the index. The most alike come first.
+    """
+    from shinglefold.cli.seals import seal_of_index
+    from shinglefold.cli.stores import opened_store
+    from shinglefold.rerank.similar import SimilarSearch
+
+    if by_id and text:
+        raise click.UsageError("--id and --text exclude each other")
+    options = _options(**asked_for)
+    asked = invocation.asked(index, engine)
+    is_text = text or what == "-" or (not by_id and Path(what).is_file())
+    with opened_store(asked) as store:
+        _check_filters(store, index, asked_for["filters"])
+        seal = seal_of_index(asked, store.recipe)
+        search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
+        if is_text:
+            wanted: str | Fingerprint = _print(store, what, kind, language, itself=text)
+            if not text and what != "-" and store.engine.get(index, what) is not None:
+                remark(f"note: {printable(what)} is a file and an id; for the document add --id")
+        else:
+            wanted = _id(store, index, what, asked.hints)
+        page = search.find(index, wanted, options, place=after)
+    if invocation.json:
+        write_json(page.to_json())
+    else:
+        _print_page(make_console(), page, again(invocation.arguments, after=page.next) if page.next else "")
+    return PARTLY if page.lacks else DONE
+
+
+def _options(
+    *,
+    size: int,
+    filters: tuple[str, ...],
+    scope: tuple[str, ...],
+    **decision: Any,  # noqa: ANN401 - as click gives them
+) -> "SimilarOptions":
+    from shinglefold.rerank import Scope
+    from shinglefold.rerank.similar import SimilarOptions
+
+    scopes = tuple(Scope.parse(one) for one in scope)
+    terms = tuple({"term": {name: value}} for name, value in map(_filter, filters))
+    return SimilarOptions(size=size, source=_FIELDS, filters=terms, scope=scopes, **decision)
+
+
+def _filter(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not (name and equals):
+        raise click.UsageError(f"--filter {given!r}: expected FIELD=VALUE")
+    return name, value
+
+
+def _check_filters(store: "Store", index: str, filters: tuple[str, ...]) -> None:
+    from shinglefold.rerank.known_fields import check_fields
+
+    check_fields(store.mappings.values(), index, [_filter(one)[0] for one in filters], "--filter")
+
+
+def _print(store: "Store", what: str, kind: str, language: str | None, *, itself: bool) -> "Fingerprint":
+    """Return the fingerprint of a text, as the index has them."""
+    from shinglefold.cli.texts import check_language, read_text
+    from shinglefold.errors import InputError
+    from shinglefold.ingest import Fingerprinter
+
+    check_language(store.scheme, language)
+    text = what if itself else read_text(what, kind)
+    (made,) = Fingerprinter(store.scheme).fingerprint([text], [language])
+    if not made.digest:
+        raise InputError(
+            "the text has no word to find copies by; give another, or see what is left of it: "
+            "shinglefold compare --help"
+        )
+    return made
+
+
+def _id(store: "Store", index: str, what: str, hints: "Hints") -> str:
+    """Return the id of a document that is there."""
+    from shinglefold.errors import InputError
+
+    if store.engine.get(index, what) is None:
+        raise InputError(
+            f"no file {what!r}, and no document of this id in the index {index!r}; this shows ids: "
+            f"{hints.command('search', what, index=index, json=True, no_fold=True)}"
+        )
+    return what
+
+
+def _print_page(console: "Console", page: "SimilarPage", next_page: str) -> None:
+    for place, match in enumerate(page.matches, 1):
+        source = match.hit.get("_source") or {}
+        console.print(f"{place}. {printable(source.get('title') or match.id)}", soft_wrap=True)
+        where = f"{source['url']}  {match.id}" if source.get("url") else match.id
+        console.print(f"   {printable(where)}  {_alike(match)}", soft_wrap=True)
+    if page.matches:
+        console.print()
+    console.print(summary(page))
+    if next_page:
+        console.print(f"next page: {next_page}", soft_wrap=True)
+
+
+def _alike(match: "Match") -> str:
+    if match.same_text:
+        return "the same canonical text"
+    told = f"resemblance {match.resemblance:.2f} ± {match.standard_error:.2f} by estimate"
+    return told if match.group is None else f"{told}, group {match.group}"
+
+
+def summary(page: "SimilarPage") -> str:
+    """Return in a line how many copies there are, and of how many documents looked at."""
+    least = "" if page.exact else "at least "
+    copies = "1 copy" if page.total == 1 else f"{page.total:,} copies"
+    line = f"{least}{copies} among {page.candidates:,} documents that share a supershingle or the text"
+    if page.unreadable:
+        line += f"; {page.unreadable:,} of them have a damaged fingerprint or lack the seal"
+    if page.lacks:
+        line += f"; the answer is partial: {', '.join(page.lacks)}"
+    return line

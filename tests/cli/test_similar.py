@@ -1,0 +1,93 @@
+"""similar: the copies of a document or a text, found anywhere in an index."""
+
+import pytest
+
+from shinglefold.examples import articles
+
+
+@pytest.fixture
+def similar(run, engine_folder):
+    return lambda *arguments, stdin="": run("similar", *arguments, "--engine", engine_folder, stdin=stdin)
+
+
+def text_of(name: str) -> str:
+    (found,) = [one for one in articles() if one["id"] == name]
+    return f"{found['title']}\n{found['body']}"
+
+
+def test_the_copies_of_a_document_are_listed_the_most_alike_first(similar):
+    told = similar("ru-bridge-repair-1", "--json").json()
+    assert told["total"] == {"value": len(told["matches"]), "relation": "eq"}
+    alike = [one["resemblance"] for one in told["matches"]]
+    assert alike == sorted(alike, reverse=True)
+    assert {"ru-bridge-repair-2", "ru-bridge-repair-4"} <= {one["_id"] for one in told["matches"]}
+    assert "ru-bridge-repair-1" not in {one["_id"] for one in told["matches"]}
+    assert told["matches"][0]["_source"]["title"]
+
+
+def test_the_page_says_how_alike_they_are_and_how_many_there_are(similar):
+    shown = similar("ru-bridge-repair-1").out
+    assert "ru-bridge-repair-2  resemblance 0." in shown
+    assert "± 0.0" in shown
+    assert "copies among" in shown
+
+
+@pytest.mark.parametrize("how", ["file", "stdin", "text"])
+def test_a_text_that_is_not_stored_finds_what_it_is_a_copy_of(similar, tmp_path, how):
+    text = text_of("en-geese-1")
+    if how == "file":
+        (tmp_path / "draft.txt").write_text(text)
+        ran = similar(tmp_path / "draft.txt", "--json")
+    else:
+        ran = similar("-", "--json", stdin=text) if how == "stdin" else similar(text, "--text", "--json")
+    first = ran.json()["matches"][0]
+    assert (first["_id"], first["same_text"]) == ("en-geese-1", True)
+
+
+def test_pages_go_on_by_the_command_below_them(similar):
+    everything = [one["_id"] for one in similar("ru-bridge-repair-1", "--json").json()["matches"]]
+    seen, after = [], []
+    while len(seen) < len(everything):
+        page = similar("ru-bridge-repair-1", "--size", "1", "--json", *after).json()
+        seen += [one["_id"] for one in page["matches"]]
+        after = ["--after", page["next"]]
+    assert seen == everything
+    assert (
+        "next page: shinglefold similar ru-bridge-repair-1 --size 1"
+        in similar("ru-bridge-repair-1", "--size", "1").out
+    )
+
+
+def test_a_filter_and_a_threshold_narrow_what_is_found(similar):
+    told = similar("ru-bridge-repair-1", "--filter", "host=vestnik.example", "--json").json()
+    assert told["total"]["value"] == 1
+    strict = similar("ru-bridge-repair-1", "--min-resemblance", "0.99", "--json").json()
+    assert strict["total"]["value"] < similar("ru-bridge-repair-1", "--json").json()["total"]["value"]
+
+
+def test_a_file_of_the_name_of_a_document_is_said_to_be_one(similar, tmp_path):
+    (tmp_path / "en-geese-1").write_text(text_of("en-boil-notice-1"))
+    as_file = similar("en-geese-1", "--json")
+    assert as_file.json()["matches"][0]["_id"] == "en-boil-notice-1"
+    assert "add --id" in as_file.err
+    as_id = similar("en-geese-1", "--id", "--json")
+    assert as_id.err == ""
+    assert as_id.json() != as_file.json()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nowhere"], 1, "no file 'nowhere', and no document of this id"),
+        (["…", "--text"], 1, "no word to find copies by"),
+        (["ru-bridge-repair-1", "--index", "other"], 1, "other"),
+        (["ru-bridge-repair-1", "--filter", "host"], 2, "FIELD=VALUE"),
+        (["ru-bridge-repair-1", "--filter", "hots=a"], 2, "did you mean 'host'"),
+        (["ru-bridge-repair-1", "--after", "x"], 2, "not a place"),
+        (["a", "--id", "--text"], 2, "exclude each other"),
+    ],
+)
+def test_what_cannot_be_found_is_told(similar, arguments, code, said):
+    ran = similar(*arguments)
+    assert ran.code == code
+    assert said in ran.err
