@@ -23,6 +23,7 @@ BENCHMARKS: Mapping[str, str] = {
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",
     "bloom": "bench.bloom",
+    "similarity": "bench.similarity",
 }
 
 

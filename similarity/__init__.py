@@ -1,0 +1,1 @@
+"""Similarity hashes: short numbers that differ little where texts do."""
