@@ -24,6 +24,8 @@ BENCHMARKS: Mapping[str, str] = {
     "collisions": "bench.collisions",
     "bloom": "bench.bloom",
     "similarity": "bench.similarity",
+    "minhash_variants": "bench.minhash_variants",
+    "passages": "bench.passages",
 }
 
 

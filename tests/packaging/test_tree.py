@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
-    "core", "canon", "sketch", "bloom", "fingerprints", "similarity", "ingest", "engines", "rerank",
-    "plugins", "testing", "cli", "examples",
+    "core", "canon", "sketch", "bloom", "fingerprints", "similarity", "passages", "ingest",
+    "engines", "rerank", "plugins", "testing", "cli", "examples",
 )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Matched passages: which documents contain a passage of a text, and where in both."""

@@ -1,0 +1,67 @@
+"""The elements of a text: every w consecutive canonical words, with their place."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xxhash import xxh3_64_intdigest
+
+from shinglefold.model import Int64s, Token, Uint64s
+from shinglefold.similarity.simhash import simhashes
+from shinglefold.sketch.shingles import shingle_hashes
+
+#: Words of an element: rare enough to be no coincidence, short enough to stand between two edits.
+WIDTH = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """The elements of a text by their ordinals 0 … E − 1.
+
+    ``hashes``: uint64 (E,). ``starts``, ``ends``: int64 (T,), the characters of each of its T tokens, end
+    exclusive; element o has the tokens o … o + width − 1. ``near``: uint64 (E,), simhashes of the words of
+    each element in whatever order, or empty.
+    """
+
+    hashes: Uint64s
+    starts: Int64s
+    ends: Int64s
+    width: int
+    near: Uint64s
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens of the text."""
+        return len(self.starts)
+
+
+def elements_of(tokens: Sequence[Token], width: int = WIDTH, tolerant: bool = False) -> Elements:
+    """Return the elements of a text.
+
+    Args:
+        tokens: canonical tokens with their places, so that other endings are the same element.
+        width: words of an element, 1 to 10.
+        tolerant: also take the simhash of each element, so that it is found in a few bits' neighbourhood.
+    """
+    hashes = np.array([xxh3_64_intdigest(token.text.encode()) for token in tokens], np.uint64)
+    starts = np.array([token.start for token in tokens], np.int64)
+    ends = np.array([token.end for token in tokens], np.int64)
+    return placed_elements(hashes, starts, ends, width, tolerant)
+
+
+def placed_elements(
+    tokens: Uint64s, starts: Int64s, ends: Int64s, width: int = WIDTH, tolerant: bool = False
+) -> Elements:
+    """Return the elements of a text whose tokens are hashed already, uint64 (T,)."""
+    hashes = shingle_hashes(tokens, width)
+    near = _near(tokens, width) if tolerant else np.zeros(0, np.uint64)
+    return Elements(hashes, starts, ends, width, near)
+
+
+def _near(tokens: Uint64s, width: int) -> Uint64s:
+    count = max(0, len(tokens) - width + 1)
+    windows = tokens[np.arange(count)[:, None] + np.arange(width)]
+    return simhashes(windows.ravel(), np.arange(count + 1) * width)[:, 0]
