@@ -44,6 +44,13 @@ def test_a_borrowed_name_does_not_turn_a_page(canonicalizer):
     assert languages(canonicalizer, " ".join([RUSSIAN] * 6) + " Київ " + " ".join([RUSSIAN] * 6)) == {"ru"}
 
 
+@pytest.mark.parametrize("telling", [1, 2, 3])
+def test_a_language_shows_itself_in_one_word_of_fifty_and_not_in_fewer(canonicalizer, telling):
+    words = ["їжак"] * telling + ["рама"] * (50 * telling - telling)
+    assert canonicalizer.detect(" ".join(words)) == "uk"
+    assert canonicalizer.detect(" ".join([*words, "рама"])) == "ru"
+
+
 def test_a_declared_language_wins_for_its_scripts_only(canonicalizer):
     assert languages(canonicalizer, "мама мала раму, see the end", "uk") == {"uk", "en"}
     assert languages(canonicalizer, RUSSIAN, "uk") == {"uk"}

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from shinglefold.canon import Canonicalizer, token_hash
-from shinglefold.canon.pieces import PIECE, REACH, pieces
+from shinglefold.canon.pieces import BLOCK, PIECE, REACH, blocks, pieces
 from shinglefold.language import Language
 from shinglefold.scheme import CanonOptions, LanguageRef
 
@@ -65,8 +65,33 @@ def test_a_plugin_that_fails_loses_its_lemma_and_not_the_document(monkeypatch):
     assert [token.text for token in canonicalizer.tokens("Мама mia")] == ["мама", "mia"]
 
 
+@pytest.mark.parametrize(("decided", "expected"), [("char", ["a", "b", "1"]), ("word", ["ab1"])])
+def test_a_language_decides_whether_its_letters_are_words_or_tokens(monkeypatch, decided, expected):
+    class Lettered(Language):
+        code = "any"
+        scripts = frozenset({"Latn", "Zyyy"})
+        unit = decided
+
+        def canonical(self, word: str) -> str | None:
+            return word
+
+    monkeypatch.setattr(
+        "shinglefold.canon.canonicalizer.load_languages", lambda _: (Lettered(CanonOptions()),)
+    )
+    canonicalizer = Canonicalizer([LanguageRef("any", "1")])
+    assert [token.text for token in canonicalizer.tokens("ab1")] == expected
+
+
 def test_short_words_are_dropped_on_request(scheme):
     refs = [
         LanguageRef(r.code, r.version, CanonOptions("surface", False, min_length=3)) for r in scheme.languages
     ]
     assert [t.text for t in Canonicalizer(refs).tokens("Он не спал и ел, 很好 ok")] == ["спал", "很", "好"]
+
+
+def test_a_block_is_as_full_as_it_may_be_and_no_fuller():
+    # Between two pieces stands one character that parts them.
+    quarter = "a" * (BLOCK // 4 - 1)
+    assert [len(block.pieces) for block in blocks([quarter] * 5)] == [4, 1]
+    assert [len(block.pieces) for block in blocks([quarter, quarter, quarter, quarter + "aa"])] == [3, 1]
+    assert [block.numbers for block in blocks(["a" * 2 * BLOCK, "b"])] == [[0], [1]]

@@ -86,3 +86,15 @@ def test_an_unknown_option_names_the_nearest():
 def test_impossible_options_are_refused(make, says):
     with pytest.raises(ConfigError, match=says):
         make()
+
+
+@pytest.mark.parametrize(
+    ("preset", "frozen"),
+    [
+        ("default", "sf2-ae63cf3f4efbd"),
+        ("classic", "sf2-057a43950b76d"),
+        ("fetterly", "sf2-e0bbf6f3e2101"),
+    ],
+)
+def test_no_number_of_a_preset_changes_unseen(preset, frozen):
+    assert PRESETS[preset].id == frozen

@@ -53,6 +53,24 @@ def test_advice_grants_the_wish_or_says_what_to_relax(resemblance, miss, documen
     assert advice.found == probability(resemblance, advice.groups, advice.group_size, advice.min_shared)
 
 
+@pytest.mark.parametrize(
+    ("needs", "keywords", "values"),
+    [
+        (Requirements(resemblance=0.9, miss=0.01), 5 * 4, 168),
+        # More than the usual 168 only where the groups take more.
+        (
+            Requirements(resemblance=0.5, miss=0.05, documents=10**9, near_share=0, strangers=1e-4),
+            60 * 3,
+            180,
+        ),
+    ],
+)
+def test_a_signature_has_the_values_its_groups_take_and_enough_to_judge_by(needs, keywords, values):
+    advice = advise(needs)
+    assert advice.groups * advice.group_size == keywords
+    assert advice.values == values
+
+
 def test_an_impossible_wish_names_what_to_relax():
     with pytest.raises(ConfigError, match="bear more strangers, more misses"):
         advise(Requirements(resemblance=0.1, miss=0.001, documents=10**9, near_share=0.5, strangers=1e-6))

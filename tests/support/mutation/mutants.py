@@ -17,6 +17,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 _ROOT = Path(__file__).resolve().parents[3]
 #: They change nothing, or what a linter sees to (``is`` for ``==``).
 _LEFT_OUT = ("NoOp", "_Eq_Is", "_NotEq_IsNot", "_Is_Eq", "_IsNot_NotEq")
+#: Type checkers see to ``frozen``; the others are for speed and for developers' eyes.
+_LAYOUT = ("slots", "frozen", "repr")
 
 Position = tuple[int, int]
 
@@ -92,9 +94,9 @@ def _places(package: str) -> dict[tuple[str, Position, Position], list[Mutant]]:
     found = defaultdict(list)
     for file in sorted((_ROOT / package).rglob("*.py")):
         path = str(file.relative_to(_ROOT))
-        typing = _annotations(_text(path))
+        beside = _beside(_text(path))
         for one in _mutants(path):
-            if not any(begin <= one.first and one.last <= end for begin, end in typing):
+            if not any(begin <= one.first and one.last <= end for begin, end in beside):
                 found[one.path, one.first, one.last] += [one]
     return found
 
@@ -107,10 +109,14 @@ def _mutants(path: str) -> Iterator[Mutant]:
             yield Mutant(path, tuple(first), tuple(last), name, number)
 
 
-def _annotations(source: str) -> list[tuple[Position, Position]]:
-    """Return where types stand, which no test runs."""
-    fields = ("annotation", "returns")
-    found = [getattr(node, name, None) for node in ast.walk(ast.parse(source)) for name in fields]
+def _beside(source: str) -> list[tuple[Position, Position]]:
+    """Return where types stand, which no test runs, and how values are laid out and told to developers."""
+    nodes = list(ast.walk(ast.parse(source)))
+    found = [getattr(node, name, None) for node in nodes for name in ("annotation", "returns")]
+    found += [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg in _LAYOUT]
+    found += [
+        node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     return [((one.lineno, one.col_offset), (one.end_lineno, one.end_col_offset)) for one in found if one]
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from types import CodeType
@@ -23,8 +24,9 @@ from support.mutation.mutants import Mutant
 
 _ROOT = Path(__file__).resolve().parents[3]
 _FORK = multiprocessing.get_context("fork")
-#: A mutant takes so many times as long before it counts as hanging, and so many seconds for its start.
-PATIENCE, START = 5, 20
+#: A mutant hangs when it has used so many times the seconds, and so many for its start, of the processor; or
+#: so many times these have gone by, in which a busy machine lets others go first.
+PATIENCE, START, BUSY = 5, 20, 8
 _MEMORY = 12 << 30
 _FILE = 1 << 30
 #: What takes long to import is imported once, before the processes part; nothing of shinglefold is.
@@ -68,13 +70,14 @@ def try_out(mutant: Mutant | None, tests: list[str], seconds: float) -> Outcome:
         return Outcome("untested", 0.0, 0)
     begin = perf_counter()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        process = _FORK.Process(target=_run, args=(mutant, tests, folder))
+        process = _FORK.Process(target=_run, args=(mutant, tests, folder, _limit(seconds)))
         process.start()
-        process.join(START + PATIENCE * seconds)
+        process.join(BUSY * _limit(seconds))
         hung = process.is_alive()
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.join()
+    hung = hung or process.exitcode == -signal.SIGXCPU
     word = "hung" if hung else "survived" if process.exitcode == 0 else "killed"
     return Outcome(word, perf_counter() - begin, len(tests))
 
@@ -97,8 +100,13 @@ class _Chosen:
         return None if rank is None else (self.files[file], rank)
 
 
-def _run(mutant: Mutant | None, tests: list[str], folder: str) -> None:
+def _limit(seconds: float) -> int:
+    return ceil(START + PATIENCE * seconds)
+
+
+def _run(mutant: Mutant | None, tests: list[str], folder: str, limit: int) -> None:
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
     os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
