@@ -28,6 +28,6 @@ def text_warnings(
         )
     elsewhere = watch.elsewhere() if few or absent else ()
     if elsewhere:
-        kept = [name for name in watch.fields if watch.present[name] and name not in elsewhere]
+        kept = [name for name in watch.fields if name in watch.present and name not in elsewhere]
         fields = list(dict.fromkeys([*elsewhere, *kept]))
         yield f"there is text in {', '.join(elsewhere)}; to take it from there: {other(fields)}"

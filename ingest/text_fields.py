@@ -20,11 +20,11 @@ _RUNNING = re.compile(r"(?:\S+\s+){7}\S|[\u3400-\u9fff]{8}")
 
 @dataclass(slots=True)
 class FieldWatch:
-    """Counts in how many documents each field stands, and keeps a few documents to look at."""
+    """Notes which fields stand in some document, and keeps a few documents to look at."""
 
     fields: Sequence[str]
     documents: int = 0
-    present: Counter[str] = field(default_factory=Counter)
+    present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
@@ -40,14 +40,14 @@ class FieldWatch:
         self.documents += 1
         for name in self.fields:
             if get(document, name) not in (MISSING, None):
-                self.present[name] += 1
+                self.present.add(name)
         if len(self.sample) < _SAMPLE:
             self.sample.append(document)
 
     @property
     def absent(self) -> tuple[str, ...]:
         """The fields that no document has; none where there was no document."""
-        return tuple(name for name in self.fields if self.documents and not self.present[name])
+        return tuple(name for name in self.fields if self.documents and name not in self.present)
 
     @property
     def likely_id(self) -> str:

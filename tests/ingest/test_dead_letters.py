@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.errors import InputError
-from shinglefold.ingest import DeadLetters, ReadOptions, Record, read, replay
+from shinglefold.ingest import DeadLetters, ReadOptions, Record, index_documents, read, replay
 
 
 def letters_of(path: Path) -> list[dict]:
@@ -40,6 +40,19 @@ def test_a_letter_says_what_failed_where_and_why(tmp_path: Path):
 def test_no_failure_makes_no_file(tmp_path: Path):
     DeadLetters(tmp_path / "dead.jsonl").close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_summary_names_the_letters_only_where_there_are_some(engine, make_pipeline, tmp_path: Path):
+    pipeline, path = (
+        make_pipeline({"fail": {"if": "ctx.bad == true", "message": "bad"}}),
+        tmp_path / "dead.jsonl",
+    )
+    well = index_documents(engine, "i", [{"_id": "1"}], pipeline, workers=1, dead_letters=path)
+    assert (well.failed, well.dead_letters) == (0, "")
+    ill = index_documents(engine, "i", [{"_id": "1", "bad": True}], pipeline, workers=1, dead_letters=path)
+    assert (ill.failed, ill.dead_letters) == (1, str(path))
+    untold = index_documents(engine, "i", [{"_id": "1", "bad": True}], pipeline, workers=1)
+    assert (untold.failed, untold.dead_letters) == (1, "")
 
 
 def test_letters_are_appended_even_after_a_crash_in_the_middle_of_a_line(tmp_path: Path):

@@ -50,6 +50,8 @@ def test_other_fields_may_change(engine, signed, pipeline):
         ({"scheme": "sf1-other"}, "other_scheme"),
         ({"signature": None}, "damaged"),
         ({"signature": "AAAA"}, "damaged"),
+        ({"supershingles": ["A"] * 5_000, "digest": "of another text"}, "damaged"),
+        ({"digest": "of another text"}, "stale"),
         ({"supershingles": None}, "damaged"),
         ({"supershingles": ["AAAAAA"]}, "damaged"),
         ({"shingles": 5_000}, "damaged"),

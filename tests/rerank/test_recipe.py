@@ -7,6 +7,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank.recipes import index_names
 
 BODY = {"query": {"match_all": {}}, "size": 3}
 
@@ -34,3 +35,22 @@ def test_a_field_that_came_with_a_later_document_is_known_at_once(engine, scheme
     assert not engine.bulk([new]).failures
     engine.refresh("pages")
     assert search.search("pages", body)["dedup"]["groups"] >= 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "looked_at"),
+    [
+        (None, []),
+        ("", []),
+        ("pages", ["pages"]),
+        ("pages,,news-*", ["pages", "news-*"]),
+        # Names that leave others out mean something only together.
+        ("logs-*,-logs-old", ["logs-*,-logs-old"]),
+        # Another cluster tells no mappings; a date in angle brackets may have a colon.
+        ("pages,remote:logs", ["pages"]),
+        ("<logs-{now/d{yyyy-MM-dd|+12:00}}>", ["<logs-{now/d{yyyy-MM-dd|+12:00}}>"]),
+        ("a-*,-a-old,remote:a-*", ["a-*,-a-old"]),
+    ],
+)
+def test_mappings_are_asked_for_by_names_that_mean_something_alone(asked, looked_at):
+    assert index_names(asked) == looked_at

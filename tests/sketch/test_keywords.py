@@ -32,6 +32,10 @@ def test_keywords_are_six_url_safe_characters_and_never_equal_across_slots():
     assert all(len(row) == 21 == len({keyword[0] for keyword in row}) for row in rows)
     same = to_keywords(np.full((1, 100), 5, np.uint64), np.array([True]))
     assert len(set(same[0])) == 100
+    assert {len(keyword) for keyword in same[0]} == {7}
+    assert {len(keyword) for keyword in to_keywords(np.full((1, 64), 5, np.uint64), np.array([True]))[0]} == {
+        6
+    }
 
 
 def test_documents_without_enough_shingles_have_no_keywords():
