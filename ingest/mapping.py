@@ -94,8 +94,8 @@ def _check_takes_new(engine: Engine, index: str) -> None:
         add = {"index": several[-1], "alias": index, "is_write_index": True}
         request = json.dumps({"actions": [{"add": add}]}, ensure_ascii=False)
         raise ConfigError(
-            f"{index!r} is an alias of {', '.join(several)}, none of which takes its new documents: index into "
-            f"one of them, or say which it is: POST /_aliases {request}"
+            f"{index!r} is an alias of {', '.join(several)}, none of which takes its new documents: index "
+            f"into one of them, or say which it is: POST /_aliases {request}"
         )
 
 

@@ -67,9 +67,9 @@ class Diagnosis:
     ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
     dropped + unsealed + hidden``, the keys of ``findings``. ``hidden``: the fingerprint is of more text than
     who examines it is shown; ``unseen`` names the fields. ``unsealed``: the index is sealed, and the
-    fingerprint lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the fingerprint did
-    not, as when another
-    client updates a part of a document. ``damaged``: parts of the fingerprint are missing or not those of the
+    fingerprint lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the
+    fingerprint did not, as when another client updates a part of a document.
+    ``damaged``: parts of the fingerprint are missing or not those of the
     text. ``foreign``: something else is in its place. ``textless``: the document has a fingerprint, and no
     text in the fields the pipeline reads. ``unreadable``: the pipeline fails on the document. ``listed``:
     some ids of each finding that is an illness. ``schemes``: documents by other scheme. ``mapping``: what is

@@ -1,8 +1,7 @@
 """CI fails where fewer random trials were made than are promised."""
 
 import pytest
-from support.servers.lines import lacking_trials
-from support.trials import LEAST, counted, line
+from support.servers.lines import LEAST, counted, lacking_trials, line
 
 
 def test_trials_are_counted_from_the_lines_that_tell_of_them():

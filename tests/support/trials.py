@@ -1,12 +1,11 @@
 """Random searches whose pages must be those that folding the complete list gives, and who disturbs them.
 
-How many were made is told by a line a layout, and CI fails where they are fewer than ``LEAST`` in all.
+How many were made is told by a line a layout (``support.servers.lines``).
 """
 
 import random
-import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +17,6 @@ from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates
 
 COUNT = 90
-#: In CI, over all servers.
-LEAST = 1_000
-_LINE = re.compile(r"trials: (\d+) on ")
 _SORTS: tuple[Any, ...] = (
     None,
     [{"rank": "asc"}],
@@ -106,16 +102,6 @@ def run_trials(engine: Engine, place: Place, first: int, count: int) -> None:
     """Make trials with the seeds from ``first`` on."""
     for seed in range(first, first + count):
         _check(engine, place, seed)
-
-
-def line(count: int, where: str, first: int) -> str:
-    """Return what is told of trials that were made."""
-    return f"trials: {count} on {where}, seeds {first} to {first + count - 1}"
-
-
-def counted(lines: Iterable[str]) -> int:
-    """Return how many trials some lines tell of."""
-    return sum(int(found[1]) for one in lines if (found := _LINE.match(one)))
 
 
 def _complete(engine: Engine, place: Place, trial: Trial, settled: bool) -> list[JSON]:

@@ -6,8 +6,9 @@ from contextlib import closing
 
 import pytest
 from support.maintenance import FIELDS, pages, wrongly_signed
+from support.servers.lines import line
 from support.topologies import Identity, laid_out, ranked
-from support.trials import documents, line, properties, run_trials, specs, walk_disturbed
+from support.trials import documents, properties, run_trials, specs, walk_disturbed
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine

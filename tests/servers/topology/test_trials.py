@@ -4,8 +4,9 @@ import random
 
 import pytest
 from support.hits import split
+from support.servers.lines import line
 from support.topologies import NAMES, laid_out
-from support.trials import documents, line, properties, run_trials, specs, walk_disturbed
+from support.trials import documents, properties, run_trials, specs, walk_disturbed
 
 from shinglefold.engines.embedded import EmbeddedEngine
 

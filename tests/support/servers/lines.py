@@ -5,14 +5,17 @@ processes the one that prints reads no other folder's.
 """
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 from support.servers.choose import NAMES, URL, in_ci
-from support.trials import LEAST, counted
 
 LINES = pytest.StashKey[list[str]]()
+#: Random trials in CI, over all servers.
+LEAST = 1_000
+_TRIALS = re.compile(r"trials: (\d+) on ")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +48,16 @@ def tell(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> No
             terminalreporter.line(f"server {line}")
         if trials := counted(lines):
             terminalreporter.line(f"{trials:,} random trials in all")
+
+
+def line(count: int, where: str, first: int) -> str:
+    """Return what is told of trials that were made."""
+    return f"trials: {count} on {where}, seeds {first} to {first + count - 1}"
+
+
+def counted(lines: Iterable[str]) -> int:
+    """Return how many trials some lines tell of."""
+    return sum(int(found[1]) for one in lines if (found := _TRIALS.match(one)))
 
 
 def lacking_trials(lines: Sequence[str], *, whole: bool) -> str:
