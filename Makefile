@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 LINKED := $(VENV)/.linked
 # A strict editable install links each module when it is made. A folder's time changes with its list of
 # files, so a new module is linked before the next command needs it.
-FOLDERS := core canon sketch bloom fingerprints similarity passages ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank $(wildcard rerank/*/) plugins $(wildcard plugins/[a-z]*/) \
+FOLDERS := core canon sketch bloom fingerprints similarity passages ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank $(wildcard rerank/*/) groups $(wildcard groups/*/) plugins $(wildcard plugins/[a-z]*/) \
 	testing cli examples
 # Two processes, each with whole files and whole servers, so that what a file shares is made once.
 PARALLEL := -n 2 --dist loadgroup

@@ -1,6 +1,7 @@
 """The contracts between the packages: what a processor and an engine must offer."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -87,6 +88,80 @@ class IndexInfo:
     documents: int | None
     size: int | None
     aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The version of a document: a write guarded with it fails if the document has another by then."""
+
+    seq_no: int
+    primary_term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A document as it is at this moment."""
+
+    id: str
+    source: Mapping[str, Any]
+    guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a guarded write: the HTTP status, the new version where it was done, else the reason."""
+
+    status: int
+    guard: Guard | None = None
+    reason: str = ""
+
+
+@runtime_checkable
+class GuardedWrites(Protocol):
+    """What engines offer whose documents have versions (``Capabilities.seq_no``)."""
+
+    @property
+    def newest(self) -> Parameters:
+        """Parameters of a search that must see all that a refresh made visible."""
+        ...
+
+    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+        """Run bulk actions once, as they are, and return what became of each, in order.
+
+        Actions are those of ``Engine.bulk``, with ``if_seq_no`` and ``if_primary_term`` where they are
+        guarded. Nothing is tried again: whether an action was done before an error is for the caller to find
+        out.
+
+        Args:
+            refresh: make them visible to searches before this returns.
+
+        Raises:
+            EngineError: the request as a whole failed.
+        """
+        ...
+
+    def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+        """Return documents as they are now, visible to searches or not; None for each that is not there.
+
+        Args:
+            source: fields to return, all where none is named.
+        """
+        ...
+
+
+@runtime_checkable
+class ExclusiveWrites(Protocol):
+    """What engines offer to whose indices one process at a time may write."""
+
+    def exclusive(self, index: str) -> AbstractContextManager[None]:
+        """Be the one that writes to an index, with all that was written before visible to searches.
+
+        What is written meanwhile is durable and visible when the context is left.
+
+        Raises:
+            EngineUnavailable: another process writes to it.
+        """
+        ...
 
 
 class Templates(Protocol):

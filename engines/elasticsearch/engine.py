@@ -10,22 +10,22 @@ from elasticsearch.helpers import streaming_bulk
 from shinglefold.contracts import JSON, Capabilities, Parameters
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
-from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.guarded import GuardedEngine
 from shinglefold.engines.http.parameters import in_address, search_path
 from shinglefold.errors import EngineError, PermissionDenied
 
 
-class ElasticsearchEngine(AdministeredEngine):
+class ElasticsearchEngine(GuardedEngine):
     """An Elasticsearch cluster."""
 
     product: ClassVar[str] = "Elasticsearch"
     client_errors: ClassVar[ClientErrors] = ERRORS
     #: Slices beyond the number of shards are cut by a document's place, which differs between copies.
-    can: Capabilities = replace(AdministeredEngine.can, slices="shards")
+    can: Capabilities = replace(GuardedEngine.can, slices="shards")
 
     def info(self) -> JSON:
         """Return ``{"distribution": "elasticsearch", "version": …}``.
@@ -77,6 +77,9 @@ class ElasticsearchEngine(AdministeredEngine):
 
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
+
+    def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(operations=list(lines), refresh=refresh or None)
 
     def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         done: Iterable[tuple[bool, Mapping[str, Any]]] = streaming_bulk(

@@ -8,11 +8,11 @@ from opensearchpy.exceptions import NotFoundError, RequestError
 from opensearchpy.helpers import streaming_bulk
 
 from shinglefold.contracts import JSON, Parameters
-from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.guarded import GuardedEngine
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.product import told_version
 from shinglefold.engines.opensearch.errors import ERRORS
@@ -23,7 +23,7 @@ from shinglefold.errors import EngineError, PermissionDenied
 _SHARD_DOC_SINCE = (3, 3)
 
 
-class OpenSearchEngine(AdministeredEngine):
+class OpenSearchEngine(GuardedEngine):
     """An OpenSearch cluster."""
 
     product: ClassVar[str] = "OpenSearch"
@@ -53,6 +53,11 @@ class OpenSearchEngine(AdministeredEngine):
             return None
         major, minor = (int(part) for part in version.split(".")[:2])
         return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
+
+    @property
+    def newest(self) -> Parameters:
+        """Return what asks the primaries: where copies take over segments, a refresh does not reach them."""
+        return {"preference": "_primary"}
 
     def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
@@ -88,6 +93,9 @@ class OpenSearchEngine(AdministeredEngine):
 
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
+
+    def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
 
     def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         done: Iterator[tuple[bool, Mapping[str, Any]]] = streaming_bulk(

@@ -1,0 +1,75 @@
+"""Guarded writes and reads of documents as they are now; the servers agree on both."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from shinglefold.contracts import JSON, Guard, Held, Parameters, Written
+from shinglefold.engines.http.administered import AdministeredEngine
+from shinglefold.engines.http.answers import check_name, plain
+from shinglefold.engines.http.failures import reason
+from shinglefold.errors import EngineError
+
+_BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term")
+
+
+class GuardedEngine(AdministeredEngine):
+    """An engine whose documents have versions that writes can be guarded with."""
+
+    @property
+    def newest(self) -> Parameters:
+        """A refresh reaches every copy here, so that any may be asked."""
+        return MappingProxyType({})
+
+    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+        """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
+        if not actions:
+            return []
+        lines = [line for action in actions for line in _lines(action)]
+        with self._asking():
+            answer = plain(self._bulk_once(lines, refresh=refresh))
+        return [_written(item) for item in answer["items"]]
+
+    def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+        """Return documents as they are now; see ``GuardedWrites``."""
+        check_name(index)
+        if not ids:
+            return []
+        wanted = {"docs": [_wanted(index, id_, source) for id_ in ids]}
+        with self._asking():
+            answer = plain(self._client.mget(body=wanted))
+        return [_held(found) for found in answer["docs"]]
+
+    @abstractmethod
+    def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send the lines of one bulk request through the client."""
+
+
+def _lines(action: Mapping[str, Any]) -> Iterator[JSON]:
+    verb = action.get("_op_type", "index")
+    yield {verb: {name: action[name] for name in _BESIDE if name in action}}
+    if verb == "update":
+        # Without detecting that nothing changes, so that there is another version in any case.
+        yield {"doc": action["doc"], "detect_noop": False}
+    elif verb != "delete":
+        yield action["_source"]
+
+
+def _wanted(index: str, id_: str, source: Sequence[str]) -> JSON:
+    return {"_index": index, "_id": id_, **({"_source": list(source)} if source else {})}
+
+
+def _written(item: Mapping[str, Any]) -> Written:
+    (told,) = item.values()
+    if "error" in told:
+        return Written(told["status"], None, reason({"error": told["error"]}))
+    return Written(told["status"], Guard(told["_seq_no"], told["_primary_term"]))
+
+
+def _held(found: Mapping[str, Any]) -> Held | None:
+    if "error" in found:
+        raise EngineError(reason({"error": found["error"]}))
+    if not found.get("found"):
+        return None
+    return Held(found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"]))

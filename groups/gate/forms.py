@@ -1,0 +1,49 @@
+"""How the gate's own notes stand in documents: group, leader, and the placeholder of one to come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.ingest.paths import put
+from shinglefold.stored import stored_parts
+
+#: Parts of the field of fingerprints: the group's number, whether the document leads it, and until when
+#: an empty document keeps the place of one that is being decided on.
+GROUP, LEADER, PENDING = "group", "leader", "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Reads and writes the notes in the field of fingerprints, which may be a dotted path."""
+
+    field: str
+
+    def placeholder(self, until: int) -> JSON:
+        """Return the document that keeps a place: no field of the user's, no fingerprint."""
+        return put({}, self.field, {PENDING: until})
+
+    def pending(self, source: Mapping[str, Any]) -> int | None:
+        """Return until when a placeholder keeps its place; None for a document."""
+        until = stored_parts(source, self.field).get(PENDING)
+        return until if isinstance(until, int) else None
+
+    def group(self, source: Mapping[str, Any]) -> int | None:
+        """Return the number of a document's group, None where it has none."""
+        number = stored_parts(source, self.field).get(GROUP)
+        return number if isinstance(number, int) else None
+
+    def leads(self, source: Mapping[str, Any]) -> bool:
+        """Tell whether a document leads its group."""
+        return stored_parts(source, self.field).get(LEADER) is True
+
+    def stamped(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
+        """Return a document with its group."""
+        if group is None:
+            return dict(document)
+        parts = {**stored_parts(document, self.field), GROUP: group, LEADER: leads}
+        return put(dict(document), self.field, parts)
+
+    def leader(self) -> JSON:
+        """Return the change that makes a document lead its group."""
+        return put({}, self.field, {LEADER: True})

@@ -1,0 +1,102 @@
+"""A document on its way through the gate, and what becomes of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from shinglefold.contracts import JSON, Guard
+from shinglefold.groups.gate.requests import Intent, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A stored document that a member resembles, as it is at this moment.
+
+    ``likeness``: the measure of the policy, 0 to 1. ``group``: its number, None where it has none; ``leads``:
+    whether it leads that group.
+    """
+
+    id: str
+    likeness: float
+    guard: Guard
+    group: int | None = None
+    leads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a document: ``accepted``, ``refused`` because of ``like``, or ``failed`` and why.
+
+    ``group``: the number it has, or that of the group that is full. ``leads``: it founded the group.
+    ``full``: it was refused for want of a place in the group.
+    """
+
+    status: Literal["accepted", "refused", "failed"]
+    id: str
+    group: int | None = None
+    leads: bool = False
+    like: Like | None = None
+    full: bool = False
+    reason: str = ""
+
+    def to_json(self) -> JSON:
+        """Return the verdict as JSON, without what there is nothing to say of."""
+        told: JSON = {"status": self.status, "_id": self.id}
+        if self.group is not None:
+            told |= {"group": self.group, "leader": self.leads}
+        if self.like is not None:
+            told["like"] = {"_id": self.like.id, "resemblance": round(self.like.likeness, 4)}
+        return told | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A document of a batch and how far it is.
+
+    Args:
+        id: of the document.
+        document: what is to be stored, with its fingerprint.
+        print: what it is compared by; the protocol hands it on only.
+        numbers: for its own group, in the order they are to be tried.
+
+    Attributes:
+        started: since when it wants in: who waited longest goes first, and keeps its turn when it withdraws.
+        attempt: the id of its intent.
+        guard: the version of the document that it is decided on; None while it has none.
+        claim: the group it claims a place in.
+        waits: earlier members of its batch that it resembles and that are undecided.
+    """
+
+    id: str
+    document: Mapping[str, Any]
+    print: Any
+    numbers: tuple[int, ...] = ()
+    started: int = 0
+    until: int = 0
+    attempt: str = ""
+    guard: Guard | None = None
+    changes: bool = False
+    claim: int | None = None
+    intents: list[Intent] = field(default_factory=list)
+    seen: Seen = field(default_factory=Seen)
+    known: set[str] = field(default_factory=set)
+    likes: list[Like] = field(default_factory=list)
+    pending: list[Intent] = field(default_factory=list)
+    waits: set[int] = field(default_factory=set)
+    verdict: Verdict | None = None
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Return what tells who of two comes first."""
+        return self.started, self.attempt
+
+    @property
+    def number(self) -> int:
+        """Return the number of a group of its own: the first that is not taken."""
+        return next((one for one in self.numbers if one not in self.seen.taken), self.numbers[-1])
+
+    def reset(self) -> None:
+        """Forget what was found, to begin again."""
+        self.guard, self.attempt, self.claim, self.changes = None, "", None, False
+        self.intents, self.likes, self.pending = [], [], []
+        self.seen = Seen()
