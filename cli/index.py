@@ -62,6 +62,11 @@ PROPERTIES = {
 @click.option(
     "--mapping", metavar="FILE", help="Types of fields of a new index, as JSON: the properties of a mapping."
 )
+@click.option(
+    "--groups",
+    is_flag=True,
+    help="Number the groups: each document gets the number of its group; the index remembers that.",
+)
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
 @click.option("--replay", is_flag=True, help="The sources are dead-letter files: try their documents again.")
@@ -83,6 +88,7 @@ def index(
     preset: str | None,
     workers: int | None,
     mapping: str | None,
+    groups: bool,
     format: str,  # noqa: A002
     id_field: str,
     encoding: str,
@@ -97,6 +103,7 @@ def index(
 
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
+    from shinglefold.groups.insert import Numbering
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.pipeline.reach import raw_fields
     from shinglefold.ingest.text_fields import FieldWatch
@@ -109,6 +116,9 @@ def index(
     own |= read_properties(mapping)
     records = read_sources(sources, options, replayed=replay)
     chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
+    numbered = groups or recipe.groups
+    if groups:
+        check_groups(asked, recipe, fresh=recreate)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
@@ -126,6 +136,7 @@ def index(
                 properties={**properties_of(recipe), **own},
                 dead_letters=dead_letters,
                 workers=settings.workers if workers is None else workers,
+                groups=Numbering(opened, name, recipe, chosen.tools.seal) if numbered else None,
             )
 
         summary = rebuild(opened, index, build) if recreate else build(index)
@@ -148,6 +159,27 @@ def index(
     for line in warned:
         remark(f"warning: {printable(line)}")
     return exit_code(summary)
+
+
+def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
+    """Refuse to number the groups of an index that is there and has no numbers.
+
+    Raises:
+        ConfigError: its documents would be without one.
+    """
+    from shinglefold.cli.recipes import recipe_of_index
+    from shinglefold.errors import ConfigError, IndexMissing
+
+    if fresh or recipe.groups:
+        return
+    try:
+        recipe_of_index(asked)
+    except IndexMissing:
+        return
+    change = asked.hints.command("setup", asked.index, groups=True)
+    raise ConfigError(
+        f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or index all anew: --recreate"
+    )
 
 
 def close(engine: "Engine") -> str:

@@ -71,6 +71,11 @@ if TYPE_CHECKING:
     help="Seal the fingerprints of indices that are there with the key of the setting seal_key, or with that "
     "key instead of another; new ones are sealed wherever it is set.",
 )
+@click.option(
+    "--groups",
+    is_flag=True,
+    help="Number the groups: a document gets the number of its group when it is indexed. By default as now.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -89,6 +94,7 @@ def setup(
     dedup_field: str | None,
     shadow_templates: bool,
     seal: bool,
+    groups: bool,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -114,6 +120,8 @@ def setup(
         given = {**asked.settings.given, "field": "--dedup-field"}
         asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
     recipe = setup_recipe(asked, invocation, indices, patterns, name, seal=seal)
+    if groups:
+        recipe = replace(recipe, groups=True)
     request = SetupRequest(
         recipe.scheme,
         recipe.field,
@@ -125,6 +133,7 @@ def setup(
         recipe.pipeline,
         shadow=shadow_templates,
         sealed=recipe.sealed,
+        groups=recipe.groups,
     )
     with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
         plan = make_plan(opened, request)

@@ -149,6 +149,21 @@ class GuardedWrites(Protocol):
         ...
 
 
+class GroupNumbers(Protocol):
+    """What gives documents the numbers of their groups on their way into an index."""
+
+    def number(self, actions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return index actions, in order, with the numbers in their documents.
+
+        Batches come in the order in which they are sent, and no more than ``Capabilities.bulks_at_once`` are
+        on their way.
+
+        Raises:
+            EngineError: the engine can't be asked.
+        """
+        ...
+
+
 @runtime_checkable
 class ExclusiveWrites(Protocol):
     """What engines offer to whose indices one process at a time may write."""

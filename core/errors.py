@@ -10,6 +10,7 @@
     ├── RecipeMismatch            an index made with another pipeline or field than is asked for
     ├── InputError                a file or a document that can't be read
     ├── ProcessorError            a processor failed on a document
+    │   └── Refused               the gate lets a document not in: it resembles a stored one, or does not fit
     └── EngineError               the engine refused or could not
         ├── IndexMissing          there is no such index
         ├── IndexExists           the index is there already
@@ -104,6 +105,23 @@ class InputError(ShinglefoldError):
 
 class ProcessorError(ShinglefoldError):
     """A processor failed on a document."""
+
+
+class Refused(ProcessorError):
+    """The gate lets a document not in.
+
+    ``like``: the id of the stored document that it resembles, ``likeness`` how much; neither where the
+    document itself does not fit. ``group``: the number of the group, where there is one.
+    """
+
+    def __init__(
+        self, message: str, like: str | None = None, likeness: float | None = None, group: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.like, self.likeness, self.group = like, likeness, group
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.like, self.likeness, self.group)
 
 
 class EngineError(ShinglefoldError):

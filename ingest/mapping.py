@@ -40,6 +40,7 @@ def recipe_mappings(recipe: Recipe) -> JSON:
     if recipe.groups:
         # A number, not a keyword, and one a document: what engines collapse by at their own speed.
         properties["group"] = {"type": "long"}
+        properties["leader"] = {"type": "boolean"}
     for name in reversed(recipe.field.split(".")):
         properties = {name: {"properties": properties}}
     return {"_meta": {META_KEY: recipe.to_json()}, "properties": properties}

@@ -237,6 +237,28 @@ class EmbeddedEngine:
                 raise
         return BulkResult(done, tuple(failures))
 
+    @contextmanager
+    def exclusive(self, index: str) -> Iterator[None]:
+        """Be the one that writes to an index; see ``ExclusiveWrites``.
+
+        Other threads wait as long, for searches, too. The lock of the folder is given back at the end, unless
+        this engine had it before; whoever dies gives it back as well.
+
+        Raises:
+            EngineUnavailable: another process writes to the index.
+        """
+        with self._lock:
+            own = self._index(index)
+            had = own.writes
+            own.begin()
+            try:
+                own.refresh()
+                yield
+                own.refresh()
+            finally:
+                if not had:
+                    own.end()
+
     def refresh(self, index: str) -> None:
         """Commit what was written and let searches see it."""
         with self._lock:

@@ -83,6 +83,26 @@ class Index:
         """Whether another index stands in its place."""
         return self._writer is None and self._reading.stamp()[0] != self._seen[0]
 
+    @property
+    def writes(self) -> bool:
+        """Whether this process has the index to itself for writing."""
+        return self._writer is not None
+
+    def begin(self) -> None:
+        """Take the index for writing.
+
+        Raises:
+            EngineUnavailable: another process writes.
+        """
+        self._open_writer()
+
+    def end(self) -> None:
+        """Commit what was written and let other processes write."""
+        writer, self._writer = self._writer, None
+        if writer:
+            writer.close()
+            self._read_again()
+
     def run(self, action: Action) -> None:
         """Do one bulk action, committing when a portion is full.
 

@@ -6,7 +6,7 @@ from shinglefold.groups.gate.requests import DONE, MISSING, Action, Drop, Intent
 
 
 def is_open(intent: Intent, held: Held | None) -> bool:
-    """Tell whether an intent may still become a document: as long as the document has the version it waits on.
+    """Tell whether an intent may still become a document: its document has the version that it is decided on.
 
     Args:
         held: the document as it is now.

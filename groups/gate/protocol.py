@@ -13,6 +13,7 @@ away, and removes the intent after that; so a writer that was only slow can't le
 decide about nothing else. docs/gate.md has the argument, tests/groups/test_every_interleaving.py the proof.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -81,6 +82,17 @@ class Terms:
     patience: int = 90_000
     #: Intents that are decided, to be removed once searches see their documents.
     done: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Places in groups that are given to members of a batch at once, which decides about its own by itself.
+
+    ``own``: the attempts of the batch.
+    """
+
+    own: frozenset[str]
+    given: Counter[int] = field(default_factory=Counter)
 
 
 def decide(members: Sequence[Member], terms: Terms) -> Steps[list[Verdict]]:
@@ -188,9 +200,10 @@ def _settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> St
         left = len(inside)
         slow = now - entered > terms.lease // 2
         leaving: list[Member] = []
+        places = _Places(frozenset(member.attempt for member in members))
         accepted: list[tuple[Member, int | None, bool]] = []
         for member in inside:
-            choice = yield from _chosen(member, terms)
+            choice = yield from _chosen(member, terms, places)
             if isinstance(choice, Stay):
                 if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):
                     leaving.append(member)
@@ -211,7 +224,7 @@ def _settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> St
 
 
 def _waits_outside(member: Member, members: Sequence[Member]) -> bool:
-    """Tell whether a member waits for one of its batch that is not deciding now, and needs its place for that."""
+    """Tell whether a member waits for one of its batch that is not deciding now."""
     return any(members[place].verdict is None and members[place].guard is None for place in member.waits)
 
 
@@ -259,13 +272,13 @@ def _like(member: Member, held: Held | None, terms: Terms) -> Like | None:
     return Like(held.id, likeness, held.guard, forms.group(held.source), forms.leads(held.source))
 
 
-def _chosen(member: Member, terms: Terms) -> Steps[Choice]:
+def _chosen(member: Member, terms: Terms, places: _Places) -> Steps[Choice]:
     """Return what is to be done with a member, its group looked at where that depends on it."""
     choice = choose(member, terms.policy)
     if isinstance(choice, Adopt):
         choice = yield from _adopted(member, choice, terms)
     if isinstance(choice, Join) and terms.policy.action == "cap" and choice.like is not None:
-        choice = yield from _claimed(member, choice.group, choice.like, terms)
+        choice = yield from _claimed(member, choice.group, choice.like, terms, places)
     return choice
 
 
@@ -289,14 +302,14 @@ def _leads(held: Held, group: int, forms: Forms) -> bool:
     return forms.leads(held.source) and forms.group(held.source) == group
 
 
-def _claimed(member: Member, group: int, like: Like, terms: Terms) -> Steps[Choice]:
+def _claimed(member: Member, group: int, like: Like, terms: Terms, places: _Places) -> Steps[Choice]:
     """Claim a place in a group where all may see it, then count who is there and who else claims one."""
     if member.claim != group:
         member.claim = group
         yield Write((Put("intents", member.attempt, terms.judge.intent(member)),), refresh=True)
     most = terms.policy.most
     found = yield FindGroup(group, most + 1)
-    claims = [one for one in found.claims if one.attempt != member.attempt]
+    claims = [one for one in found.claims if one.attempt not in places.own]
     held = yield from _held({*found.ids, like.id, *(one.document for one in claims)} - {member.id})
     now = yield Now()
     open_ = [one for one in claims if is_open(one, held.get(one.document))]
@@ -304,10 +317,11 @@ def _claimed(member: Member, group: int, like: Like, terms: Terms) -> Steps[Choi
         if one.until < now:
             yield from clear(one, held[one.document], terms.forms)
             return Stay.HOLD
-    there = sum(terms.forms.group(one.source) == group for one in held.values())
+    there = sum(terms.forms.group(one.source) == group for one in held.values()) + places.given[group]
     place = place_in_group(member, there, open_, most)
     if isinstance(place, Stay):
         return place
+    places.given[group] += place
     return Join(group) if place else Refuse(like, full=True)
 
 
@@ -330,7 +344,7 @@ def _let_in(accepted: Sequence[tuple[Member, int | None, bool]], terms: Terms) -
         if written.status not in (CONFLICT, MISSING, *_BUSY):
             member.verdict = Verdict("failed", member.id, reason=written.reason)
     for member in failed:
-        # Sent twice by a connection that broke off, it may have been done: its intent stays until that is seen.
+        # A request sent twice, as its connection broke, may have been done: its intent stays until then.
         terms.done.append(member.attempt)
         member.attempt = ""
     yield from _leave(failed)

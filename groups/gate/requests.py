@@ -59,7 +59,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read documents as they are at this moment, visible to searches or not; each is answered, None if gone."""
+    """Read documents as they are now, visible to searches or not; None for one that is gone."""
 
     ids: tuple[str, ...]
 

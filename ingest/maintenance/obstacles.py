@@ -9,7 +9,7 @@ from typing import Any
 
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, PermissionDenied
-from shinglefold.ingest.maintenance.mapping_check import PARTS, properties_at
+from shinglefold.ingest.maintenance.mapping_check import NOTES, PARTS, properties_at
 from shinglefold.ingest.paths import parts
 
 #: Settings that keep writes from an index.
@@ -97,7 +97,7 @@ def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iter
         if node.get("enabled") is False:
             yield _foreign(".".join(way[: place + 1]), "is an object that is not indexed", index)
             return
-    others = sorted(properties_at(mappings, field).keys() - PARTS)
+    others = sorted(properties_at(mappings, field).keys() - PARTS - NOTES)
     if others:
         yield _foreign(field, f"holds {', '.join(others)}, which are not parts of a fingerprint", index)
 

@@ -36,7 +36,7 @@ class SetupRequest:
     made. ``patterns``: of indices to come, and of those there are; they need an index template. ``name``: of
     the templates. ``priority``: of the index template among others. ``fields``, ``pipeline``: of the recipe.
     ``shadow``: the index template is installed even where others match the same indices, which then don't
-    apply. ``sealed``: of the recipe.
+    apply. ``sealed``, ``groups``: of the recipe.
     """
 
     scheme: Scheme
@@ -50,6 +50,7 @@ class SetupRequest:
     _: KW_ONLY
     shadow: bool = False
     sealed: str = ""
+    groups: bool = False
 
     def __post_init__(self) -> None:
         if not self.indices and not self.patterns:
@@ -58,7 +59,7 @@ class SetupRequest:
     @property
     def recipe(self) -> Recipe:
         """What the indices are to be made with."""
-        return Recipe(self.scheme, self.field, self.fields, self.pipeline, self.sealed)
+        return Recipe(self.scheme, self.field, self.fields, self.pipeline, self.sealed, self.groups)
 
     @property
     def component(self) -> str:

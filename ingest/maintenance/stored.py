@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Document
-from shinglefold.ingest.maintenance.mapping_check import PARTS
+from shinglefold.ingest.maintenance.mapping_check import NOTES, PARTS
 from shinglefold.ingest.paths import MISSING, cut, get, parts, put, said
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.model import UNDETERMINED
@@ -49,14 +49,14 @@ def document_of(hit: Mapping[str, Any], field: str) -> Document:
 
 
 def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return the stored fingerprint without its empty parts; {} where there is none."""
-    return stored_parts(source, field)
+    """Return the stored fingerprint without its empty parts and without the group; {} where there is none."""
+    return {name: part for name, part in stored_parts(source, field).items() if name not in NOTES}
 
 
 def foreign(source: Mapping[str, Any], field: str) -> str:
     """Return, in words, what a document has in the place of its fingerprint that is none; mostly nothing."""
     held = stored_parts(source, field)
-    if others := sorted(map(repr, held.keys() - PARTS)):
+    if others := sorted(map(repr, held.keys() - PARTS - NOTES)):
         return f"[{field}] holds {', '.join(others[:_SHOWN])}, no fingerprint"
     schemes = held.get("scheme", "")
     several = schemes if isinstance(schemes, list) else [schemes]
@@ -88,7 +88,7 @@ def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action
     """Return the write that stores a fingerprint, guarded by the version read where there is one.
 
     A partial update merges objects, so parts the new fingerprint lacks are set to null: a text that became
-    too short for a signature must not keep that of the text it was. Where the field also stands in another
+    too short for a signature must not keep that of the text it was, and another text leaves its group. Where the field also stands in another
     form (``{"dedup.digest": …}``), which no update takes away, the document is written anew.
     """
     action: Action = {**_body(hit["_source"], field, new), "_index": hit["_index"], "_id": hit["_id"]}

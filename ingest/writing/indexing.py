@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import is_not
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from shinglefold.contracts import Document, Engine
+from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import EngineError, InputError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.mapping import ensure_index
@@ -41,6 +41,7 @@ def index_documents(
     workers: int = 0,
     backoff: Backoff | None = None,
     progress: _Report | None = None,
+    groups: GroupNumbers | None = None,
 ) -> Summary:
     """Take documents through a pipeline into an index, which is created where it is missing.
 
@@ -56,6 +57,7 @@ def index_documents(
         dead_letters: file for documents that fail; they are only counted where there is none.
         workers: processes for the pipeline; 0 means one a core, 1 means none but this one.
         progress: called after each block.
+        groups: numbers the groups of documents; the index then notes that it has such numbers.
 
     Raises:
         SchemeMismatch: the index was made with another scheme.
@@ -63,13 +65,13 @@ def index_documents(
         ConfigError: the index was not made for fingerprints, or ``workers`` is negative.
         InputError: the input can't be opened, or the dead-letter file is in a place that can't be written to.
     """
-    recipe = pipeline.recipe(field)
+    recipe = replace(pipeline.recipe(field), groups=groups is not None)
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()
         ensure_index(engine, index, recipe, properties=properties, settings=settings)
         ledger = Ledger(engine, index, letters, interrupts)
-        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, recipe.field, progress)
+        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, recipe.field, progress, groups)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
@@ -97,6 +99,7 @@ class _Run:
     pipeline: Pipeline
     field: str
     progress: _Report | None
+    groups: GroupNumbers | None
 
     def all_blocks(self, records: _Records, workers: int) -> None:
         """Take every block through the workers and the outbox."""
@@ -111,16 +114,27 @@ class _Run:
             self._book()
 
     def _answers(self, documents: Iterator[list[Document]], workers: int) -> Generator[Answer, None, None]:
-        as_json = self.ledger.engine.can.takes_json
+        # Numbers go into the document as it is.
+        as_json = self.ledger.engine.can.takes_json and self.groups is None
         return process_blocks(self.pipeline, documents, workers, as_json, self.ledger.interrupts.check)
 
     def _put(self, batch: Batch) -> None:
         self.ledger.see(batch)
         while not self.outbox.takes(batch):
             self._book()
+        self._number(batch)
         self.outbox.put(batch)
         while self.outbox.answered:
             self._book()
+
+    def _number(self, batch: Batch) -> None:
+        if self.groups is None:
+            return
+        try:
+            with self.ledger.meter.stage("groups"):
+                batch.actions = list(self.groups.number(batch.actions))
+        except EngineError as error:
+            self.ledger.book(batch, error)
 
     def _book(self) -> None:
         batch = self.outbox.book()

@@ -1,5 +1,6 @@
 """Every order in which two and three writers may act, with deaths and ended leases at any moment."""
 
+import os
 from itertools import combinations
 
 import pytest
@@ -7,6 +8,8 @@ from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, ru
 
 from shinglefold.groups.gate.policy import Policy
 
+#: How often a writer of three is interrupted that could go on: each more takes some six times as long.
+_SWITCHES = int(os.environ.get("SHINGLEFOLD_GATE_SWITCHES", "2"))
 _REFUSE, _TAG = Policy("refuse"), Policy("tag")
 #: a and b, b and c are alike, a and c are not.
 _CHAIN = Relation(frozenset({frozenset("ab"), frozenset("bc")}))
@@ -46,12 +49,78 @@ def _check_refused(explorer):
     return check
 
 
+def _check_tagged(explorer):
+    relation = explorer.relation
+
+    def check(store, ended):
+        there = accepted(store)
+        leaders = {FORMS.group(source): source for source in there.values() if FORMS.leads(source)}
+        assert len(leaders) == sum(FORMS.leads(source) for source in there.values()), "two lead one group"
+        texts = [source["dedup"]["digest"] for source in leaders.values()]
+        for one, other in combinations(texts, 2):
+            assert not relation.alike(one, other), "two groups of one text"
+        for source in there.values():
+            led_by = leaders[FORMS.group(source)]["dedup"]["digest"]
+            assert relation.alike(source["dedup"]["digest"], led_by)
+        told = [verdict for verdicts in ended for verdict in verdicts or ()]
+        assert all(verdict.status == "accepted" and verdict.id in there for verdict in told)
+
+    return check
+
+
+def _check_capped(explorer):
+    most = explorer.policy.most
+
+    def check(store, ended):
+        there = accepted(store)
+        assert len(there) <= most, "more were let in than there are places"
+        told = [verdict for verdicts in ended for verdict in verdicts or ()]
+        assert {verdict.id for verdict in told if verdict.status == "accepted"} <= set(there)
+        if None not in ended:
+            assert len(there) == min(most, len(told))
+        # A place that a dead writer had is free again.
+        last, (verdict,) = run_alone(store, Newcomer("x", (("dx", "a"),)), explorer.policy, explorer.relation)
+        assert (verdict.status == "accepted") == (len(there) < most)
+        assert len(accepted(last)) == min(most, len(there) + 1)
+
+    return check
+
+
 @pytest.mark.parametrize(
-    "texts",
-    [(["a"], ["a"]), (["a"], ["b"]), (["a", "a"], ["a"])],
-    ids=["two writers", "strangers", "a batch of two"],
+    ("texts", "relation"),
+    [((["a"], ["a"]), Relation()), ((["a"], ["b"]), Relation()), ((["a"], ["b"]), _CHAIN)],
+    ids=["copies", "strangers", "alike"],
 )
-def test_of_two_writers_one_is_let_in_whoever_dies_and_whatever_lease_ends(texts):
-    explorer = Explorer(_writers(*texts), _REFUSE, Relation(), crashes=1)
-    assert explorer.walk(_check_refused(explorer)) > 1
-    print(explorer.states)
+def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts, relation):
+    explorer = Explorer(_writers(*texts), _REFUSE, relation, crashes=1)
+    assert explorer.walk(_check_refused(explorer)) > 100
+
+
+def test_a_batch_of_two_copies_and_a_third_let_one_in():
+    explorer = Explorer(_writers(["a", "a"], ["a"]), _REFUSE, Relation(), crashes=0, late=False)
+    assert explorer.walk(_check_refused(explorer)) > 10
+
+
+@pytest.mark.parametrize("texts", [(["a"], ["a"], ["a"]), (["a"], ["b"], ["c"])], ids=["copies", "chain"])
+def test_of_three_writers_no_two_that_are_alike_are_let_in(texts):
+    explorer = Explorer(_writers(*texts), _REFUSE, _CHAIN, crashes=1, late=False, switches=_SWITCHES)
+    assert explorer.walk(_check_refused(explorer)) > 100
+
+
+@pytest.mark.parametrize(
+    ("texts", "crashes"),
+    [((["a"], ["a"]), 1), ((["a"], ["b"]), 1), ((["a"], ["b"], ["c"]), 0), ((["b"], ["a"], ["c"]), 0)],
+)
+def test_no_two_groups_arise_from_texts_that_are_alike(texts, crashes):
+    switches = None if len(texts) == 2 else _SWITCHES
+    explorer = Explorer(_writers(*texts), _TAG, _CHAIN, crashes, late=False, switches=switches)
+    assert explorer.walk(_check_tagged(explorer)) > 5
+
+
+@pytest.mark.parametrize(("most", "crashes"), [(1, 0), (2, 0), (2, 1), (3, 0)])
+def test_a_group_never_has_more_documents_than_it_has_places(most, crashes):
+    writers = _writers(["a"], ["a"], ["a"])
+    explorer = Explorer(
+        writers, Policy("cap", most=most), Relation(), crashes, late=False, switches=_SWITCHES - crashes
+    )
+    assert explorer.walk(_check_capped(explorer)) > 5

@@ -177,9 +177,16 @@ class Store:
             yield made["print"], made["claim"], intent
 
 
-def _moved(before: Store, now: Store) -> bool:
-    """Tell whether something happened that who waits may wait for."""
-    return (before.documents, before.late, before.woken) != (now.documents, now.late, now.woken)
+def _moved(parked: tuple[Store, tuple[int, ...], int], now: Store, far: tuple[int, ...]) -> bool:
+    """Tell whether who waits may look again: all others went on, and something happened to a document.
+
+    A pause is long beside a step.
+    """
+    before, then, _ = parked
+    if (before.late, before.woken) != (now.late, now.woken):
+        return True
+    went_on = all(here < 0 or here != there for here, there in zip(far, then, strict=True))
+    return went_on and before.documents != now.documents
 
 
 def _merged(source: Any, parts: Mapping[str, Any]) -> Any:
@@ -195,7 +202,7 @@ class Newcomer:
     name: str
     texts: tuple[tuple[str, str], ...]
 
-    def steps(self, policy: Policy, relation: Relation) -> Steps[list[Verdict]]:
+    def steps(self, policy: Policy, relation: Relation, done: list[str]) -> Steps[list[Verdict]]:
         members = [
             Member(id_, {"dedup": {"digest": text}}, text, (_number(text), _number(text) + 1))
             for id_, text in self.texts
@@ -207,6 +214,7 @@ class Newcomer:
             FORMS,
             lambda: f"{self.name}-{next(counted):03}",
             patience=10**9,
+            done=done,
         )
         verdicts = yield from decide(members, terms)
         yield from tidy(terms)
@@ -221,14 +229,18 @@ def _number(text: str) -> int:
 class Place:
     """How far a writer is: what it was answered, what of a request is done, and whether it died.
 
-    ``parked``: the store at the moment it began to wait.
+    ``key``: tells the state of its steps, however it came to it; ``request``: what it asks, or its verdicts.
+
+    ``parked``: the store at the moment it began to wait, how far the others were, and whose
+    turn it is among those that wait.
     """
 
     answers: tuple[Any, ...] = ()
     key: int = 0
+    request: Any = None
     parts: tuple[Written, ...] = ()
     dead: bool = False
-    parked: Store | None = None
+    parked: tuple[Store, tuple[int, ...], int] | None = None
 
 
 @dataclass
@@ -240,13 +252,15 @@ class Explorer:
     relation: Relation
     crashes: int = 1
     late: bool = True
+    switches: int | None = None
     start: Store = Store()
     states: int = 0
-    _next: dict[tuple[int, int], Any] = field(default_factory=dict)
+    _next: dict[tuple[int, int, str], Place] = field(default_factory=dict)
 
     def walk(self, check: Callable[[Store, list[list[Verdict] | None]], None]) -> int:
         """Call ``check`` with every end: the store, and each writer's verdicts, None where it died."""
-        begin = (self.start, tuple(Place() for _ in self.writers), self.crashes)
+        places = tuple(self._replayed(number, ()) for number in range(len(self.writers)))
+        begin = (self.start, places, self.crashes, (-1, 0))
         known, todo, ends = {self._key(begin)}, [begin], 0
         while todo:
             node = todo.pop()
@@ -263,85 +277,146 @@ class Explorer:
         return ends
 
     def _key(self, node: Any) -> int:
-        store, places, crashes = node
-        told = tuple((place.key, len(place.parts), place.dead, place.parked is None) for place in places)
-        return hash((store, told, crashes))
+        store, places, crashes, turn = node
+        told = tuple(
+            (place.key, len(place.parts), place.dead, place.parked and place.parked[1:]) for place in places
+        )
+        return hash((store, told, crashes, turn if self.switches is not None else 0))
 
-    def _after(self, node: Any) -> Iterator[Any]:
-        store, places, crashes = node
-        running = moving = False
+    def _after(self, node: Any) -> Iterator[Any]:  # noqa: C901 - one way after the other
+        store, places, crashes, turn = node
+        running = False
+        moves: dict[int, list[tuple[Store, Place]]] = {}
         for number, place in enumerate(places):
-            request = self._request(number, place)
+            request = place.request
             if place.dead or isinstance(request, list):
                 continue
             running = True
             if isinstance(request, Now):
                 # Nobody else notices: no other order needs to be looked at.
-                yield store, _with(places, number, _answered(place, store.late)), crashes
+                moved = self._asleep(self._answered(number, place, store.late), store, places)
+                yield store, _with(places, number, moved), crashes, turn
                 return
-            for changed, moved in self._step(store, place, request):
-                moving = True
-                yield changed, _with(places, number, moved), crashes
+            if found := list(self._step(number, store, place, self._far(places))):
+                moves[number] = found
+        ranks = {number: place.parked[2] for number in moves if (place := places[number]).parked}
+        for number, found in moves.items():
+            if ranks.get(number, 0) > min(ranks.values(), default=0):
+                # Who has slept longest wakes first, or two would go round each other while a third sleeps on.
+                continue
+            moved_on = self._turn(turn, number, moves)
+            if moved_on is None:
+                continue
+            for changed, moved in found:
+                asleep = self._asleep(moved, changed, places)
+                yield changed, _with(places, number, asleep), crashes, moved_on
             if crashes:
-                yield store, _with(places, number, replace(place, dead=True)), crashes - 1
-        if self.late and running and moving and not store.late:
+                dead = replace(places[number], dead=True)
+                yield store, _with(places, number, dead), crashes - 1, (-1, moved_on[1])
+        if self.late and moves and not store.late:
             # At any moment, once.
-            yield replace(store, late=LATE), places, crashes
-        elif running and not moving and store.woken < _WAKES:
+            yield replace(store, late=LATE), places, crashes, turn
+        elif running and not moves and store.woken < _WAKES:
             # All wait, and look again, though nothing has changed; if that does not help leases end.
             passed = LATE if store.woken % 3 == 2 else 0
-            yield replace(store, woken=store.woken + 1, late=store.late + passed), places, crashes
+            yield (
+                replace(store, woken=store.woken + 1, late=store.late + passed),
+                places,
+                crashes,
+                (-1, turn[1]),
+            )
 
-    def _step(self, store: Store, place: Place, request: Request) -> Iterator[tuple[Store, Place]]:
-        if isinstance(request, Pause):
-            if place.parked is None:
-                yield store, replace(place, parked=store)
-            elif _moved(place.parked, store):
-                yield store, _answered(place, None)
+    def _turn(self, turn: tuple[int, int], number: int, moves: Mapping[int, Any]) -> tuple[int, int] | None:
+        """Return whose turn it is after a move, and how often others were interrupted; None for too often."""
+        last, switches = turn
+        if self.switches is None:
+            return turn
+        if last != number and last in moves:
+            switches += 1
+        return (number, switches) if switches <= self.switches else None
+
+    def _asleep(self, place: Place, store: Store, places: Sequence[Place]) -> Place:
+        """Note when a writer went to sleep: with its last answer, so that what others do at once wakes it."""
+        if not isinstance(place.request, Pause):
+            return place
+        rank = max((other.parked[2] for other in places if other.parked), default=0) + 1
+        return replace(place, parked=(store, self._far(places), rank))
+
+    def _far(self, places: Sequence[Place]) -> tuple[int, ...]:
+        """Return how far each writer is; −1 where it waits itself, or goes on no more."""
+        return tuple(
+            -1
+            if place.dead or place.parked is not None or isinstance(place.request, list)
+            else len(place.answers) + len(place.parts)
+            for number, place in enumerate(places)
+        )
+
+    def _step(
+        self, number: int, store: Store, place: Place, far: tuple[int, ...] = ()
+    ) -> Iterator[tuple[Store, Place]]:
+        request = place.request
+        if isinstance(request, Now):
+            yield store, self._answered(number, place, store.late)
+        elif isinstance(request, Pause):
+            if place.parked and _moved(place.parked, store, far):
+                yield store, self._answered(number, place, None)
         elif isinstance(request, Refresh):
-            yield store.refreshed("documents"), _answered(place, None)
+            yield store.refreshed("documents"), self._answered(number, place, None)
         elif isinstance(request, Write):
             done = len(place.parts)
             if done < len(request.actions):
                 changed, written = store.run(request.actions[done])
                 moved = replace(place, parts=(*place.parts, written))
                 last = done + 1 == len(request.actions) and not request.refresh
-                yield changed, _answered(moved, list(moved.parts)) if last else moved
+                yield changed, self._answered(number, place, list(moved.parts)) if last else moved
             else:
                 wheres = {action.where for action in request.actions}
                 for where in wheres:
                     store = store.refreshed(where)
-                yield store, _answered(place, list(place.parts))
+                yield store, self._answered(number, place, list(place.parts))
         else:
-            yield store, _answered(place, store.answer(request, self.relation))
+            yield store, self._answered(number, place, store.answer(request, self.relation))
 
-    def _request(self, number: int, place: Place) -> Request | list[Verdict]:
-        key = (number, place.key)
+    def _replayed(self, number: int, answers: tuple[Any, ...]) -> Place:
+        """Return a writer that was given some answers."""
+        done: list[str] = []
+        steps = self.writers[number].steps(self.policy, self.relation, done)
+        try:
+            request: Any = next(steps)
+            for answer in answers:
+                request = steps.send(answer)
+        except StopIteration as end:
+            return Place(answers, hash(repr(end.value)), end.value)
+        return Place(answers, hash((_local(steps), tuple(done))), request)
+
+    def _answered(self, number: int, place: Place, answer: Any) -> Place:
+        key = (number, place.key, repr(answer))
         if key not in self._next:
-            steps = self.writers[number].steps(self.policy, self.relation)
-            self._next[key] = _replayed(steps, place.answers)
+            self._next[key] = self._replayed(number, (*place.answers, answer))
         return self._next[key]
 
     def _verdicts(self, number: int, place: Place) -> list[Verdict] | None:
-        ended = self._request(number, place)
+        ended = place.request
         return ended if isinstance(ended, list) and not place.dead else None
 
     def _check_ended(self, node: Any) -> None:
         for number, place in enumerate(node[1]):
-            ended = isinstance(self._request(number, place), list)
+            ended = isinstance(place.request, list)
             assert place.dead or ended, f"writer {number} waits for ever: {node}"
 
 
-def run_alone(store: Store, writer: Newcomer, policy: Policy, relation: Relation) -> tuple[Store, list[Verdict]]:
+def run_alone(
+    store: Store, writer: Newcomer, policy: Policy, relation: Relation
+) -> tuple[Store, list[Verdict]]:
     """Let one writer go on to its end, long after all leases."""
     store = replace(store, late=20 * LATE)
     explorer = Explorer([writer], policy, relation)
-    place = Place()
-    while not isinstance(request := explorer._request(0, place), list):
+    place = explorer._replayed(0, ())
+    while not isinstance(request := place.request, list):
         if isinstance(request, Pause):
-            place = _answered(place, None)
+            place = explorer._answered(0, place, None)
             continue
-        ((store, place),) = explorer._step(store, place, request)
+        ((store, place),) = explorer._step(0, store, place)
     return store, request
 
 
@@ -352,18 +427,14 @@ def accepted(store: Store) -> dict[str, Any]:
     }
 
 
-def _replayed(steps: Steps[list[Verdict]], answers: Sequence[Any]) -> Request | list[Verdict]:
-    try:
-        request = next(steps)
-        for answer in answers:
-            request = steps.send(answer)
-    except StopIteration as end:
-        return end.value
-    return request
-
-
-def _answered(place: Place, answer: Any) -> Place:
-    return Place((*place.answers, answer), hash((place.key, repr(answer))))
+def _local(steps: Any) -> int:
+    """Return what tells the state of steps: where each stands that waits for another, and what it knows."""
+    told = []
+    while (frame := getattr(steps, "gi_frame", None)) is not None:
+        known = {name: value for name, value in frame.f_locals.items() if name not in ("terms", "self")}
+        told.append((frame.f_code.co_name, frame.f_lasti, repr(known)))
+        steps = steps.gi_yieldfrom
+    return hash(tuple(told))
 
 
 def _with(places: tuple[Place, ...], number: int, place: Place) -> tuple[Place, ...]:

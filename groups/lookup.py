@@ -1,0 +1,132 @@
+"""The searches of groups: for a whole batch one, by all of its supershingles and texts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from shinglefold.contracts import JSON, Engine, Parameters
+from shinglefold.errors import EngineError
+from shinglefold.groups.likeness import Likeness, Pair
+from shinglefold.rerank.partial import missing
+from shinglefold.rerank.similar import Asked
+from shinglefold.rerank.similar.bodies import candidates_query, stored_digests
+
+Hit = Mapping[str, Any]
+#: Documents read for a batch; where there are more, each of the batch has a search of its own.
+_WINDOW = 1000
+#: Documents asked for at once: some 22 values each, and servers take 65,536 in a query.
+BATCH = 1000
+
+
+class Found(NamedTuple):
+    """The stored documents that a search found, and which of those asked for are like which of them."""
+
+    hits: list[JSON]
+    pairs: list[Pair]
+
+
+class Lookup:
+    """Finds what resembles documents in one index.
+
+    Args:
+        beside: fields of the found documents to read, beside those that decide.
+        first: the field of truth values by which documents come first.
+        parameters: of the searches.
+        window: documents read at a time.
+        whole: whether every one that matches must be told; else those that share most are enough.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        index: str,
+        likeness: Likeness,
+        *,
+        beside: Sequence[str] = (),
+        first: str = "",
+        parameters: Parameters | None = None,
+        window: int = _WINDOW,
+        whole: bool = False,
+    ) -> None:
+        self._engine, self._index, self._likeness = engine, index, likeness
+        self._fields = list(dict.fromkeys([*likeness.doc_values, *beside]))
+        self._first = first
+        self._parameters = parameters
+        self._window = window
+        self._whole = whole
+
+    def find(self, asked: Sequence[Asked], filters: Sequence[JSON] = ()) -> Found:
+        """Return all documents that are like one of those asked for.
+
+        Raises:
+            EngineError: the engine can't tell all of them.
+        """
+        query = self._any_of(asked)
+        if query is None:
+            return Found([], [])
+        hits = self._search(self._body({"bool": {"filter": [query, *filters]}}))
+        if len(hits) == self._window:
+            hits = self._each(asked, filters)
+        return Found(hits, self._likeness.to_hits(asked, hits))
+
+    def numbers(self, field: str, numbers: Sequence[int]) -> set[int]:
+        """Return which of some values a number field has in any document."""
+        if not numbers:
+            return set()
+        body = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, 100, [field])
+        hits = self._search(body)
+        found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
+        if len(hits) < 100:
+            return found
+        # One that many documents have hides the others.
+        for number in set(numbers) - found:
+            body = self._body({"bool": {"filter": [{"term": {field: number}}]}}, 1, [field])
+            found |= {number} if self._search(body) else set()
+        return found
+
+    def group(self, clauses: Sequence[JSON], most: int) -> list[JSON]:
+        """Return documents that meet some clauses, and no more of them than asked for."""
+        return self._search(self._body({"bool": {"filter": list(clauses)}}, most))
+
+    def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
+        field, likeness = self._likeness.field, self._likeness
+        words = sorted({word for one in asked for word in one.print.supershingles})
+        texts = sorted(
+            {text for one in asked for text in stored_digests(one.print, likeness.scheme, likeness.seal)}
+        )
+        ways = [
+            {"terms": {f"{field}.{part}": values}}
+            for part, values in (("supershingles", words), ("digest", texts))
+            if values
+        ]
+        return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
+
+    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> list[JSON]:
+        """Return what each of those asked for finds by itself, what it shares most with first."""
+        found: dict[str, JSON] = {}
+        for one in asked:
+            query = candidates_query(
+                one, self._likeness.scheme, self._likeness.field, 1, seal=self._likeness.seal, filters=filters
+            )
+            if query is not None:
+                hits = self._search({**self._body(query), "sort": ["_score"]})
+                if self._whole and len(hits) == self._window:
+                    raise EngineError(f"{self._index}: more than {self._window:,} at once; try again")
+                found |= {hit["_id"]: hit for hit in hits}
+        return list(found.values())
+
+    def _body(self, query: JSON, size: int | None = None, fields: Sequence[str] | None = None) -> JSON:
+        body: JSON = {
+            "query": query,
+            "size": self._window if size is None else size,
+            "_source": False,
+            "docvalue_fields": list(self._fields if fields is None else fields),
+            "track_total_hits": False,
+        }
+        return body | ({"sort": [{self._first: {"order": "desc"}}]} if self._first else {})
+
+    def _search(self, body: JSON) -> list[JSON]:
+        answer = self._engine.search(self._index, body, self._parameters)
+        if lacks := missing(answer):
+            raise EngineError(f"{self._index}: a search was not answered whole ({lacks}); try again")
+        hits: list[JSON] = answer["hits"]["hits"]
+        return hits

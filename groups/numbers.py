@@ -1,0 +1,29 @@
+"""The number of a group: made of the text that founds it, and had by no other group."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from shinglefold.model import Fingerprint
+
+#: How many numbers a text may have; the second is for when another group has the first, and so on.
+CHOICES = 4
+_BITS = 63
+
+
+def numbers_of(made: Fingerprint, scope: Sequence[object], id_: str) -> tuple[int, ...]:
+    """Return the numbers a document may found a group with, in the order they are to be tried.
+
+    Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without
+    any text has a number of its id.
+
+    Args:
+        scope: the values of the fields within which documents are alike.
+    """
+    text = made.digest or f"\0{id_}"
+    told = repr((made.scheme, text, [str(value) for value in scope]))
+    return tuple(_number(told, choice) for choice in range(CHOICES))
+
+
+def _number(told: str, choice: int) -> int:
+    made = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
+    return int.from_bytes(made.digest(), "big") >> (64 - _BITS)
