@@ -149,7 +149,9 @@ def _print(index: str, told: Sequence[dict[str, Any]]) -> None:
             who = repr(one["_id"]) if "_id" in one else f"line {one['line']}"
             write_line(printable(f"{one['status']}: {who}: {one['reason']}"))
             for passage in one.get("passages", ()):
-                write_line(printable(f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}"))
+                write_line(
+                    printable(f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}")
+                )
     accepted = sum(one["status"] == "accepted" for one in told)
     grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in told)
     line = f"{accepted:,} of {len(told):,} added to {index}"

@@ -178,7 +178,7 @@ def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
         return
     change = asked.hints.command("setup", asked.index, groups=True)
     raise ConfigError(
-        f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or index all anew: --recreate"
+        f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or build it anew: --recreate"
     )
 
 

@@ -105,10 +105,13 @@ class Numbering:
         earlier: dict[int, list[tuple[int, float]]] = {}
         for pair in self._likeness.among(asked):
             earlier.setdefault(pair.other, []).append((pair.one, pair.likeness))
-        numbers = [
-            numbers_of(one.print, self._scope(one), id_) for one, id_ in zip(asked, ids, strict=True)
+        numbers = [numbers_of(one.print, self._scope(one), id_) for one, id_ in zip(asked, ids, strict=True)]
+        free = [
+            number
+            for several, one in zip(numbers, choices, strict=True)
+            if one.group is None
+            for number in several
         ]
-        free = [number for several, one in zip(numbers, choices, strict=True) if one.group is None for number in several]
         taken = self._lookup.numbers(f"{self.recipe.field}.{GROUP}", free)
         taken |= {leader.group for batch in self._batches for leader in batch}
         led: list[_Leader] = []
@@ -164,4 +167,3 @@ class Numbering:
         if sum(map(len, self._batches)) > _KEPT:
             self.engine.refresh(self.index)
             del self._batches[:-_TRAVELLING]
-

@@ -8,7 +8,7 @@ from shinglefold.errors import EngineError
 from shinglefold.groups.likeness import Likeness, Pair
 from shinglefold.rerank.partial import missing
 from shinglefold.rerank.similar import Asked
-from shinglefold.rerank.similar.bodies import candidates_query, stored_digests
+from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
 
 Hit = Mapping[str, Any]
 #: Documents read for a batch; where there are more, each of the batch has a search of its own.
@@ -104,11 +104,12 @@ class Lookup:
         """Return what each of those asked for finds by itself, what it shares most with first."""
         found: dict[str, JSON] = {}
         for one in asked:
-            query = candidates_query(
-                one, self._likeness.scheme, self._likeness.field, 1, seal=self._likeness.seal, filters=filters
+            likeness = self._likeness
+            queries = candidates_queries(
+                one, likeness.scheme, likeness.field, 1, seal=likeness.seal, filters=filters
             )
-            if query is not None:
-                hits = self._search({**self._body(query), "sort": ["_score"]})
+            if queries is not None:
+                hits = self._search({**self._body(queries.ordered), "sort": ["_score"]})
                 if self._whole and len(hits) == self._window:
                     raise EngineError(f"{self._index}: more than {self._window:,} at once; try again")
                 found |= {hit["_id"]: hit for hit in hits}

@@ -136,8 +136,9 @@ class Gate:
         (verdict,) = self.add_all([document])
         if verdict.status != "accepted":
             like = verdict.like
-            told = (None, None) if like is None else (like.id, like.likeness)
-            raise Refused(verdict.reason, *told, verdict.group)
+            if like is None:
+                raise Refused(verdict.reason)
+            raise Refused(verdict.reason, like.id, like.likeness, verdict.group)
         return verdict
 
     def add_all(self, documents: Sequence[Document]) -> list[Verdict]:

@@ -24,8 +24,8 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyTyp
 )
 #: The parts of a fingerprint; whatever else is beside them is somebody else's.
 PARTS = frozenset(_NEEDED)
-#: What else of ours may be beside them: the number of the group, whether the document leads it, and what keeps
-#: the place of one that a gate is deciding on.
+#: What else of ours may be beside them: the number of the group, whether the document leads it, and what
+#: keeps the place of one that a gate is deciding on.
 NOTES = frozenset({"group", "leader", "pending"})
 _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 

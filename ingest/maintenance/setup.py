@@ -59,7 +59,7 @@ class SetupRequest:
     @property
     def recipe(self) -> Recipe:
         """What the indices are to be made with."""
-        return Recipe(self.scheme, self.field, self.fields, self.pipeline, self.sealed, self.groups)
+        return Recipe(self.scheme, self.field, self.fields, self.pipeline, self.sealed, groups=self.groups)
 
     @property
     def component(self) -> str:

@@ -88,7 +88,8 @@ def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action
     """Return the write that stores a fingerprint, guarded by the version read where there is one.
 
     A partial update merges objects, so parts the new fingerprint lacks are set to null: a text that became
-    too short for a signature must not keep that of the text it was, and another text leaves its group. Where the field also stands in another
+    too short for a signature must not keep that of the text it was, and another text leaves its group.
+    Where the field also stands in another
     form (``{"dedup.digest": …}``), which no update takes away, the document is written anew.
     """
     action: Action = {**_body(hit["_source"], field, new), "_index": hit["_index"], "_id": hit["_id"]}

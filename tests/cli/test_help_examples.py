@@ -58,6 +58,10 @@ def folder(tmp_path_factory, examples_file) -> Path:
     assert _ran(site, place, named).returncode == 0
     old = "shinglefold index - --index old"
     assert _ran(old, place, named).returncode == 0
+    assert _ran("shinglefold index - --index articles --groups", place, named).returncode == 0
+    new = json.dumps({"id": "new", "host": "a.org", "body": " ".join(f"word{n}" for n in range(50))}) + "\n"
+    (place / "new.jsonl").write_text(new, "utf-8")
+    (place / "feed.jsonl.gz").write_bytes(gzip.compress(new.encode()))
     return place
 
 
