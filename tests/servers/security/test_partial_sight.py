@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from shinglefold.errors import ConfigError, PermissionDenied
+from shinglefold.errors import ConfigError, InputError, PermissionDenied
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
 from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
 INDEX = "public-pages"
 BODY = {"query": {"match_all": {}}, "sort": [{"id": "asc"}], "size": 5}
@@ -19,6 +20,7 @@ OPTIONS = [
     FoldOptions(linkage="connected", members=10),
     FoldOptions.parse({"explain": {"passages": True}, "members": 10}),
     FoldOptions.parse({"members": {"size": 10, "_source": ["title", "id"]}}),
+    FoldOptions(members=10, members_from="index"),
 ]
 
 
@@ -49,6 +51,31 @@ def test_fields_that_are_hidden_stand_nowhere_in_an_answer(engine_of, users, sit
     for title in titles:
         text = text.replace(title, "")
     assert not [word for word in words if f" {word} " in text]
+
+
+def test_copies_that_are_hidden_are_not_found_and_a_hidden_document_has_none(engine_of, users, site):
+    partly = engine_of(users["partly"])
+    seen, every = visible(partly), visible(site.engine)
+    search, options = SimilarSearch(partly), SimilarOptions(size=100, source=None)
+    known = SimilarSearch(site.engine)
+    hidden = 0
+    for id_ in every:
+        all_copies = {one.id for one in known.find(INDEX, id_, options).matches}
+        if id_ not in seen:
+            with pytest.raises(InputError, match="no document"):
+                search.find(INDEX, id_, options)
+            continue
+        page = search.find(INDEX, id_, options)
+        assert {one.id for one in page.matches} == all_copies & seen.keys()
+        assert (page.total, page.exact) == (len(page.matches), True)
+        hidden += len(all_copies - seen.keys())
+    assert hidden > 0
+
+
+def test_sources_of_copies_have_no_hidden_fields(engine_of, users, site):
+    page = SimilarSearch(engine_of(users["blinkered"])).find(INDEX, "page-0-0", SimilarOptions(source=None))
+    assert page.matches
+    assert all("body" not in one.hit["_source"] for one in page.matches)
 
 
 def test_a_field_that_is_hidden_is_a_field_that_is_not_there(engine_of, users, site, scheme):

@@ -1,0 +1,175 @@
+"""Copies found anywhere, and search by groups, on real servers with several shards and indices."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.hits import SCHEME, fingerprint_of
+from support.random_pages import COUNT, SPECS, alike, resembling
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.recipe import Recipe
+from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
+from shinglefold.sketch import connected
+
+GROUPS = connected(*map(np.array, zip(*resembling(), strict=True)), COUNT).tolist()
+USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id]
+ALL = SimilarOptions(size=COUNT)
+
+
+def copies(number: int) -> set[str]:
+    return {f"p{other}" for other in range(COUNT) if other != number and alike(number, other)}
+
+
+RICH = max(USUAL, key=lambda number: len(copies(number)))
+
+
+def source(number: int, spec=None) -> dict[str, Any]:
+    stored: dict[str, Any] = fingerprint_of(spec or SPECS[number]).to_field()
+    host = SPECS[number].host or "none"
+    return {"rank": number, "title": "page", "host": host, "dedup": {**stored, "group": GROUPS[number]}}
+
+
+def fill(engine, index: str, numbers, spec=None) -> None:
+    result = engine.bulk(
+        {"_index": index, "_id": f"p{number}", "_source": source(number, spec)} for number in numbers
+    )
+    assert not result.failures
+    engine.refresh(index)
+
+
+def made(new_index, **settings: Any) -> str:
+    mappings = recipe_mappings(Recipe(SCHEME, groups=True))
+    mappings["properties"] |= {"rank": {"type": "integer"}, "title": {"type": "text"}}
+    mappings["properties"] |= {"host": {"type": "keyword"}}
+    return new_index(mappings, {"number_of_shards": 3, "number_of_replicas": 0, **settings})
+
+
+@pytest.fixture
+def index(engine, new_index) -> str:
+    name = made(new_index)
+    fill(engine, name, range(COUNT))
+    return name
+
+
+def test_every_copy_is_found_over_all_shards_page_by_page(engine, index):
+    search = SimilarSearch(engine)
+    for number in [RICH, *USUAL[:10]]:
+        assert {one.id for one in search.find(index, f"p{number}", ALL).matches} == copies(number)
+    for window in (1, 7):
+        pages = search.pages(index, f"p{RICH}", SimilarOptions(size=9, window=window, max_window=20))
+        found = [one.id for page in pages for one in page.matches]
+        assert sorted(found) == sorted(copies(RICH))
+
+
+def test_a_batch_is_looked_up_with_what_guards_a_write(engine, index):
+    found = SimilarSearch(engine).look_up(
+        index, [fingerprint_of(SPECS[number]) for number in USUAL[:20]], SimilarOptions(window=COUNT)
+    )
+    for number, one in zip(USUAL, found, strict=False):
+        assert {match.id for match in one.matches} == copies(number) | {f"p{number}"}
+        assert (one.complete, one.lacks) == (True, {})
+        for match in one.matches:
+            assert match.group == GROUPS[int(match.id[1:])]
+            assert match.seq_no is not None
+            assert match.primary_term == 1
+
+
+def test_equal_ids_in_several_indices_are_different_documents(engine, new_index, index):
+    other = made(new_index)
+    fill(engine, other, range(COUNT))
+    search, both = SimilarSearch(engine), f"{index},{other}"
+    with pytest.raises(InputError, match="several documents"):
+        search.find(both, f"p{RICH}", ALL)
+    found = search.find(both, (index, f"p{RICH}"), ALL).matches
+    wanted = {(name, id_) for name in (index, other) for id_ in copies(RICH)} | {(other, f"p{RICH}")}
+    assert {(one.index, one.id) for one in found} == wanted
+
+
+def test_an_index_that_allows_small_windows_is_read_in_small_blocks(engine, new_index):
+    name = made(new_index, max_result_window=10)
+    fill(engine, name, range(COUNT))
+    page = SimilarSearch(engine).find(name, f"p{RICH}", SimilarOptions(size=10, max_window=1000))
+    assert len(page.matches) == 10
+    assert {one.id for one in page.matches} <= copies(RICH)
+
+
+def test_a_keyword_that_everybody_has_brings_the_copies_up_and_is_said(engine, new_index):
+    name = made(new_index)
+    fill(engine, name, range(COUNT))
+    own = fingerprint_of(SPECS[RICH])
+    for number in range(COUNT, COUNT + 600):
+        stranger = fingerprint_of(replace(SPECS[RICH], original=number, digest=f"s{number}"))
+        words = (own.supershingles[0], *stranger.supershingles[1:])
+        stored = replace(stranger, supershingles=words).to_field()
+        engine.bulk([{"_index": name, "_id": f"s{number}", "_source": {"dedup": stored}}])
+    engine.refresh(name)
+    (one,) = SimilarSearch(engine).look_up(name, [own], SimilarOptions(window=100))
+    assert not one.complete
+    alone = SimilarSearch(engine).find(name, own, ALL).matches
+    assert [match.id for match in alone if match.id.startswith("s")] == []
+    assert {match.id for match in one.matches[:5]} <= {match.id for match in alone}
+    page = SimilarSearch(engine).find(name, own, SimilarOptions(size=COUNT, window=100, max_window=200))
+    assert page.stopped_by in {"window_cap", "end_of_results"}
+    assert page.exact == (page.next is None)
+
+
+def folded(engine) -> FoldedSearch:
+    return FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker() or "rank")
+
+
+def body(**more: Any) -> dict[str, Any]:
+    return {"query": {"range": {"rank": {"gte": 0}}}, "sort": [{"rank": "asc"}], "size": 12, **more}
+
+
+@pytest.fixture
+def grouped(engine, new_index) -> str:
+    name = made(new_index)
+    for number in range(COUNT):
+        engine_spec = replace(SPECS[number], scheme=SCHEME.id)
+        engine.bulk([{"_index": name, "_id": f"p{number}", "_source": source(number, engine_spec)}])
+    engine.refresh(name)
+    return name
+
+
+@pytest.mark.parametrize("members", [0, 3])
+def test_native_pages_have_each_group_once_with_its_members(engine, grouped, members):
+    search = folded(engine)
+    seen = []
+    for start in (0, 12, 24):
+        answer = search.search(grouped, body(**{"from": start}), FoldOptions(mode="native", members=members))
+        seen += answer["hits"]["hits"]
+    firsts = list(dict.fromkeys(GROUPS))[:36]
+    assert [hit["_id"] for hit in seen] == [f"p{GROUPS.index(group)}" for group in firsts]
+    for hit, group in zip(seen, firsts, strict=True):
+        own = [f"p{number}" for number in range(COUNT) if GROUPS[number] == group]
+        told = hit["inner_hits"]["duplicates"]["hits"]
+        assert told["total"] == {"value": len(own), "relation": "eq"}
+        assert [one["_id"] for one in told["hits"]] == own[: members + 1]
+
+
+def test_native_answers_have_the_shape_of_a_window_and_count_groups(engine, grouped):
+    search = folded(engine)
+    asked = body(aggs={"hosts": {"terms": {"field": "host"}}}, _source=["rank"])
+    native = search.search(grouped, asked, FoldOptions(mode="auto", facets="groups"))
+    window = search.search(grouped, asked)
+    assert native["dedup"].keys() == window["dedup"].keys()
+    assert native.keys() == window.keys()
+    for one, other in zip(native["hits"]["hits"], window["hits"]["hits"], strict=True):
+        assert one.keys() == other.keys()
+    assert native["dedup"]["groups_total"]["value"] == len(set(GROUPS))
+    for bucket in native["aggregations"]["hosts"]["buckets"]:
+        hosts = [spec.host or "none" for spec in SPECS]
+        own = {GROUPS[number] for number in range(COUNT) if hosts[number] == bucket["key"]}
+        assert bucket["groups"]["value"] == len(own)
+
+
+def test_members_that_the_query_did_not_find_come_from_the_index_through_its_alias(engine, grouped):
+    asked = {"query": {"terms": {"rank": [RICH]}}, "size": 5}
+    options = FoldOptions(members=COUNT, members_from="index")
+    (hit,) = folded(engine).search(grouped, asked, options)["hits"]["hits"]
+    added = [one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"] if "found_by_query" in one]
+    assert copies(RICH) <= set(added)
