@@ -19,6 +19,7 @@ BENCHMARKS: Mapping[str, str] = {
     "search": "bench.search",
     "embedded_pages": "bench.embedded_pages",
     "servers": "bench.servers",
+    "groups": "bench.groups",
     "storage": "bench.storage",
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",

@@ -28,7 +28,10 @@ def group_field(dedup: str) -> str:
 
 
 def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
-    """Return a request with the engine's own collapse for folding, and its groups counted."""
+    """Return a request with the engine's own collapse for folding, and its groups counted.
+
+    A request that wants no hits counted has no groups counted either: it looks at every hit for that.
+    """
     field = group_field(dedup)
     distinct = {"cardinality": {"field": field, "precision_threshold": PRECISION}}
     asked = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
@@ -38,7 +41,9 @@ def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> J
     collapse: JSON = {"field": field}
     if inner := _inner_hits(body, options, dedup):
         collapse["inner_hits"] = inner
-    return {**asked, "collapse": collapse, "aggs": {**aggregations, TOTAL: distinct}}
+    if body.get("track_total_hits") is not False:
+        aggregations = {**aggregations, TOTAL: distinct}
+    return {**asked, "collapse": collapse} | ({"aggs": aggregations} if aggregations else {})
 
 
 def members_come(options: FoldOptions, dedup: str) -> bool:

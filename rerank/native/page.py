@@ -156,14 +156,14 @@ class _Page:
 
     def _told(self, answer: JSON, page: list[JSON]) -> JSON:
         aggregations = dict(answer.get("aggregations") or {})
-        distinct: int = aggregations.pop(TOTAL)["value"]
+        distinct: int | None = aggregations.pop(TOTAL, {}).get("value")
         told = {name: value for name, value in answer.items() if name != "aggregations"}
         if aggregations:
             told["aggregations"] = aggregations
         told |= {**self._partial.header, "hits": {**answer["hits"], "hits": page}}
         return told | {_KEY: self._counters(page, distinct)}
 
-    def _counters(self, page: Sequence[JSON], distinct: int) -> JSON:
+    def _counters(self, page: Sequence[JSON], distinct: int | None) -> JSON:
         start, size = page_bounds(self._body)
         members = [hit["inner_hits"][DUPLICATES]["hits"]["total"]["value"] for hit in page]
         ended = len(page) < size
@@ -186,12 +186,12 @@ class _Page:
             counters |= {"stopped_by": "partial_answer", "partial": dict(self._partial.lacks)}
         return counters
 
-    def _total(self, seen: int, distinct: int, *, ended: bool) -> JSON:
+    def _total(self, seen: int, distinct: int | None, *, ended: bool) -> JSON:
         """Return the number of groups: counted where this page is the last, else as the engine tells it."""
-        if self._partial:
-            return {"value": max(seen, distinct), "relation": "gte"}
-        if ended:
+        if ended and not self._partial:
             return {"value": seen, "relation": "eq"}
+        if distinct is None or self._partial:
+            return {"value": max(seen, distinct or 0), "relation": "gte"}
         return {
             "value": max(seen, distinct),
             "relation": "estimate",

@@ -92,6 +92,8 @@ def test_totals_say_how_exact_they_are(engine):
     first = native(engine, asked(size=5))["dedup"]["groups_total"]
     assert abs(first["value"] - true) <= 0.05 * true
     assert (first["relation"], first["precision_threshold"]) == ("estimate", 3000)
+    uncounted = native(engine, asked(size=5, track_total_hits=False))["dedup"]["groups_total"]
+    assert uncounted == {"value": 5, "relation": "gte"}
     whole = native(engine, asked(size=COUNT))["dedup"]
     assert whole["groups_total"] == {"value": true, "relation": "eq"}
     assert whole["folded"] == COUNT - true

@@ -1,0 +1,66 @@
+"""Copies found anywhere: of one document, and of many at once, beside so many stored ones."""
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from time import perf_counter, process_time
+
+import numpy as np
+
+from bench.groups.places import engines
+from bench.groups.stored import SCHEME, count, fill, prints
+from bench.table import Row
+from shinglefold.contracts import Engine
+from shinglefold.model import Fingerprint
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
+
+INDEX = "bench-stored"
+_ASKED, _WARM, _BATCH, _BATCHES = 200, 40, 100, 10
+
+
+def measure() -> list[Row]:
+    """Return milliseconds of a look-up and look-ups a second, after asserting what they find."""
+    with engines() as places:
+        return [row for name, engine in places for row in _measured(name, engine)]
+
+
+def _measured(name: str, engine: Engine) -> Iterator[Row]:
+    stored = count()
+    fill(engine, INDEX, stored)
+    search = SimilarSearch(engine, SCHEME)
+    groups = dict(islice(((str(at), group) for at, (group, _) in enumerate(prints(stored))), stored))
+    rng = random.Random(1)
+    ids = [str(rng.randrange(stored)) for _ in range(_ASKED + _WARM)]
+    _assert_found(search, ids[:_WARM], groups)
+    times = [_timed(search, id_) for id_ in ids[_WARM:]]
+    note = f"beside {stored:,} documents, a fifth of them copies; {name}"
+    for share in (50, 95):
+        yield Row(f"similar, p{share}", float(np.percentile(times, share)) * 1e3, "ms", note)
+    yield from _batches(search, [made for _, made in islice(prints(10_000), 0, 10_000, 10)], note)
+
+
+def _assert_found(search: SimilarSearch, ids: Sequence[str], groups: dict[str, int]) -> None:
+    for id_ in ids:
+        found = search.find(INDEX, id_, SimilarOptions(size=1000))
+        own = {other for other, group in groups.items() if group == groups[id_]} - {id_}
+        # Copies of one original are less like each other than each is like the original.
+        assert {match.id for match in found.matches} <= own
+        assert str(groups[id_]) == id_ or str(groups[id_]) in {match.id for match in found.matches}
+
+
+def _timed(search: SimilarSearch, id_: str) -> float:
+    start = perf_counter()
+    search.find(INDEX, id_)
+    return perf_counter() - start
+
+
+def _batches(search: SimilarSearch, made: Sequence[Fingerprint], note: str) -> Iterator[Row]:
+    options = SimilarOptions(window=100)
+    start, own = perf_counter(), process_time()
+    for batch in range(_BATCHES):
+        found = search.look_up(INDEX, made[batch * _BATCH : (batch + 1) * _BATCH], options)
+        assert all(one.matches and one.matches[0].same_text for one in found)
+    asked = _BATCH * _BATCHES
+    yield Row("look-ups in batches of 100", asked / (perf_counter() - start), "a second", note)
+    spent = (process_time() - own) / asked * 1e3
+    yield Row("look-up in a batch, CPU of the caller", spent, "ms", note)
