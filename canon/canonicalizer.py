@@ -7,7 +7,7 @@ before become Python strings and go through a language plugin.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 
 import numpy as np
@@ -22,7 +22,7 @@ from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.language import Unit
 from shinglefold.model import UNDETERMINED, Int64s, Token, TokenBatch, Uint64s
 from shinglefold.registry import load_languages
-from shinglefold.scheme import LanguageRef, Scheme
+from shinglefold.scheme import CanonOptions, LanguageRef, Scheme
 
 #: Counts up whenever canon itself would yield other tokens.
 RULES = 1
@@ -57,6 +57,16 @@ class Canonicalizer:
     def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
         """Return the canonicalizer of a scheme."""
         return cls(scheme.languages, capacity)
+
+    @classmethod
+    def as_written(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
+        """Return one in a scheme's languages that leaves every word as it is written.
+
+        Case, look-alikes and variants of letters and scripts still count as one. What a text says is compared
+        by it: two forms of a word are two words.
+        """
+        written = CanonOptions("surface")
+        return cls((replace(reference, options=written) for reference in scheme.languages), capacity)
 
     @property
     def codes(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def collected(
     html: bool,
     preset: str | None,
     workers: int | None,
-    **decision: float | None,
+    **decision: str | float | None,
 ) -> Collected:
     """Return the fingerprints of all documents of the sources, as the options say."""
     from shinglefold.cli.progress import progress_bar

@@ -54,7 +54,7 @@ def compare(
     language: str | None,
     passages: int,
     preset: str | None,
-    **decision: float | None,
+    **decision: str | float | None,
 ) -> int:
     """Compare two texts and show the passages that match.
 
@@ -108,6 +108,7 @@ def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
         f"resemblance       {found.resemblance:.3f} exact" + _estimated(found),
         f"containment       {one:.3f} of A in B, {other:.3f} of B in A",
         f"Sørensen          {found.sorensen:.3f}",
+        f"edit similarity   {_similar(found)}",
         f"length ratio      {found.length_ratio:.3f}, needed {scheme.decision.min_length_ratio}",
         f"same canonical text: {'yes' if found.same_text else 'no'}",
     ]
@@ -122,8 +123,24 @@ def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
         verdict += ": the same, but one word alone is too little to tell duplicates by"
     return [
         *lines,
-        f"verdict: {verdict} (scheme {scheme.id}, estimate needed {scheme.decision.min_resemblance})",
+        f"verdict: {verdict} (scheme {scheme.id}, {_needed(found, scheme)})",
     ]
+
+
+def _similar(found: "Comparison") -> str:
+    if found.similarity is None:
+        return "not asked: a text of over 20,000 words is left to its signature"
+    return f"{found.similarity:.3f} of the words as written"
+
+
+def _needed(found: "Comparison", scheme: "Scheme") -> str:
+    """Say what decided, and what it takes."""
+    decision = scheme.decision
+    if decision.verify == "keywords":
+        return f"supershingles needed {decision.min_shared}"
+    if decision.verify == "text" and found.similarity is not None:
+        return f"edit similarity needed {decision.min_similarity}"
+    return f"estimate needed {decision.min_resemblance}"
 
 
 def _estimated(found: "Comparison") -> str:

@@ -65,7 +65,7 @@ def groups(
     if as_csv and invocation.json:
         raise click.UsageError("--csv and --json are two forms: give one of them")
     collection, scheme = collected(invocation, sources, **given)
-    every = folding_groups(collection.prints, scheme, linkage)
+    every = folding_groups(collection, scheme, linkage)
     found = [places for places in every if len(places) >= min_size]
     if sort == "size":
         # Stable: equal ones stay in the order read.

@@ -61,7 +61,21 @@ def deciding_options(
     )
 
 
-decision_options = deciding_options("a pair")
+decision_options = options(
+    click.option(
+        "--verify",
+        type=click.Choice(["keywords", "signature", "text"]),
+        help="What decides on a pair that shares supershingles; by default what a threshold here is of, or "
+        "else the scheme's.",
+    ),
+    click.option(
+        "--min-similarity",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Edit similarity of the words a pair must reach where texts decide; by default the scheme's.",
+    ),
+    deciding_options("a pair"),
+)
 engine_option = click.option(
     "--engine",
     metavar="ADDRESS",
@@ -73,7 +87,9 @@ engine_options = options(
 )
 
 
-def chosen_scheme(invocation: "Invocation", preset: str | None = None, **decision: float | None) -> "Scheme":
+def chosen_scheme(
+    invocation: "Invocation", preset: str | None = None, **decision: str | float | None
+) -> "Scheme":
     """Return the scheme of the settings, with the preset and the decision given on the command line.
 
     Raises:

@@ -1,6 +1,6 @@
 """``shinglefold pairs FILE…``: every pair of documents the scheme folds, without an index."""
 
-from collections.abc import Iterator
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     examples="""
     shinglefold pairs articles.jsonl.gz
     shinglefold pairs site/ --sort resemblance | head
-    shinglefold pairs --json --field text --min-resemblance 0.8 dump.csv
+    shinglefold pairs --json --field text --min-similarity 0.9 dump.csv
     """
 )
 @click.argument("sources", nargs=-1, required=True, metavar="FILE...")
 @collection_options
 @click.option(
     "--sort",
-    type=click.Choice(["document", "resemblance"]),
+    type=click.Choice(["document", "resemblance", "similarity"]),
     default="document",
     show_default=True,
-    help="Order of the pairs: as the documents were read, or the most alike first.",
+    help="Order of the pairs: as the documents were read, or the most alike first, by signature or text.",
 )
 @click.pass_obj
 def pairs(
@@ -41,29 +41,44 @@ def pairs(
 ) -> int:
     """Print every pair of documents the scheme folds.
 
-    One pair a line: id, id, estimated resemblance, separated by tabs. FILE is JSONL, CSV, HTML, text, a
-    folder, or - for standard input; pairs are found within all of them together.
+    One pair a line: id, id, estimated resemblance, and where texts decide their edit similarity, separated by
+    tabs. FILE is JSONL, CSV, HTML, text, a folder, or - for standard input; pairs are found within all of
+    them together.
     """
     collection, scheme = collected(invocation, sources, **given)
-    for a, b, resemblance in _found(collection, scheme, by_resemblance=sort == "resemblance"):
+    if sort == "similarity" and scheme.decision.verify != "text":
+        raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
+    for row in _found(collection, scheme, sort):
         if invocation.json:
-            write_json({"a": a, "b": b, "resemblance": resemblance}, indent=None)
+            write_json(row, indent=None)
         else:
-            write_line(f"{printable(a)}\t{printable(b)}\t{resemblance:.4f}")
+            a, b, *alike = row.values()
+            write_line("\t".join([printable(a), printable(b), *map(_share, alike)]))
     return ending(collection)
 
 
-def _found(
-    collection: "Collection", scheme: "Scheme", by_resemblance: bool
-) -> Iterator[tuple[str, str, float]]:
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.4f}"
+
+
+def _found(collection: "Collection", scheme: "Scheme", sort: str) -> list[dict[str, Any]]:
     from shinglefold.ingest.collection import folding_pairs
 
     if not collection.prints:
-        return
-    found = folding_pairs(collection.prints, scheme)
-    rows = list(zip(found.a.tolist(), found.b.tolist(), found.resemblance.round(4).tolist(), strict=True))
-    if by_resemblance:
+        return []
+    found = folding_pairs(collection, scheme)
+    ids = collection.ids
+    columns = {
+        "a": [ids[place] for place in found.a.tolist()],
+        "b": [ids[place] for place in found.b.tolist()],
+        "resemblance": found.resemblance.round(4).tolist(),
+    }
+    if scheme.decision.verify == "text":
+        columns["similarity"] = [
+            None if math.isnan(one) else one for one in found.similarity.round(4).tolist()
+        ]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if sort != "document":
         # Stable: equal ones stay in the order read.
-        rows.sort(key=lambda row: -row[2])
-    for a, b, resemblance in rows:
-        yield collection.ids[a], collection.ids[b], resemblance
+        rows.sort(key=lambda row: -(row["resemblance"] if row[sort] is None else row[sort]))
+    return rows

@@ -27,7 +27,7 @@ def read_text(path: str, kind: str) -> str:
     if record is None or record.document is None:
         raise InputError(f"{path}: {record.reason if record else 'nothing in it'}; give another file")
     body = str(record.document["body"])
-    return strip_html(body) if kind == "html" else body
+    return strip_html(body, keep_hidden=True) if kind == "html" else body
 
 
 def check_language(scheme: Scheme, language: str | None) -> None:

@@ -15,6 +15,8 @@ import xxhash
 from shinglefold.errors import ConfigError, SchemeMismatch
 
 Mode = Literal["lemma", "stem", "surface"]
+#: What decides that a pair of documents is one of near-duplicates.
+Verify = Literal["keywords", "signature", "text"]
 #: Counts up whenever the same parameters would yield other bytes.
 ALGORITHM = 2
 
@@ -100,15 +102,23 @@ class Decision:
     """When two documents of one scheme count as near-duplicates.
 
     ``min_shared``: supershingles a candidate pair must share (k).
-    ``min_resemblance``: the estimate a pair must reach (t).
+    ``min_resemblance``: the estimate a pair must reach (t) where the signature decides.
     ``min_length_ratio``: 2·min(a, b)/(a + b) of the shingle counts a pair must reach; 0 switches it off.
+    ``verify``: what decides on candidates. ``keywords``: nothing more; ``signature``: the estimate and the
+    ratio of lengths; ``text``: the texts themselves where they are at hand, else the signature.
+    ``min_similarity``: the edit similarity of the words that a pair must reach where the texts decide.
     """
 
     min_shared: int = 1
     min_resemblance: float = 0.62
     min_length_ratio: float = 0.8
+    verify: Verify = "text"
+    min_similarity: float = 0.8
 
     def __post_init__(self) -> None:
+        if self.verify not in get_args(Verify):
+            raise ConfigError.unknown("way to verify", str(self.verify), get_args(Verify))
+        _within("min_similarity", self.min_similarity, 0.0, 1.0)
         _within("min_shared", self.min_shared, 1, 1024)
         _within("min_resemblance", self.min_resemblance, 0.0, 1.0)
         _within("min_length_ratio", self.min_length_ratio, 0.0, 1.0)
@@ -129,7 +139,14 @@ class Scheme:
         return _id(self.languages, self.sketch)
 
     def with_options(self, **options: Any) -> "Scheme":  # noqa: ANN401 - each option has its own type
-        """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name."""
+        """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name.
+
+        A threshold alone says what decides: ``min_resemblance`` the signature, ``min_similarity`` the text.
+
+        Raises:
+            ConfigError: no such option, or both thresholds and not which of them decides.
+        """
+        options = {**_verifying(options), **options}
         sketch = {f.name for f in fields(SketchOptions)} & options.keys()
         decision = {f.name for f in fields(Decision)} & options.keys()
         for name in options.keys() - sketch - decision:
@@ -172,6 +189,19 @@ class Scheme:
         return scheme
 
 
+def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
+    """Return what decides where only a threshold of it is given."""
+    meant: dict[str, Verify] = {"min_resemblance": "signature", "min_similarity": "text"}
+    given = [name for name in meant if name in options]
+    if "verify" in options or not given:
+        return {}
+    if len(given) > 1:
+        raise ConfigError(
+            f"{' and '.join(given)}: one of them decides; say which by verify: signature or text"
+        )
+    return {"verify": meant[given[0]]}
+
+
 @lru_cache(maxsize=64)  # asked for once a search
 def _id(languages: tuple[LanguageRef, ...], sketch: SketchOptions) -> str:
     identity = {"languages": [asdict(ref) for ref in languages], "sketch": asdict(sketch)}
@@ -187,10 +217,11 @@ PRESETS: Mapping[str, Scheme] = {
         sketch=SketchOptions(
             word_width=3, char_width=3, values=84, bits=8, groups=14, group_size=6, min_shingles=4
         ),
+        decision=Decision(verify="signature"),
     ),
     "fetterly": Scheme(
         name="fetterly",
         sketch=SketchOptions(word_width=5, char_width=5, values=84, bits=8, groups=6, group_size=14),
-        decision=Decision(min_shared=2, min_resemblance=0.0, min_length_ratio=0.0),
+        decision=Decision(min_shared=2, min_resemblance=0.0, min_length_ratio=0.0, verify="keywords"),
     ),
 }

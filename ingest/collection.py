@@ -10,13 +10,15 @@ import numpy as np
 from shinglefold.contracts import Document
 from shinglefold.ingest import Pipeline, Record
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.fingerprint import Beside
+from shinglefold.ingest.processors.beside import FingerprintBeside
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.model import Bytes, Fingerprint, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, connected, find_pairs, led
+from shinglefold.sketch import Pairs, Texts, Words, connected, find_pairs, led
 
-#: The field fingerprints travel in; its text fields stay behind.
+#: The field fingerprints travel in; text fields stay behind.
 _FIELD = "dedup"
 
 
@@ -24,47 +26,54 @@ _FIELD = "dedup"
 class Collection:
     """Documents by their fingerprints.
 
-    ``ids`` and ``prints`` in the order read; ``failures``: why documents are missing, with where they stood.
+    ``ids`` and ``prints`` in the order read; ``supershingles``, ``written``, ``canonical`` as ``Beside`` has;
+    ``failures``: why documents are missing, with where they stood.
     """
 
     ids: list[str] = field(default_factory=list)
     prints: list[Fingerprint] = field(default_factory=list)
+    supershingles: list[bytes] = field(default_factory=list)
+    written: list[bytes] = field(default_factory=list)
+    canonical: list[bytes] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     #: Documents whose id came before; theirs here is told apart by where they stood.
     equal_ids: int = 0
     _seen: set[str] = field(default_factory=set)
 
-    def add(self, name: str, place: str, made: Fingerprint) -> None:
+    def add(self, name: str, place: str, found: Beside) -> None:
         """Add a document."""
         if name in self._seen:
             self.equal_ids += 1
             name = f"{name} ({place})"
         self._seen.add(name)
         self.ids.append(name)
-        self.prints.append(made)
+        self.prints.append(found.made)
+        self.supershingles.append(found.supershingles)
+        self.written.append(found.written)
+        self.canonical.append(found.canonical)
 
 
 def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, html: bool) -> Pipeline:
-    """Return the pipeline that leaves nothing of a document but its fingerprint.
+    """Return the pipeline that leaves nothing of a document but its fingerprint, and what stands beside it.
 
     Args:
         html: every document is HTML; else those whose ``format`` says so. A field ``title`` never is.
     """
     condition: dict[str, Any] = {} if html else {"if": "ctx.format == 'html'"}
     strip = [
-        {"html_strip": {"field": name, "ignore_missing": True, **condition}}
+        {"html_strip": {"field": name, "ignore_missing": True, "keep_hidden": True, **condition}}
         for name in fields
         if name != "title"
     ]
-    fingerprint = {"fields": list(fields), "target_field": _FIELD, "language_field": language_field}
+    beside = {"fields": list(fields), "target_field": _FIELD, "language_field": language_field}
     definition = {
         "processors": [
             *strip,
-            {"supershingle": fingerprint},
+            {FingerprintBeside.type: beside},
             {"remove": {"field": list(fields), "ignore_missing": True}},
         ]
     }
-    return Pipeline.from_json(definition, scheme)
+    return Pipeline.from_json(definition, scheme, processors={FingerprintBeside.type: FingerprintBeside})
 
 
 def collect(
@@ -126,44 +135,45 @@ def _take(collection: Collection, record: Record, document: Document | None, fai
         return
     place = f"{record.source}:{record.line}"
     named = str((record.document or {}).get("_id", place))
-    collection.add(named, place, Fingerprint.from_field(document[_FIELD]))
+    collection.add(named, place, document[_FIELD])
 
 
-def folding_pairs(prints: Sequence[Fingerprint], scheme: Scheme) -> Pairs:
+def folding_pairs(collection: Collection, scheme: Scheme) -> Pairs:
     """Return every pair the scheme folds, by place, in the order read."""
+    prints = collection.prints
+    texts = None
+    if scheme.decision.verify == "text":
+        texts = Texts(Words.packed(collection.written), Words.packed(collection.canonical))
     valid = np.array([bool(one.signature) for one in prints], np.bool_)
     return find_pairs(
-        _keywords(prints, scheme.sketch.groups),
+        _supershingles(collection.supershingles),
         _signatures(prints, scheme),
         np.array([one.shingles for one in prints], np.int64),
         [one.digest for one in prints],
         scheme.sketch,
         scheme.decision,
         valid,
+        texts,
     )
 
 
-def folding_groups(prints: Sequence[Fingerprint], scheme: Scheme, linkage: str) -> list[list[int]]:
+def folding_groups(collection: Collection, scheme: Scheme, linkage: str) -> list[list[int]]:
     """Return every group the scheme folds by places, each in the order read, single documents too.
 
     Args:
         linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
     """
-    if not prints:
+    if not collection.prints:
         return []
-    pairs = folding_pairs(prints, scheme)
-    firsts = (led if linkage == "leader" else connected)(pairs.a, pairs.b, len(prints))
+    pairs = folding_pairs(collection, scheme)
+    firsts = (led if linkage == "leader" else connected)(pairs.a, pairs.b, len(collection.prints))
     order = np.argsort(firsts, kind="stable")
     cuts = np.flatnonzero(np.diff(firsts[order])) + 1
     return [places.tolist() for places in np.split(order, cuts)]
 
 
-def _keywords(prints: Sequence[Fingerprint], groups: int) -> Uint64s:
-    """Return the stored keywords as numbers, uint64 (D, M): up to 8 letters each, zero bytes behind."""
-    nothing = ("",) * groups
-    rows = [one.supershingles or nothing for one in prints]
-    letters = np.array(rows, "S8").reshape(len(rows), groups)
-    return letters.view(np.uint64)
+def _supershingles(rows: Sequence[bytes]) -> Uint64s:
+    return np.frombuffer(b"".join(rows), np.uint64).reshape(len(rows), -1)
 
 
 def _signatures(prints: Sequence[Fingerprint], scheme: Scheme) -> Bytes:

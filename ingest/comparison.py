@@ -10,6 +10,7 @@ from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
 from shinglefold.model import TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import (
+    Words,
     agreement_rows,
     containment,
     estimate,
@@ -51,7 +52,9 @@ class Comparison:
     """Everything the scheme says of two texts; ``estimate`` is None where one has no signature.
 
     ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
-    the same, and there are some. ``folds``: the verdict.
+    the same, and there are some. ``similarity``: the edit similarity of the words as they are written, None
+    where a text is too long for it.
+    ``folds``: the verdict.
     """
 
     a: Side
@@ -61,6 +64,7 @@ class Comparison:
     sorensen: float
     same_text: bool
     length_ratio: float
+    similarity: float | None
     estimate: Estimate | None
     folds: bool
 
@@ -75,6 +79,7 @@ class Comparison:
             "sorensen": round(self.sorensen, 4),
             "same_text": self.same_text,
             "length_ratio": round(self.length_ratio, 4),
+            "similarity": None if self.similarity is None else round(self.similarity, 4),
             "estimate": None if self.estimate is None else _rounded(self.estimate),
             "groups": scheme.sketch.groups,
             "decision": asdict(scheme.decision),
@@ -102,7 +107,9 @@ def compare_texts(
     Args:
         languages: declared ones; None chooses word by word.
     """
-    prints = Fingerprinter(scheme, canonicalizer).fingerprint_arrays(texts, languages)
+    fingerprinter = Fingerprinter(scheme, canonicalizer)
+    prints = fingerprinter.fingerprint_arrays(texts, languages)
+    words = fingerprinter.written(texts, languages) if prints.texts is None else prints.texts.written
     batch = canonicalizer.hash_batch(texts, languages)
     sets = [
         _shingles(
@@ -131,6 +138,7 @@ def compare_texts(
         sorensen=sorensen(*sets),
         same_text=_same(batch),
         length_ratio=float(length_ratio(prints.shingles[0], prints.shingles[1])),
+        similarity=_similarity(words),
         estimate=_estimated(prints, scheme),
         folds=len(prints.pairs(scheme)) > 0,
     )
@@ -147,11 +155,17 @@ def _same(batch: TokenBatch) -> bool:
     return one.size > 0 and np.array_equal(one, other)
 
 
+def _similarity(words: Words) -> float | None:
+    found = float(words.similarities(np.array([0]), np.array([1]), 0.0)[0])
+    return None if np.isnan(found) else found
+
+
 def _estimated(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
     if not prints.valid.all():
         return None
     values, bits = scheme.sketch.values, scheme.sketch.bits
     agreeing = int(agreement_rows(prints.signatures[:1], prints.signatures[1:], bits, values)[0])
     resemblance, error = estimate(agreeing, values, bits)
-    shared = int(np.count_nonzero(prints.supershingles[0] == prints.supershingles[1]))
+    stored = prints.supershingles[:, : scheme.sketch.groups]
+    shared = int(np.count_nonzero(stored[0] == stored[1]))
     return Estimate(resemblance, error, shared)

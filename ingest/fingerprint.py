@@ -1,7 +1,8 @@
 """Texts to fingerprints, block by block: no Python object a token on the way."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,16 +12,17 @@ from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, Sketcher, Sketches, find_pairs
+from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
 
 
 @dataclass(frozen=True, slots=True)
 class FingerprintArrays:
     """The fingerprints of D documents as arrays, for comparing them without an index.
 
-    ``supershingles``: uint64 (D, M); ``signatures``: uint8 (D, B); ``shingles``: int64 (D,); ``valid``: bool
-    (D,), False where a text has too few shingles for a signature; ``digests``, ``languages``: D strings;
-    ``repairs``: int64 (D,).
+    ``supershingles``: uint64 (D, K // N), the first M of which an index stores; ``signatures``: uint8 (D, B);
+    ``shingles``: int64 (D,); ``valid``: bool (D,), False where a text has too few shingles for a signature;
+    ``digests``, ``languages``: D strings; ``repairs``: int64 (D,). ``texts``: what they say, where texts
+    decide; else None.
     """
 
     supershingles: Uint64s
@@ -30,6 +32,7 @@ class FingerprintArrays:
     digests: tuple[str, ...]
     languages: tuple[str, ...]
     repairs: Int64s
+    texts: Texts | None = None
 
     def __len__(self) -> int:
         return len(self.digests)
@@ -44,7 +47,21 @@ class FingerprintArrays:
             scheme.sketch,
             scheme.decision,
             self.valid,
+            self.texts,
         )
+
+
+class Beside(NamedTuple):
+    """A fingerprint, and beside it what finds and decides pairs without an index.
+
+    ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what it says, as
+    ``Words.bytes_of`` yields it; empty where texts do not decide.
+    """
+
+    made: Fingerprint
+    supershingles: bytes
+    written: bytes = b""
+    canonical: bytes = b""
 
 
 class Fingerprinter:
@@ -60,6 +77,7 @@ class Fingerprinter:
         #: The codes a document may declare.
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
+        self._written: Canonicalizer | None = None
 
     def fingerprint(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
@@ -79,7 +97,39 @@ class Fingerprinter:
     ) -> FingerprintArrays:
         """Return the fingerprints as arrays over all texts, in order."""
         parts = [self._arrays(batch, made) for batch, made in self._sketched(texts, languages)]
-        return _joined(parts or [self._arrays(*self._sketch([], None))])
+        made = _joined(parts or [self._arrays(*self._sketch([], None))])
+        if self.scheme.decision.verify != "text":
+            return made
+        return replace(made, texts=self.texts(texts, languages))
+
+    def texts(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Texts:
+        """Return what each text says, for comparing it with others word by word."""
+        with self.meter.stage("words"):
+            batch = self.canonicalizer.hash_batch(texts, languages)
+        return Texts(self.written(texts, languages), Words.of(batch.hashes, batch.offsets))
+
+    def written(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Words:
+        """Return the words of each text as they are written."""
+        if self._written is None:
+            self._written = Canonicalizer.as_written(self.scheme)
+        with self.meter.stage("words"):
+            batch = self._written.hash_batch(texts, languages)
+        return Words.of(batch.hashes, batch.offsets)
+
+    def fingerprint_beside(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+    ) -> list["Beside"]:
+        """Return the fingerprint of each text with what an index does not store, in order."""
+        found = []
+        for batch, made in self._sketched(texts, languages):
+            keys = self.sketcher.supershingles(made, every=True)
+            said = Words.of(batch.hashes, batch.offsets).bytes_of()
+            rows = zip(self._finish(batch, made), keys, said, strict=True)
+            found += [(one, key.tobytes(), own) for one, key, own in rows]
+        if self.scheme.decision.verify != "text":
+            return [Beside(one, keys) for one, keys, _ in found]
+        written = self.written(texts, languages).bytes_of()
+        return [Beside(one, keys, own, said) for (one, keys, said), own in zip(found, written, strict=True)]
 
     def _sketched(
         self, texts: Sequence[str], languages: Sequence[str | None] | None
@@ -133,7 +183,7 @@ class Fingerprinter:
 
     def _arrays(self, batch: TokenBatch, made: Sketches) -> FingerprintArrays:
         return FingerprintArrays(
-            self.sketcher.supershingles(made),
+            self.sketcher.supershingles(made, every=True),
             self.sketcher.signatures(made),
             made.shingles,
             made.valid,

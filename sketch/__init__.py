@@ -4,6 +4,7 @@ from shinglefold.sketch.adviser import Advice, Requirements, advise, probability
 from shinglefold.sketch.candidates import nominate
 from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows, bit_planes, differing
 from shinglefold.sketch.digest import digests
+from shinglefold.sketch.edit import Texts, Words, least_estimate, similarity
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
 from shinglefold.sketch.grouping import megashingles, supershingles
@@ -20,6 +21,8 @@ __all__ = [
     "Requirements",
     "Sketcher",
     "Sketches",
+    "Texts",
+    "Words",
     "advise",
     "agreement",
     "agreement_matrix",
@@ -32,6 +35,7 @@ __all__ = [
     "estimate",
     "find_pairs",
     "iter_pairs",
+    "least_estimate",
     "led",
     "length_ratio",
     "low_bits",
@@ -44,6 +48,7 @@ __all__ = [
     "resemblance_after",
     "shingle_hashes",
     "shingle_set",
+    "similarity",
     "sorensen",
     "standard_error",
     "supershingles",

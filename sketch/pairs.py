@@ -1,7 +1,8 @@
 """All near-duplicate pairs of a collection."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from shinglefold.model import Bytes, Int64s, Uint64s
 from shinglefold.scheme import Decision, SketchOptions
 from shinglefold.sketch.candidates import CHUNK, nominate, ragged
 from shinglefold.sketch.counting import agreement_rows
+from shinglefold.sketch.edit import Texts, least_estimate
 from shinglefold.sketch.estimators import Floats, estimate, length_ratio
 
 
@@ -18,11 +20,14 @@ class Pairs:
     """Pairs of documents by their places in the collection: a < b.
 
     ``a``, ``b``: int64 (P,). ``resemblance``: float64 (P,), estimated; 1 where the digests are equal.
+    ``similarity``: float64 (P,), the edit similarity of the texts; 1 where the digests are equal, NaN where
+    the texts were not asked.
     """
 
     a: Int64s
     b: Int64s
     resemblance: Floats
+    similarity: Floats
 
     def __len__(self) -> int:
         return len(self.a)
@@ -36,26 +41,34 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
     options: SketchOptions,
     decision: Decision,
     valid: NDArray[np.bool_],
+    texts: Texts | None = None,
 ) -> Pairs:
     """Return all near-duplicate pairs of D documents, ascending by a, then b.
 
     Two documents are a pair where their digests are equal and not empty; or where both are valid, share
-    ``decision.min_shared`` supershingles and reach its resemblance and its length ratio.
+    ``decision.min_shared`` supershingles and are verified as ``decision.verify`` says: by nothing more; by
+    the estimated resemblance and the length ratio; or by their texts, where these are given: s is the
+    edit similarity of the words as written they must reach; or (1 + s)/2 of their canonical tokens must stand
+    in both, wherever, as in copies with other endings or moved passages. A pair with a text of more than
+    ``edit.LONGEST`` words is verified by its signatures.
 
     Args:
-        supershingles: uint64 (D, M).
+        supershingles: uint64 (D, M or more): of all values, where they are at hand. The further ones find
+            pairs that those an index stores would miss; where two must be shared, or where they decide, they
+            don't count.
         signatures: uint8 (D, B), packed with ``options.bits``.
         shingles: int64 (D,), shingle positions.
         digests: D strings, "" for none.
         valid: bool (D,); the rows of others are not looked at.
+        texts: of all D documents.
 
     Cost: sorting, and work in proportion to the candidates; never all with all. Memory grows with the
     pairs found: ``iter_pairs`` hands them out in chunks.
     """
-    found = list(iter_pairs(supershingles, signatures, shingles, digests, options, decision, valid))
+    found = list(iter_pairs(supershingles, signatures, shingles, digests, options, decision, valid, texts))
     whole = _joined(found)
     order = np.lexsort((whole.b, whole.a))
-    return Pairs(whole.a[order], whole.b[order], whole.resemblance[order])
+    return Pairs(*(getattr(whole, column.name)[order] for column in fields(Pairs)))
 
 
 def iter_pairs(  # noqa: PLR0917 - as find_pairs
@@ -66,23 +79,87 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
     options: SketchOptions,
     decision: Decision,
     valid: NDArray[np.bool_],
+    texts: Texts | None = None,
     chunk: int = CHUNK,
 ) -> Iterator[Pairs]:
     """Yield what ``find_pairs`` returns in chunks of at most ``chunk`` pairs; every pair once, unordered."""
+    if decision.min_shared > 1 or decision.verify == "keywords":
+        supershingles = supershingles[:, : options.groups]
     codes = _codes(digests)
     yield from _equal_digests(codes, chunk)
     twins = _twins(codes, supershingles, signatures, shingles, valid)
     leaders = np.flatnonzero((twins == np.arange(len(twins))) & valid)
     members = _Members.of(twins, leaders)
-    rows, counts = signatures[leaders], shingles[leaders]
+    judge = _Judge(signatures, shingles, options, decision, texts)
     for a, b in nominate(supershingles[leaders], decision.min_shared, chunk):
-        near = length_ratio(counts[a], counts[b]) >= decision.min_length_ratio
-        near &= (codes[leaders[a]] != codes[leaders[b]]) | (codes[leaders[a]] < 0)
+        other_text = (codes[leaders[a]] != codes[leaders[b]]) | (codes[leaders[a]] < 0)
+        near = other_text & judge.near(leaders[a], leaders[b])
         ones, others = a[near], b[near]
-        agreeing = agreement_rows(rows[ones], rows[others], options.bits, options.values)
+        told = judge.verified(leaders[ones], leaders[others])
+        kept = told.kept
+        yield from members.expand(
+            ones[kept], others[kept], told.resemblance[kept], told.similarity[kept], chunk
+        )
+
+
+class _Verdict(NamedTuple):
+    """Of P candidates, which are pairs and how alike they are."""
+
+    kept: NDArray[np.bool_]
+    resemblance: Floats
+    similarity: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judge:
+    """Decides on candidates as a scheme's decision says."""
+
+    signatures: Bytes
+    shingles: Int64s
+    options: SketchOptions
+    decision: Decision
+    texts: Texts | None
+
+    def near(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
+        """Tell which pairs of documents are near enough in length."""
+        if self.decision.verify == "keywords":
+            return np.ones(len(a), np.bool_)
+        return length_ratio(self.shingles[a], self.shingles[b]) >= self.decision.min_length_ratio
+
+    def verified(self, a: Int64s, b: Int64s) -> _Verdict:
+        """Decide on pairs of documents of a length."""
+        options, decision = self.options, self.decision
+        rows = self.signatures[a], self.signatures[b]
+        agreeing = agreement_rows(*rows, options.bits, options.values)
         resemblance, _ = estimate(agreeing, options.values, options.bits)
-        close = resemblance >= decision.min_resemblance
-        yield from members.expand(ones[close], others[close], resemblance[close], chunk)
+        similarity = np.full(len(a), np.nan)
+        if decision.verify == "keywords":
+            return _Verdict(np.ones(len(a), np.bool_), resemblance, similarity)
+        kept = resemblance >= decision.min_resemblance
+        if decision.verify == "text" and self.texts is not None:
+            kept = self._by_text(self.texts, a, b, resemblance, similarity) | (kept & np.isnan(similarity))
+        return _Verdict(kept, resemblance, similarity)
+
+    def _by_text(
+        self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats
+    ) -> NDArray[np.bool_]:
+        """Ask the texts of the pairs that may be alike; write what they tell to ``similarity``."""
+        least = self.decision.min_similarity
+        asked = self._may_reach(least, resemblance)
+        similarity[~asked] = 0.0
+        similarity[asked] = texts.written.similarities(a[asked], b[asked], least)
+        kept = asked & (np.nan_to_num(similarity) >= least)
+        # Other endings or another order are no other text, if little else differs: half as much as may.
+        strict = (1 + least) / 2
+        rest = np.flatnonzero(~kept & ~np.isnan(similarity) & self._may_reach(strict, resemblance))
+        copies = rest[texts.shared(a[rest], b[rest]) >= strict]
+        similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
+        kept[copies] = True
+        return kept
+
+    def _may_reach(self, similar: float, resemblance: Floats) -> NDArray[np.bool_]:
+        width = max(self.options.word_width, self.options.char_width)
+        return resemblance >= least_estimate(similar, width, self.options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +177,16 @@ class _Members:
         starts = np.searchsorted(ranked, leaders, "left").astype(np.int64)
         return cls(documents, starts, np.searchsorted(ranked, leaders, "right").astype(np.int64) - starts)
 
-    def expand(self, a: Int64s, b: Int64s, resemblance: Floats, chunk: int) -> Iterator[Pairs]:
+    def expand(
+        self, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats, chunk: int
+    ) -> Iterator[Pairs]:
         """Yield every member of leader a with every member of leader b."""
         for owner, number in ragged(self.sizes[a] * self.sizes[b], chunk):
             of_a, of_b = np.divmod(number, self.sizes[b[owner]])
             one = self.documents[self.starts[a[owner]] + of_a]
             other = self.documents[self.starts[b[owner]] + of_b]
-            yield Pairs(np.minimum(one, other), np.maximum(one, other), resemblance[owner])
+            low, high = np.minimum(one, other), np.maximum(one, other)
+            yield Pairs(low, high, resemblance[owner], similarity[owner])
 
 
 def _codes(digests: Iterable[str]) -> Int64s:
@@ -121,7 +201,8 @@ def _equal_digests(codes: Int64s, chunk: int) -> Iterator[Pairs]:
     ends = np.searchsorted(codes[ranked], codes[ranked], "right")
     # Each document is paired with those of its digest that stand behind it.
     for owner, number in ragged(ends - np.arange(len(ranked)) - 1, chunk):
-        yield Pairs(ranked[owner], ranked[owner + 1 + number], np.ones(len(owner)))
+        same = np.ones(len(owner))
+        yield Pairs(ranked[owner], ranked[owner + 1 + number], same, same)
 
 
 def _twins(
@@ -146,10 +227,7 @@ def _twins(
 
 
 def _joined(parts: Sequence[Pairs]) -> Pairs:
-    if not parts:
-        return Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return Pairs(
-        np.concatenate([part.a for part in parts]),
-        np.concatenate([part.b for part in parts]),
-        np.concatenate([part.resemblance for part in parts]),
-    )
+    nothing = np.zeros(0, np.int64)
+    parts = parts or [Pairs(nothing, nothing, np.zeros(0), np.zeros(0))]
+    columns = (np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Pairs))
+    return Pairs(*columns)

@@ -80,9 +80,15 @@ class Sketcher:
                 self._sketch(*_select(hashes, offsets, chosen), one, result, chosen)
         return result
 
-    def supershingles(self, sketches: Sketches) -> Uint64s:
-        """Return the M supershingles of each document, uint64 (D, M); zeros where not valid."""
-        found = supershingles(sketches.minima, self.options.groups, self.options.group_size)
+    def supershingles(self, sketches: Sketches, every: bool = False) -> Uint64s:
+        """Return the M supershingles of each document, uint64 (D, M); zeros where not valid.
+
+        Args:
+            every: of all K values, so that M is K // N, and not of those only that an index stores.
+        """
+        options = self.options
+        groups = options.values // options.group_size if every else options.groups
+        found = supershingles(sketches.minima, groups, options.group_size)
         found[~sketches.valid] = 0
         return found
 

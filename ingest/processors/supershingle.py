@@ -1,7 +1,7 @@
 """The processor that stores a document's fingerprint."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shinglefold.contracts import Document
 from shinglefold.errors import ProcessorError
@@ -34,15 +34,18 @@ class Supershingle:
         outcomes: list[Outcome] = list(documents)
         texts = self._texts(outcomes)
         languages = [self._declared(documents[place]) for place in texts]
-        prints = self.tools.fingerprinter.fingerprint(list(texts.values()), languages)
-        seal = self.tools.seal
-        for place, found in zip(texts, prints, strict=True):
-            made = found if seal is None else seal.sealed(found)
+        for place, made in zip(texts, self._made(list(texts.values()), languages), strict=True):
             try:
-                outcomes[place] = put(documents[place], self.target, made.to_field())
+                outcomes[place] = put(documents[place], self.target, made)
             except ProcessorError as error:
                 outcomes[place] = error
         return outcomes
+
+    def _made(self, texts: Sequence[str], languages: Sequence[str | None]) -> Sequence[Any]:
+        """Return what is written of each text."""
+        seal = self.tools.seal
+        prints = self.tools.fingerprinter.fingerprint(texts, languages)
+        return [(one if seal is None else seal.sealed(one)).to_field() for one in prints]
 
     def _declared(self, document: Document) -> str | None:
         return declared(document, self.language_field, self.language, self.tools)

@@ -48,7 +48,8 @@ def declared(document: Document, field: str | None, fixed: str | None, tools: To
 class HtmlStrip:
     """Replace markup by the text a reader sees.
 
-    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
+    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false), ``keep_hidden``
+    (false; true keeps elements with the attribute ``hidden``, which scripts show).
     """
 
     type: ClassVar[str] = "html_strip"
@@ -57,6 +58,7 @@ class HtmlStrip:
         self.field = options.text("field")
         self.target = options.text("target_field", self.field)
         self.ignore_missing = options.flag("ignore_missing", False)
+        self.keep_hidden = options.flag("keep_hidden", False)
         self.meter = tools.meter
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
@@ -66,7 +68,7 @@ class HtmlStrip:
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
-        return document if html is None else put(document, self.target, strip_html(html))
+        return document if html is None else put(document, self.target, strip_html(html, self.keep_hidden))
 
 
 class DetectLanguage:

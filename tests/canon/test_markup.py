@@ -53,3 +53,15 @@ def test_it_never_raises_on_broken_markup(parts):
 
 def test_deep_nesting_is_read():
     assert strip_html("<div>" * 20_000 + "дно" + "</div>" * 20_000) == "дно"
+
+
+def test_what_scripts_show_is_kept_on_lines_of_its_own_where_asked_for():
+    page = (
+        "<h1>Вид <span hidden>для Windows</span><span hidden='true'>для Linux</span></h1><p hidden>и так</p>"
+    )
+    assert strip_html(page) == "Вид"
+    assert strip_html(page, keep_hidden=True) == "Вид\nдля Windows\nдля Linux\nи так"
+    assert (
+        strip_html("<p style='display:none'>нет</p><p hidden aria-hidden=true>нет</p>", keep_hidden=True)
+        == ""
+    )

@@ -12,7 +12,7 @@ from shinglefold.examples import articles
 
 def _lines(out: str) -> list[tuple[str, str, float]]:
     rows = [line.split("\t") for line in out.splitlines()]
-    return [(a, b, float(resemblance)) for a, b, resemblance in rows]
+    return [(a, b, float(resemblance)) for a, b, resemblance, _ in rows]
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +84,45 @@ def test_fields_id_and_markup_can_be_told(run):
 
 def test_the_decision_can_be_given(run, examples_file):
     all_of_them = run("pairs", examples_file).out.splitlines()
-    strict = run("pairs", examples_file, "--min-resemblance", "0.9").out.splitlines()
+    strict = run("pairs", examples_file, "--min-similarity", "0.95").out.splitlines()
     assert 0 < len(strict) < len(all_of_them)
     assert set(strict) < set(all_of_them)
     assert len(run("pairs", examples_file, "--preset", "fetterly").out.splitlines()) < len(all_of_them)
+
+
+def test_the_signature_decides_where_it_is_to_or_its_threshold_is_given(run, examples_file):
+    asked = [
+        run("pairs", examples_file, *way).out
+        for way in (("--verify", "signature"), ("--min-resemblance", 0.62))
+    ]
+    assert asked[0] == asked[1]
+    assert all(len(line.split("\t")) == 3 for line in asked[0].splitlines())
+    strict = run("pairs", examples_file, "--min-resemblance", "0.9").out.splitlines()
+    assert set(strict) < set(asked[0].splitlines())
+    told = run("pairs", examples_file, "--min-resemblance", "0.9", "--min-similarity", 0.7)
+    assert told.code == 2
+    assert "one of them decides" in told.err
+
+
+def test_the_similarity_of_the_texts_is_told_and_sorted_by(run, examples_file):
+    told = [
+        json.loads(line)
+        for line in run("pairs", "--json", "--sort", "similarity", examples_file).out.splitlines()
+    ]
+    shares = [one["similarity"] for one in told]
+    assert shares == sorted(shares, reverse=True)
+    # Copies with other endings have few words in common as they are written.
+    assert 0.5 < shares[-1] < 0.8 < shares[0] == 1
+    refused = run("pairs", "--sort", "similarity", "--verify", "signature", examples_file)
+    assert refused.code == 2
+    assert "add --verify text" in refused.err
+
+
+def test_a_text_too_long_to_compare_is_told_as_such(run):
+    words = [f"word{n}" for n in range(20_001)]
+    lines = "".join(json.dumps({"id": n, "body": " ".join(words[n:])}) + "\n" for n in (0, 2))
+    assert run("pairs", "-", stdin=lines).out.endswith("\t-\n")
+    assert json.loads(run("pairs", "--json", "-", stdin=lines).out)["similarity"] is None
 
 
 def test_empty_and_one_word_documents_never_fold(run):

@@ -38,6 +38,17 @@ def test_the_default_scheme_folds_what_is_alike_and_little_else(
     assert seconds < 60
 
 
+@pytest.mark.parametrize("name", _CORPORA)
+def test_the_texts_decide_as_the_labels_do(run, corpus, corpus_path, labelled_pairs, name):
+    # The labels are of the bodies alone.
+    ran = run("pairs", "--field", "body", corpus_path(name))
+    short = {page["id"] for page in corpus(name) if _tokens(page) < _LEAST_TOKENS}
+    folded = {tuple(sorted(line.split("\t")[:2])) for line in ran.out.splitlines()}
+    folded = {pair for pair in folded if not short & set(pair)}
+    alike = {pair for pair, similarity in labelled_pairs(name).items() if similarity >= 0.8}
+    assert 2 * len(folded & alike) / (len(folded) + len(alike)) >= 0.99
+
+
 def _tokens(page: dict[str, str]) -> int:
     text = strip_html(page["body"]) if page["format"] == "html" else page["body"]
     return len(_WORDS.findall(text))

@@ -73,7 +73,7 @@ def test_the_arrays_tell_the_same_as_the_fingerprints(fingerprinter: Fingerprint
 def test_nothing_in_gives_empty_arrays(fingerprinter: Fingerprinter, scheme: Scheme):
     prints = fingerprinter.fingerprint_arrays([])
     assert fingerprinter.fingerprint([]) == []
-    assert prints.supershingles.shape == (0, scheme.sketch.groups)
+    assert prints.supershingles.shape == (0, scheme.sketch.values // scheme.sketch.group_size)
     assert prints.signatures.dtype == np.uint8
 
 

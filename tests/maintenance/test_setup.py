@@ -61,7 +61,10 @@ def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
     backfill(engine, "pages", pipeline, BackfillOptions(workers=1))
     plan = make_plan(engine, SetupRequest(scheme.with_options(min_resemblance=0.7), indices=("pages",)))
     assert [change.lines for change in plan.changes] == [
-        ("~ _meta.shinglefold.decision.min_resemblance: 0.62 → 0.7",)
+        (
+            "~ _meta.shinglefold.decision.min_resemblance: 0.62 → 0.7",
+            '~ _meta.shinglefold.decision.verify: "text" → "signature"',
+        )
     ]
     assert plan.backfills == {}
 

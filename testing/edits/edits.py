@@ -1,0 +1,92 @@
+"""The kinds of edits by name, and a text edited by one of them."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from shinglefold.errors import ConfigError
+from shinglefold.testing.edits import layout, spelling, wording
+from shinglefold.testing.edits.passage import Passage
+
+_Edit = Callable[[str, float, random.Random, str], tuple[str, int]]
+LANGUAGES = ("ru", "uk", "zh", "en")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of edit.
+
+    ``edit``: from a text, a share, a source of chance and a language to the new text and the words touched.
+    ``languages``: those it does anything in. ``format``: of the new text.
+    """
+
+    edit: _Edit
+    languages: tuple[str, ...] = LANGUAGES
+    format: Literal["text", "html"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A copy of a text.
+
+    ``changed``: words touched, added or left out (characters, in Chinese); ``words``: those of the original.
+    """
+
+    text: str
+    format: str
+    changed: int
+    words: int
+
+
+_CYRILLIC = ("ru", "uk")
+KINDS: Mapping[str, Kind] = {
+    "nouns inflected": Kind(wording.inflected, ("ru", "uk", "en")),
+    "function words changed": Kind(wording.function_words_changed),
+    "words replaced": Kind(wording.replaced),
+    "words inserted": Kind(wording.inserted),
+    "words deleted": Kind(wording.deleted),
+    "words swapped": Kind(wording.swapped),
+    "ё to е": Kind(spelling.yo, ("ru",)),
+    "ґ to г": Kind(spelling.ghe, ("uk",)),
+    "apostrophes": Kind(spelling.apostrophes, ("uk", "en")),
+    "look-alikes": Kind(spelling.look_alikes, ("ru", "uk", "en")),
+    "zero-width": Kind(spelling.invisible),
+    "soft hyphens": Kind(spelling.soft_hyphens),
+    "Traditional": Kind(spelling.traditional, ("zh",)),
+    "full width": Kind(spelling.full_width),
+    "misread": Kind(spelling.misread),
+    "HTML noise": Kind(layout.marked_up, format="html"),
+    "boilerplate": Kind(layout.framed),
+    "truncated": Kind(layout.truncated),
+    "pages joined": Kind(layout.joined),
+}
+
+
+def kinds_of(language: str) -> list[str]:
+    """Return the names of the kinds that do anything in a language."""
+    return [name for name, kind in KINDS.items() if language in kind.languages]
+
+
+def edited(text: str, kind: str, share: float, language: str, seed: int = 84) -> Edited:
+    """Return a copy of a text, edited in one way.
+
+    Args:
+        kind: one of ``KINDS``.
+        share: how much, 0 to 1, of the words the kind can do something to; for ``boilerplate`` and ``pages
+            joined`` of all words, as many being added.
+        language: ``ru``, ``uk``, ``zh`` or ``en``.
+        seed: the same seed makes the same copy of the same text.
+
+    Raises:
+        ConfigError: no such kind or language, or the share is none.
+    """
+    if kind not in KINDS:
+        raise ConfigError.unknown("kind of edit", kind, KINDS)
+    if language not in LANGUAGES:
+        raise ConfigError.unknown("language", language, LANGUAGES)
+    if not 0 <= share <= 1:
+        raise ConfigError(f"share {share!r} is outside 0…1")
+    made = KINDS[kind]
+    new, changed = made.edit(text, share, random.Random(f"{seed}:{kind}:{text}"), language)
+    return Edited(new, made.format, changed, len(Passage.of(text).words))

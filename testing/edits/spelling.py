@@ -1,0 +1,124 @@
+"""Edits of how a text is spelled: variants of letters, look-alikes, invisible characters, misreading."""
+
+import random
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from shinglefold.testing.edits.passage import Passage, rewritten
+
+_TWINS = str.maketrans("аеорсухікјАВЕКМНОРСТХ", "aeopcyxikjABEKMHOPCTX")
+_LATIN_TWINS = str.maketrans("aeopcyxijABEKMHOPCTX", "аеорсухіјАВЕКМНОРСТХ")
+_APOSTROPHES = "'’ʼ`"
+#: Pairs a reader of printed letters takes for each other.
+_MISREAD = (
+    "н и",
+    "ш щ",
+    "о 0",
+    "з 3",
+    "б 6",
+    "rn m",
+    "l 1",
+    "o 0",
+    "e c",
+    "日 曰",
+    "未 末",
+    "己 已",
+    "土 士",
+    "人 入",
+)
+_INVISIBLE = ("\u200b", "\u200c", "\u2060", "\ufeff")
+_SOFT_HYPHEN = "\u00ad"
+
+
+def yo(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Write е for ё in a share of the words that have one."""
+    return rewritten(Passage.of(text), share, chance, lambda word: word.replace("ё", "е").replace("Ё", "Е"))
+
+
+def ghe(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Write г for ґ in a share of the words that have one."""
+    return rewritten(Passage.of(text), share, chance, lambda word: word.replace("ґ", "г").replace("Ґ", "Г"))
+
+
+def apostrophes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Write another apostrophe in a share of the words that have one."""
+
+    def change(word: str) -> str:
+        for one in _APOSTROPHES:
+            if one in word:
+                return word.replace(one, chance.choice(_APOSTROPHES.replace(one, "")))
+        return word
+
+    return rewritten(Passage.of(text), share, chance, change)
+
+
+def look_alikes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Hide a letter of the other alphabet in a share of the words that have a twin of one."""
+    table = _LATIN_TWINS if language == "en" else _TWINS
+
+    def change(word: str) -> str:
+        places = [p for p, letter in enumerate(word) if letter.translate(table) != letter]
+        # A word all of twins is a word of the other alphabet, which nobody can tell.
+        if not places or len(places) == len(word):
+            return word
+        place = chance.choice(places)
+        return word[:place] + word[place].translate(table) + word[place + 1 :]
+
+    return rewritten(Passage.of(text), share, chance, change)
+
+
+def invisible(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Hide characters of no width in a share of the words."""
+    return rewritten(
+        Passage.of(text), share, chance, lambda word: _parted(word, chance.choice(_INVISIBLE), chance)
+    )
+
+
+def soft_hyphens(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Hyphenate a share of the words by soft hyphens."""
+    return rewritten(Passage.of(text), share, chance, lambda word: _parted(word, _SOFT_HYPHEN, chance))
+
+
+def _parted(word: str, by: str, chance: random.Random) -> str:
+    if len(word) < 2:
+        return f"{word}{by}"
+    place = chance.randrange(1, len(word))
+    return f"{word[:place]}{by}{word[place:]}"
+
+
+def traditional(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Write a share of the Simplified characters in their Traditional form."""
+    table = _traditional()
+    return rewritten(Passage.of(text), share, chance, lambda word: table.get(word, word))
+
+
+@cache
+def _traditional() -> Mapping[str, str]:
+    """Return Simplified → Traditional; the first form of OpenCC's table."""
+    lines = files("opencc").joinpath("dictionary", "STCharacters.txt").read_text("utf-8").splitlines()
+    pairs = (line.split()[:2] for line in lines if line.strip())
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def full_width(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Write a share of the words of ASCII in full-width characters."""
+
+    def change(word: str) -> str:
+        return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in word)
+
+    return rewritten(Passage.of(text), share, chance, change)
+
+
+def misread(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+    """Misread a letter, as software for scanned pages does, in a share of the words where it may."""
+    pairs = [pair.split() for pair in _MISREAD]
+
+    def change(word: str) -> str:
+        possible = [(a, b) for a, b in pairs if a in word]
+        if not possible:
+            return word
+        seen, read = chance.choice(possible)
+        return word.replace(seen, read, 1)
+
+    return rewritten(Passage.of(text), share, chance, change)
