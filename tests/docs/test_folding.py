@@ -35,6 +35,8 @@ def test_it_tells_every_option_and_no_other():
     told = rows("Options")
     assert told.keys() == {field.name for field in dataclasses.fields(FoldOptions)} - {
         "member_source",
+        "members_from",
+        "member_filter",
         "closed",
     }
 
