@@ -155,9 +155,9 @@ class Gate:
             for outcome in pipeline.run_block(kept[begin : begin + _BATCH])
         ]
         given = [
-            Verdict("failed", _id_of(one), reason=_failed(outcome.failure))
+            Verdict("failed", document_id(one), reason=_failed(outcome.failure))
             if outcome.document is None
-            else {**outcome.document, "_id": _id_of(outcome.document)}
+            else {**outcome.document, "_id": document_id(outcome.document)}
             for one, outcome in zip(documents, outcomes, strict=True)
         ]
         admitted = iter(self.admit([one for one in given if not isinstance(one, Verdict)]))
@@ -378,7 +378,8 @@ def _attempt() -> str:
     return f"{time.time_ns():020}-{uuid.uuid4().hex[:12]}"
 
 
-def _id_of(document: Mapping[str, Any]) -> str:
+def document_id(document: Mapping[str, Any]) -> str:
+    """Return the id of a document, a new one where it has none."""
     given = document.get("_id", document.get("id"))
     if given is not None and given != "":
         return str(given)

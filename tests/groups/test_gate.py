@@ -1,0 +1,143 @@
+"""What a gate lets in, by each policy."""
+
+import threading
+
+import pytest
+
+from shinglefold.errors import ConfigError, Refused
+from shinglefold.groups import Gate, Policy
+from shinglefold.ingest import ensure_index
+
+
+def _gate(engine, pipeline, *options, **more):
+    return Gate(engine, "texts", Policy(*options, **more), pipeline=pipeline)
+
+
+def _ids(engine):
+    engine.refresh("texts")
+    return sorted(hit["_id"] for hit in engine.search("texts", {"size": 100})["hits"]["hits"])
+
+
+def test_a_copy_is_refused_with_the_name_of_what_it_resembles(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        assert gate.add({"id": "first", "body": text("a")}).status == "accepted"
+        with pytest.raises(Refused, match="resembles 'first' of 'texts'") as caught:
+            gate.add({"id": "second", "body": text("a", 2)})
+        assert caught.value.like == "first"
+        assert 0.8 < caught.value.likeness < 1
+    assert _ids(engine) == ["first"]
+
+
+def test_the_passages_in_common_are_told_on_demand(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        gate.add({"id": "first", "body": text("a")})
+        (passage,) = gate.passages({"body": "before " + text("a")}, "first")
+    assert passage["equal_tokens"] == 120
+    assert passage["shown"]["text"] == text("a")
+
+
+def test_of_copies_in_one_batch_the_first_is_let_in(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        told = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(4)])
+    assert [verdict.status for verdict in told] == ["accepted", "refused", "refused", "refused"]
+    assert {verdict.like.id for verdict in told[1:]} == {"0"}
+
+
+def test_a_document_that_is_deleted_frees_its_place_at_once(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        gate.add({"id": "first", "body": text("a")})
+        engine.bulk([{"_op_type": "delete", "_index": "texts", "_id": "first"}])
+        assert gate.add({"id": "second", "body": text("a")}).status == "accepted"
+
+
+def test_a_document_may_be_changed_and_frees_the_place_of_its_old_text(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        gate.add({"id": "first", "body": text("a")})
+        assert gate.add({"id": "first", "body": text("a", 1)}).status == "accepted"
+        assert gate.add({"id": "first", "body": text("b")}).status == "accepted"
+        assert gate.add({"id": "second", "body": text("a")}).status == "accepted"
+        with pytest.raises(Refused):
+            gate.add({"id": "second", "body": text("b")})
+    # What is refused changes nothing.
+    assert engine.get("texts", "second")["_source"]["body"] == text("a")
+
+
+def test_tagged_copies_have_one_number_and_strangers_others(engine, pipeline, text):
+    with _gate(engine, pipeline, "tag") as gate:
+        kinds = ["a", "b", "a", "c", "b", "a"]
+        told = gate.add_all([{"id": f"{n}", "body": text(kind, n)} for n, kind in enumerate(kinds)])
+    groups = {kind: {v.group for v, k in zip(told, kinds, strict=True) if k == kind} for kind in "abc"}
+    assert all(len(numbers) == 1 for numbers in groups.values())
+    assert len(set.union(*groups.values())) == 3
+    assert [verdict.leads for verdict in told] == [True, True, False, True, False, False]
+
+
+def test_a_leader_that_goes_hands_its_group_over(engine, pipeline, text):
+    with _gate(engine, pipeline, "tag") as gate:
+        first, second = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(2)])
+        engine.bulk([{"_op_type": "delete", "_index": "texts", "_id": first.id}])
+        third = gate.add({"id": "third", "body": text("a", 2)})
+    assert third.group == second.group
+    assert not third.leads
+    assert engine.get("texts", second.id)["_source"]["dedup"]["leader"] is True
+
+
+def test_a_capped_group_has_so_many_and_no_more(engine, pipeline, text):
+    with _gate(engine, pipeline, "cap", 2) as gate:
+        told = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(4)])
+        assert [verdict.status for verdict in told] == ["accepted"] * 2 + ["refused"] * 2
+        assert "has 2 documents already" in told[-1].reason
+        engine.bulk([{"_op_type": "delete", "_index": "texts", "_id": "1"}])
+        assert gate.add({"id": "4", "body": text("a", 4)}).status == "accepted"
+
+
+def test_documents_of_different_scope_are_not_alike(engine, pipeline, text):
+    with _gate(engine, pipeline, scope=("host",)) as gate:
+        assert gate.add({"id": "a", "host": "a.org", "body": text("a")}).status == "accepted"
+        assert gate.add({"id": "b", "host": "b.org", "body": text("a")}).status == "accepted"
+        with pytest.raises(Refused, match="'a'"):
+            gate.add({"id": "c", "host": "a.org", "body": text("a")})
+
+
+def test_texts_of_other_lengths_than_wanted_are_refused(engine, pipeline, text):
+    with _gate(engine, pipeline, min_characters=500, max_characters=900) as gate:
+        with pytest.raises(Refused, match="at least 500"):
+            gate.add({"id": "short", "body": text("a", words=30)})
+        with pytest.raises(Refused, match="at most 900"):
+            gate.add({"id": "long", "body": text("a", words=300)})
+        assert gate.add({"id": "right", "body": text("a")}).status == "accepted"
+
+
+def test_a_text_that_holds_another_is_alike_by_containment(engine, pipeline, text):
+    whole = text("a", words=160)
+    with _gate(engine, pipeline) as gate:
+        gate.add({"id": "whole", "body": whole})
+    half = {"id": "half", "body": " ".join(whole.split()[:90])}
+    with _gate(engine, pipeline, measure="containment", min_resemblance=0.9) as gate, pytest.raises(Refused):
+        gate.add(half)
+    with _gate(engine, pipeline, min_resemblance=0.9) as gate:
+        assert gate.add(half).status == "accepted"
+
+
+def test_threads_that_share_a_gate_let_one_of_each_class_in(engine, pipeline, text):
+    told = []
+    with _gate(engine, pipeline) as gate:
+
+        def add(number):
+            told.append(gate.add_all([{"id": f"{number}-{kind}", "body": text(kind)} for kind in "ab"]))
+
+        threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(told) == 4
+    assert sum(verdict.status == "accepted" for verdicts in told for verdict in verdicts) == 2
+
+
+def test_an_index_without_groups_can_refuse_but_not_tag(engine, pipeline, text):
+    ensure_index(engine, "plain", pipeline.recipe())
+    with Gate(engine, "plain", pipeline=pipeline) as gate:
+        assert gate.add({"id": "a", "body": text("a")}).group is None
+    with pytest.raises(ConfigError, match="setup plain --groups"):
+        Gate(engine, "plain", Policy("tag"), pipeline=pipeline)
