@@ -98,12 +98,13 @@ class Parts(NamedTuple):
     """Of each row its signature, shingles (−1 without a signature), language and digest.
 
     There is no language where there is no fingerprint. Digests of different schemes are never equal.
+    Signatures stand one after the other; zeros stand for one that is not there.
     """
 
-    signatures: list[Any]
-    shingles: list[Any]
-    languages: list[Any]
-    digests: list[Any]
+    signatures: bytes
+    shingles: Sequence[int]
+    languages: Sequence[str]
+    digests: Sequence[Any]
 
 
 @dataclass(slots=True)
@@ -135,6 +136,8 @@ class Decoder:
         )
         #: Characters of a signature that are looked at; more of them than it may have make it too long.
         self._characters = 4 * self.size // 3 + 8
+        #: Characters of all signatures, where these can be read as one text: none has any padding.
+        self._exactly = self.size // 3 * 4 if self.size % 3 == 0 else 0
         self._groups = scheme.sketch.groups
 
     def keywords(self, rows: Sequence[_Row]) -> list[Any]:
@@ -148,43 +151,77 @@ class Decoder:
             keywords: those of the rows.
         """
         try:
-            schemes, columns = self._in_one_go(rows)
             if any(keywords) and not all(map(self._readable, keywords)):
                 raise ValueError
+            signatures = self._signatures(rows)
+            heads = self._heads(rows, signatures)
         except (LookupError, TypeError, ValueError, AttributeError):
-            schemes, columns = [""] * len(rows), Parts(*([b""] * len(rows) for _ in Parts._fields))
-        if set(schemes) == {self._scheme} and set(map(len, columns.signatures)) == {self.size}:
-            return columns
-        for place, (scheme, signature) in enumerate(zip(schemes, columns.signatures, strict=True)):
+            signatures, heads = [b""] * len(rows), ([""] * len(rows),) * 4
+        schemes, *others = heads
+        if set(schemes) <= {self._scheme}:
+            if isinstance(signatures, bytes):
+                return Parts(signatures, *others)
+            if set(map(len, signatures)) <= {self.size}:
+                return Parts(b"".join(signatures), *others)
+        return self._one_by_one(rows, schemes, self._apart(signatures), others, troubles)
+
+    def _one_by_one(
+        self,
+        rows: Sequence[_Row],
+        schemes: Sequence[str],
+        signatures: Sequence[bytes],
+        others: Sequence[Sequence[Any]],
+        troubles: Troubles,
+    ) -> Parts:
+        """Return the columns, those rows read again that are out of the ordinary."""
+        columns = [list(signatures), *map(list, others)]
+        for place, (scheme, signature) in enumerate(zip(schemes, signatures, strict=True)):
             if scheme != self._scheme or len(signature) != self.size:
                 for column, value in zip(columns, self._row(rows[place], troubles), strict=True):
                     column[place] = value
-        return columns
+        blank = bytes(self.size)
+        return Parts(b"".join([signature or blank for signature in columns[0]]), *columns[1:])
 
-    def _in_one_go(self, rows: Sequence[_Row]) -> tuple[Sequence[str], Parts]:
-        """Return schemes and columns.
+    def _signatures(self, rows: Sequence[_Row]) -> bytes | list[bytes]:
+        """Return all signatures as one, or each, where they are not all of the same form.
+
+        Raises:
+            ValueError: one is no base64, or one of several; so do other errors.
+        """
+        name = self._signature
+        texts = [text for row in rows for (text,) in (row.get(name, _NO_SIGNATURE),)]
+        if self._exactly and set(map(len, texts)) == {self._exactly}:
+            # Characters that are none of base64 are passed over, so that the sum is too small then.
+            joined = a2b_base64("".join(texts))
+            if len(joined) == len(rows) * self.size:
+                return joined
+        most = self._characters
+        return [a2b_base64(text[:most] + _PADDING) for text in texts]
+
+    def _heads(self, rows: Sequence[_Row], signatures: bytes | Sequence[bytes]) -> Sequence[Sequence[Any]]:
+        """Return schemes, shingles, languages and digests.
 
         Raises:
             ValueError: a value is out of the ordinary, or one of several; so do other errors.
         """
-        digest, signature = self._digest, self._signature
-        texts = [text for row in rows for (text,) in (row.get(digest, _NO_DIGEST),)]
-        if len(max(texts, key=len, default="")) > LONGEST_DIGEST:
+        name = self._digest
+        texts = [text for row in rows for (text,) in (row.get(name, _NO_DIGEST),)]
+        if max(map(len, texts)) > LONGEST_DIGEST:
             raise ValueError
-        most = self._characters
-        signatures = [
-            a2b_base64(text[:most] + _PADDING)
-            for row in rows
-            for (text,) in (row.get(signature, _NO_SIGNATURE),)
-        ]
         if self._seal is not None:
-            texts = list(map(self._unsealed, texts, signatures))
-        heads = [text.split(".") for text in texts]
-        schemes, languages, shingles, digests = zip(*heads, strict=True)
-        columns = Parts(signatures, list(map(int, shingles)), list(languages), list(digests))
-        if min(columns.shingles) < 0 or max(columns.shingles) > _MOST:
+            texts = list(map(self._unsealed, texts, self._apart(signatures)))
+        schemes, languages, counted, digests = zip(*[text.split(".") for text in texts], strict=True)
+        shingles = list(map(int, counted))
+        if min(shingles) < 0 or max(shingles) > _MOST:
             raise ValueError
-        return schemes, columns
+        return schemes, shingles, languages, digests
+
+    def _apart(self, signatures: bytes | Sequence[bytes]) -> Sequence[bytes]:
+        """Return each signature by itself."""
+        if not isinstance(signatures, bytes):
+            return signatures
+        size = self.size
+        return [signatures[at : at + size] for at in range(0, len(signatures), size)]
 
     def _trusted(self, row: _Row) -> Fingerprint | None:
         """Return the fingerprint of a row, None where it can't be read or lacks the seal it should have."""

@@ -20,7 +20,7 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
         hits = hits.get("hits") if isinstance(hits, Mapping) else hits
     if isinstance(hits, str | bytes) or not isinstance(hits, Sequence):
         raise ConfigError('not a list of hits; give the response of a search, or its ["hits"]["hits"]')
-    if any(not isinstance(hit, Mapping) for hit in hits):
+    if not (set(map(type, hits)) <= {dict} or all(isinstance(hit, Mapping) for hit in hits)):
         raise ConfigError("not a list of hits: each is an object as engines return it, with its _source")
     return hits
 

@@ -9,7 +9,8 @@ from shinglefold.model import Int64s
 from shinglefold.rerank.arguments import checked_scheme, hits_of
 from shinglefold.rerank.columns import Columns, Counts, Reader
 from shinglefold.rerank.hits import Hit, identity, mark
-from shinglefold.rerank.matcher import ROWS, Compared, Matcher, Neighbours, nonzero, places, sets
+from shinglefold.rerank.matcher import ROWS, Compared, Matcher, nonzero
+from shinglefold.rerank.neighbours import Found, Neighbours, places, sets
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.scheme import Scheme
@@ -98,17 +99,25 @@ class _Folding:
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
         self._reader = Reader(scheme, field, options.scope, seal)
+        #: The documents of the first hits, as many as ``_named``, and of hits without names no others.
         self._seen: set[tuple[object, ...]] = set()
+        self._named = 0
         self._repeated = 0
 
     def _free(self, hits: Sequence[Hit]) -> bytearray:
         """Take the next hits and return one byte for each: 0 where the list had the document before."""
+        begin = len(self.hits)
         self.hits.extend(hits)
         free = bytearray(b"\1") * len(hits)
-        ids = [hit.get("_id") for hit in hits]
-        if set(ids) == {None}:
+        ids = {hit.get("_id") for hit in hits}
+        if ids == {None}:
             # What has no name can't be known again.
             return free
+        if len(self.hits) == len(ids):
+            # The first hits; their names matter only where others follow.
+            return free
+        self._seen.update(map(identity, self.hits[self._named : begin]))
+        self._named = len(self.hits)
         names = [identity(hit) for hit in hits]
         if len(set(names)) < len(names) or not self._seen.isdisjoint(names):
             for place, name in enumerate(names):
@@ -164,9 +173,8 @@ class LeaderFolding(_Folding):
     def collapsed(self) -> Collapsed:
         """Return the groups so far."""
         found = zip(self._shown, self._members, strict=True)
-        return Collapsed(
-            tuple([Group(shown, tuple(members)) for shown, members in found]), self._reader.counts
-        )
+        groups = tuple([Group(shown, tuple(members)) for shown, members in found])
+        return Collapsed(groups, self._reader.counts)
 
     def _add(self, hits: Sequence[Hit]) -> None:
         base = len(self.hits)
@@ -221,18 +229,19 @@ class LeaderFolding(_Folding):
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
         waiting = sets(np.frombuffer(free, np.bool_)[None])[0]
-        neighbours = Neighbours(self._matcher, block, waiting, backwards=bool(self._policies))
+        neighbours = Neighbours(self._matcher, block, waiting)
         while neighbours.free:
-            shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
-            near = neighbours.of(leader)
-            if near and self._policies:
-                shown = self._choose(places(near | 1 << leader), block.prints, base)
-                near = near if shown == leader else neighbours.of(shown)
-            group = near | 1 << shown
-            neighbours.free &= ~group
-            members = places(group) if near else [shown]
-            self._shown.append(base + shown)
-            self._members.append([base + member for member in members] if base else members)
+            found = self._chosen(neighbours, block, base) if self._policies else neighbours.led()
+            self._shown += [base + shown for shown, _ in found]
+            self._members += [[base + member for member in group] if base else group for _, group in found]
+
+    def _chosen(self, neighbours: Neighbours, block: Compared, base: int) -> list[Found]:
+        """Take the next group out of the free hits: whom a policy chooses to show, and all its members."""
+        shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
+        if near := neighbours.of(leader):
+            shown = self._choose(places(near | 1 << leader), block.prints, base)
+            near = near if shown == leader else neighbours.of(shown)
+        return [(shown, neighbours.take(near | 1 << shown))]
 
 
 class ConnectedFolding(_Folding):

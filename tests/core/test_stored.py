@@ -77,7 +77,8 @@ def test_a_fingerprint_with_two_values_is_unreadable(name):
 
 @pytest.mark.parametrize("name", ["digest", "signature"])
 def test_among_columns_too_and_the_others_are_read(name):
-    stored = replace(fingerprint_of(Spec()), digest="d").to_field()
+    made = replace(fingerprint_of(Spec()), digest="d")
+    stored, stored_signature = made.to_field(), made.signature
     rows = [
         {f"dedup.{part}": [value] for part, value in stored.items() if part in ("digest", "signature")}
         for _ in range(3)
@@ -86,5 +87,7 @@ def test_among_columns_too_and_the_others_are_read(name):
     decoder, troubles = Decoder(SCHEME, "dedup"), Troubles()
     columns = decoder.decode(rows, decoder.keywords(rows), troubles)
     assert (troubles.unreadable, troubles.unsigned) == (1, 0)
-    assert [len(signature) for signature in columns.signatures] == [decoder.size, 0, decoder.size]
+    blank = bytes(decoder.size)
+    assert columns.signatures == stored_signature + blank + stored_signature
+    assert list(columns.shingles) == [stored["shingles"], -1, stored["shingles"]]
     assert columns.digests[0] == columns.digests[2] != columns.digests[1]
