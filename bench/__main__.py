@@ -21,6 +21,7 @@ BENCHMARKS: Mapping[str, str] = {
     "servers": "bench.servers",
     "groups": "bench.groups",
     "storage": "bench.storage",
+    "versions": "bench.versions",
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",
     "bloom": "bench.bloom",

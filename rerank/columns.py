@@ -132,7 +132,7 @@ class Reader:
         del found[""]
         self.counts.languages.update(found)
         if len(codes) == 1:
-            return np.full(len(languages), *codes.values(), np.int32)
+            return np.full(len(languages), codes[languages[0]], np.int32)
         return np.array([codes[language] for language in languages], np.int32)
 
     def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:

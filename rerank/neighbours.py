@@ -47,14 +47,15 @@ class Neighbours:
         return places(group)
 
     def led(self) -> list[Found]:
-        """Take the next groups: of each the leader, which is the first free hit, and all free hits it matches.
+        """Take the next groups: of each the leader, which is the first free hit, and those it matches.
 
         Most hits match none, and are groups without being looked at.
         """
         waiting = places(self.free)
         rows, begin, near = self._decide(waiting, backwards=False)
-        found = self._of_sets(rows, begin, near) if crowded(near) else self._of_pairs(waiting, rows, begin, near)
-        return found
+        if crowded(near):
+            return self._of_sets(rows, begin, near)
+        return self._of_pairs(waiting, rows, begin, near)
 
     def _of_sets(self, rows: Int64s, begin: int, near: Mask) -> list[Found]:
         """Take the groups of leaders that match many."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.product import tls_context
+from shinglefold.engines.opensearch.serializer import FastSerializer
 from shinglefold.errors import ConfigError, MissingExtra
 
 #: Connections kept open, as many as threads usefully ask at once.
@@ -21,6 +22,7 @@ def client_options(connection: Connection) -> dict[str, Any]:
         # Busy is not dead: bulk waits and asks again itself.
         "retry_on_status": (502, 504),
         "pool_maxsize": _POOL,
+        "serializer": FastSerializer(),
     }
     if any(url.startswith("https:") for url in connection.urls):
         options["ssl_context"] = tls_context(connection)
