@@ -135,7 +135,7 @@ class Fingerprint:
                 digest=head.digest,
                 supershingles=tuple(_text("supershingle", word) for word in words),
                 signature=b64decode(
-                    _padded(_text("signature", one("signature", ""), _LONGEST_SIGNATURE)), validate=True
+                    padded(_text("signature", one("signature", ""), _LONGEST_SIGNATURE)), validate=True
                 ),
                 seal=head.seal,
             )
@@ -181,6 +181,6 @@ def _count(value: Any) -> int:  # noqa: ANN401 - JSON
     return count
 
 
-def _padded(base64: str) -> str:
+def padded(base64: str) -> str:
     """Return base64 with the padding OpenSearch leaves out when it reads doc values."""
     return base64 + "=" * (-len(base64) % 4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shinglefold.errors import InputError
-from shinglefold.model import LONGEST_DIGEST, Fingerprint
+from shinglefold.model import LONGEST_DIGEST, Fingerprint, padded
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
@@ -15,8 +15,6 @@ from shinglefold.seal import Seal
 _MOST = 2**50
 #: What stands for the parts that a hit does not have.
 _NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
-#: OpenSearch leaves the padding out when it reads doc values; too much of it does no harm.
-_PADDING = "=="
 _Row = Mapping[str, Any]
 
 
@@ -196,7 +194,7 @@ class Decoder:
             if len(joined) == len(rows) * self.size:
                 return joined
         most = self._characters
-        return [a2b_base64(text[:most] + _PADDING) for text in texts]
+        return [a2b_base64(padded(text[:most]), strict_mode=True) for text in texts]
 
     def _heads(self, rows: Sequence[_Row], signatures: bytes | Sequence[bytes]) -> Sequence[Sequence[Any]]:
         """Return schemes, shingles, languages and digests.

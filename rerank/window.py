@@ -155,10 +155,10 @@ class Reading:
 
     def read(self, index: str | None) -> Steps[None]:
         """Read the first hits, in the engine's own order or with ties settled."""
-        self._restart()
         if self.tie is None:
             yield from self._read_from_start(index, self.first_size())
         else:
+            self._restart()
             yield from self._read_runs(index)
 
     def read_again(self, index: str | None) -> Steps[None]:

@@ -4,6 +4,8 @@ import copy
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of
 
 from shinglefold.errors import InputError
@@ -91,3 +93,41 @@ def test_among_columns_too_and_the_others_are_read(name):
     assert columns.signatures == stored_signature + blank + stored_signature
     assert list(columns.shingles) == [stored["shingles"], -1, stored["shingles"]]
     assert columns.digests[0] == columns.digests[2] != columns.digests[1]
+
+
+GOOD = replace(fingerprint_of(Spec()), digest="d").to_field()
+SIGNATURES = st.sampled_from(
+    [
+        GOOD["signature"],
+        GOOD["signature"][:-4] + "AAAA",
+        "",
+        GOOD["signature"][:-1] + "=",
+        GOOD["signature"][:-4] + "====",
+        "=" + GOOD["signature"][1:],
+        "!!!!" + GOOD["signature"][4:],
+        "é" + GOOD["signature"][1:],
+        GOOD["signature"] + "\n",
+        GOOD["signature"] + "AAAA",
+        GOOD["signature"][4:],
+        7,
+    ]
+)
+DIGESTS = st.sampled_from(
+    [GOOD["digest"], GOOD["digest"].replace(SCHEME.id, "sf1-0"), "x", "", "a.b.c.d.e.f", "...", "\n", 7]
+)
+
+
+ROWS = st.fixed_dictionaries({}, optional={"digest": DIGESTS, "signature": SIGNATURES})
+
+
+@given(st.lists(ROWS, max_size=12))
+@settings(max_examples=300, deadline=None)
+def test_rows_are_read_together_as_they_are_one_by_one(stored):
+    rows = [{f"dedup.{part}": [value] for part, value in one.items()} for one in stored]
+    decoder, together, apart = Decoder(SCHEME, "dedup"), Troubles(), Troubles()
+    columns = decoder.decode(rows, decoder.keywords(rows), together)
+    alone = [decoder.decode([row], decoder.keywords([row]), apart) for row in rows]
+    assert columns.signatures == b"".join(one.signatures for one in alone)
+    for part in ("shingles", "languages", "digests"):
+        assert list(getattr(columns, part)) == [value for one in alone for value in getattr(one, part)]
+    assert together == apart
