@@ -1,8 +1,8 @@
 """Folded pages of this checkout beside those of another one, on one server, taking turns in one run.
 
 ``SHINGLEFOLD_TEST_URL`` names the server and ``SHINGLEFOLD_BENCH_OTHER`` the Python of the other checkout
-(``../before/.venv/bin/python``). Each has a process; both search the index that the other checkout filled,
-and their answers must agree.
+(``../before/.venv/bin/python``). Each has a process; both search the index that the other one filled, and
+their answers must agree.
 """
 
 import json
