@@ -72,11 +72,12 @@ def characters() -> Characters:
             kind[code] = COMPOSING
         if len(folded) == 1:
             fold[code] = ord(folded)
-    kind[words] |= WORD
+    places = np.array(words)
+    kind[places] |= WORD
     # By the fold: a Roman numeral that folds to a letter is one, else one key would have two forms.
-    for code in np.unique(fold[words]).tolist():
+    for code in set(fold[places].tolist()):
         script[code] = number[_script(chr(code), names)]
-    script[words] = script[fold[words]]
+    script[places] = script[fold[places]]
     kind[invisible], script[invisible] = INVISIBLE, number[COMMON]
     kind[apostrophes], fold[apostrophes], script[apostrophes] = APOSTROPHE, ord("'"), number[COMMON]
     for han in _HAN:
@@ -119,8 +120,8 @@ def _categories() -> dict[int, str]:
     """Return the category of each assigned code point that is not taken by range."""
     first, second, _ = _HAN
     between = (range(first.start), range(first.stop, second.start), range(second.stop, _LAST_READ))
-    codes = chain(*between, _COMPATIBILITY_HAN)
-    categories = ((code, unicodedata.category(chr(code))) for code in codes)
+    codes = list(chain(*between, _COMPATIBILITY_HAN))
+    categories = zip(codes, map(unicodedata.category, map(chr, codes)), strict=True)
     return {code: category for code, category in categories if category not in _UNASSIGNED}
 
 

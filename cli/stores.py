@@ -15,7 +15,7 @@ from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.pipeline.reach import makes_fingerprints
 from shinglefold.recipe import Recipe, stored_recipe
-from shinglefold.registry import load_languages
+from shinglefold.registry import check_versions
 from shinglefold.scheme import CanonOptions, Scheme
 from shinglefold.seal import Seal
 
@@ -138,7 +138,7 @@ def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
         SchemeMismatch: one has another version now; the message has the commands that move the index to it.
     """
     try:
-        load_languages(recipe.scheme.languages)
+        check_versions(recipe.scheme.languages)
     except SchemeMismatch as error:
         codes = ",".join(ref.code for ref in recipe.scheme.languages)
         change = [asked.hints.command("setup", asked.index, languages=codes), asked.command("backfill")]
