@@ -7,7 +7,7 @@ import click
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
 from shinglefold.cli.maintenance import opened_index, reporter, walk_options
-from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.output import printable, remark, times, write_json, write_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +125,7 @@ def _lines(summary: "BackfillSummary") -> list[str]:
         more = ", …" if len(counts.changed) > _LISTED else ""
         shown = ", ".join(counts.changed[:_LISTED])
         lines.append(f"{len(counts.changed):,} had changed meanwhile and were done again: {shown}{more}")
-    lines += [f"failed {count:,} times: {reason}" for reason, count in list(counts.reasons.items())[:5]]
+    lines += [f"failed {times(count)}: {reason}" for reason, count in list(counts.reasons.items())[:5]]
     if counts.failures:
         lines.append(f"failed: {', '.join(counts.failures[:_LISTED])}")
     if summary.remaining < 0:

@@ -40,10 +40,11 @@ collection_options = options(
 
 
 class Collected(NamedTuple):
-    """The fingerprints of a collection, and the scheme they were made with."""
+    """The fingerprints of a collection, the scheme they were made with, and fields named that it lacks."""
 
     collection: "Collection"
     scheme: "Scheme"
+    absent: tuple[str, ...] = ()
 
 
 def collected(
@@ -86,13 +87,14 @@ def collected(
         watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other))
     ):
         remark(f"warning: {printable(line)}")
-    return Collected(collection, scheme)
+    return Collected(collection, scheme, watch.absent if named else ())
 
 
-def ending(collection: "Collection") -> int:
+def ending(found: Collected) -> int:
     """Say on standard error what could not be compared; return the exit code."""
+    collection = found.collection
     if not collection.failures:
-        return DONE
+        return PARTLY if found.absent else DONE
     count = len(collection.failures)
     remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(collection.failures[0])}")
     return PARTLY if collection.prints else FAILED

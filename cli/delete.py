@@ -57,10 +57,14 @@ def delete(
     """
     from shinglefold.ingest.maintenance import delete as carry_out
     from shinglefold.ingest.maintenance import plan_deletion
+    from shinglefold.rerank.known_fields import check_fields
+    from shinglefold.rerank.query_fields import query_fields
 
     wanted = None if query is None else _parsed(query)
     asked = invocation.asked(index, engine)
     with _opened(asked, analysed=query is not None) as opened:
+        if wanted is not None and opened.index_exists(index):
+            check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
         plan = plan_deletion(opened, index, ids, wanted)
         if dry_run:
             _show(invocation, plan, "nothing was deleted: this was a dry run", deleted=0)

@@ -64,18 +64,18 @@ def groups(
 
     if as_csv and invocation.json:
         raise click.UsageError("--csv and --json are two forms: give one of them")
-    collection, scheme = collected(invocation, sources, **given)
-    every = folding_groups(collection, scheme, linkage)
-    found = [places for places in every if len(places) >= min_size]
+    found = collected(invocation, sources, **given)
+    every = folding_groups(found.collection, found.scheme, linkage)
+    large = [places for places in every if len(places) >= min_size]
     if sort == "size":
         # Stable: equal ones stay in the order read.
-        found.sort(key=lambda places: -len(places))
-    named = [[collection.ids[place] for place in places] for places in found]
+        large.sort(key=lambda places: -len(places))
+    named = [[found.collection.ids[place] for place in places] for places in large]
     if as_csv:
         _write_csv(named)
     else:
         _write(named, invocation.json)
-    return ending(collection)
+    return ending(found)
 
 
 def _write(named: Sequence[Sequence[str]], as_json: bool) -> None:

@@ -2,21 +2,28 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.options import engine_options, preset_option, workers_option
-from shinglefold.cli.output import printable, remark, write_json, write_line
-from shinglefold.cli.sources import check_dead_letters, make_read_options, read_sources, reading_options
+from shinglefold.cli.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.sources import (
+    check_dead_letters,
+    is_page_source,
+    make_read_options,
+    read_sources,
+    reading_options,
+)
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
     from shinglefold.cli.hints import Hints
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
-    from shinglefold.ingest import Pipeline, Progress, Summary
+    from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
     from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.recipe import Recipe
 
@@ -114,7 +121,9 @@ def index(
     options = make_read_options(format, id_field, encoding, header)
     own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
     own |= read_properties(mapping)
-    records = read_sources(sources, options, replayed=replay)
+    records = read_sources(
+        sources, options, replayed=replay, retried=lambda file: asked.hints.command("retry", file, index=index)
+    )
     chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
     numbered = groups or recipe.groups
     if groups:
@@ -127,17 +136,18 @@ def index(
     try:
 
         def build(name: str) -> "Summary":
-            return run(
-                opened,
-                name,
-                watch.watch(records),
-                chosen,
-                field=recipe.field,
-                properties={**properties_of(recipe), **own},
-                dead_letters=dead_letters,
-                workers=settings.workers if workers is None else workers,
-                groups=Numbering(opened, name, recipe, chosen.tools.seal) if numbered else None,
-            )
+            with _mapping_told(mapping):
+                return run(
+                    opened,
+                    name,
+                    watch.watch(records),
+                    chosen,
+                    field=recipe.field,
+                    properties={**properties_of(recipe), **own},
+                    dead_letters=dead_letters,
+                    workers=settings.workers if workers is None else workers,
+                    groups=Numbering(opened, name, recipe, chosen.tools.seal) if numbered else None,
+                )
 
         summary = rebuild(opened, index, build) if recreate else build(index)
     finally:
@@ -148,7 +158,9 @@ def index(
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
     summary = replace(
-        summary, counts={**summary.counts, **{name: n for name, n in options.passed_over.items() if n}}
+        summary,
+        counts={**summary.counts, **{name: n for name, n in options.passed_over.items() if n}},
+        notes=(*summary.notes, *(() if replay else page_notes(sources, options, summary))),
     )
     warned = list(warnings_of(asked, chosen, recipe, watch, summary))
     warned += id_warnings(invocation, watch)
@@ -158,7 +170,8 @@ def index(
         _print(summary, asked.hints)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    return exit_code(summary)
+    code = exit_code(summary)
+    return PARTLY if code == DONE and fields and watch.absent else code
 
 
 def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
@@ -222,6 +235,15 @@ def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
         )
 
 
+def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary") -> Iterator[str]:
+    """Yield what is to be known where pages have taken the place of others, maybe those of another folder."""
+    if summary.counts.get("written_over") and any(is_page_source(source, options) for source in sources):
+        yield (
+            "pages are named by their paths in the folder given, so that those of another folder are written "
+            "over where their paths are equal; folders given in one run are kept apart"
+        )
+
+
 def read_properties(path: str | None) -> dict[str, Any]:
     """Return the properties in a file: a mapping, its ``properties``, or a whole index with ``mappings``.
 
@@ -246,6 +268,23 @@ def read_properties(path: str | None) -> dict[str, Any]:
     if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
         raise ConfigError(f'the mapping {path} must hold fields, such as {{"price": {{"type": "float"}}}}')
     return found
+
+
+@contextmanager
+def _mapping_told(path: str | None) -> Iterator[None]:
+    """Name the file of a mapping that the engine refuses to make an index with.
+
+    Raises:
+        ConfigError: it does.
+    """
+    from shinglefold.errors import ConfigError, UnsupportedQuery
+
+    try:
+        yield
+    except UnsupportedQuery as error:
+        if path is None:
+            raise
+        raise ConfigError(f"the mapping {path}: {error}") from error
 
 
 def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
@@ -326,13 +365,17 @@ def summary_lines(summary: "Summary", hints: "Hints") -> list[str]:
     lines += [f"{name.replace('_', ' ')}: {count:,}" for name, count in counts if count]
     first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
     lines += [
-        f"failed {count:,} times: {printable(reason + first.get(reason, ''))}"
+        f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
         for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]
     ]
     lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
         again = hints.command("retry", summary.dead_letters, index=summary.index)
-        lines.append(f"failed ones are kept; once mended: {again}")
+        some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
+        lines.append(f"{some} are kept; once mended: {again}")
     if summary.counts.get("not_kept"):
         lines.append("those not kept are in no file of dead letters: once mended, index the sources again")
+    if summary.made and not summary.indexed:
+        remove = hints.command("delete", summary.index, yes=True)
+        lines.append(f"it was made by this run and is empty; this removes it: {remove}")
     return lines

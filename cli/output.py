@@ -100,6 +100,11 @@ def printable(text: object) -> str:
     return str(text).translate(_CONTROLS)
 
 
+def times(count: int) -> str:
+    """Return how often something happened, in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
 class _Plain:
     """Standard output or error where that is no terminal: lines end where their text ends."""
 

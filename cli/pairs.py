@@ -45,23 +45,24 @@ def pairs(
     tabs. FILE is JSONL, CSV, HTML, text, a folder, or - for standard input; pairs are found within all of
     them together.
     """
-    collection, scheme = collected(invocation, sources, **given)
+    found = collected(invocation, sources, **given)
+    collection, scheme = found.collection, found.scheme
     if sort == "similarity" and scheme.decision.verify != "text":
         raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
-    for row in _found(collection, scheme, sort):
+    for row in _pairs(collection, scheme, sort):
         if invocation.json:
             write_json(row, indent=None)
         else:
             a, b, *alike = row.values()
             write_line("\t".join([printable(a), printable(b), *map(_share, alike)]))
-    return ending(collection)
+    return ending(found)
 
 
 def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.4f}"
 
 
-def _found(collection: "Collection", scheme: "Scheme", sort: str) -> list[dict[str, Any]]:
+def _pairs(collection: "Collection", scheme: "Scheme", sort: str) -> list[dict[str, Any]]:
     from shinglefold.ingest.collection import folding_pairs
 
     if not collection.prints:

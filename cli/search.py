@@ -78,6 +78,10 @@ def search(
     from shinglefold.rerank.known_fields import check_fields
     from shinglefold.rerank.policies import load_policies
 
+    words = " ".join(query)
+    if not words.strip():
+        raise click.UsageError("QUERY is empty: give the words to search for")
+    order = [_sort(one) for one in sorts]
     chosen = folding_of(folding, show_duplicates=show_duplicates)
     # A policy that is not valid is reported before dictionaries are loaded.
     load_policies(chosen.representative)
@@ -85,23 +89,25 @@ def search(
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
     with opened_store(asked) as store:
         wanted = fields or default_fields(store.recipe)
-        check_fields(store.mappings.values(), index, [one.partition("^")[0] for one in fields], "--field")
+        known = store.mappings.values()
+        check_fields(known, index, [one.partition("^")[0] for one in fields], "--field")
+        check_fields(known, index, [name for one in order for name in one], "--sort")
         body = search_body(
-            " ".join(query),
+            words,
             wanted,
             store.field,
             size=size,
             start=start,
-            sorts=sorts,
+            order=order,
             # Passages are compared in what the hits themselves may show.
             texts=isinstance(chosen.explain, Explain) and chosen.explain.passages,
             marks=(("<em>", "</em>") if invocation.json else FOUND) if marked else None,
         )
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
-        order = store.engine.tiebreaker()
+        tiebreaker = store.engine.tiebreaker()
         seal = seal_of_index(asked, store.recipe)
-        folded = FoldedSearch(store.engine, store.scheme, store.field, order, cursor_key=key, seal=seal)
+        folded = FoldedSearch(store.engine, store.scheme, store.field, tiebreaker, cursor_key=key, seal=seal)
         found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)
@@ -132,7 +138,7 @@ def search_body(
     *,
     size: int,
     start: int = 0,
-    sorts: tuple[str, ...] = (),
+    order: Sequence[Mapping[str, str]] = (),
     texts: bool = False,
     marks: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -157,8 +163,8 @@ def search_body(
     if shown:
         before, behind = marks or ("", "")
         body["highlight"] = {"pre_tags": [before], "post_tags": [behind], "fields": shown}
-    if sorts:
-        body["sort"] = [_sort(one) for one in sorts]
+    if order:
+        body["sort"] = list(order)
     return body
 
 

@@ -1,7 +1,7 @@
 """The options of commands that read documents, and the reading."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,15 +55,20 @@ def make_read_options(
 
 
 def read_sources(
-    sources: Sequence[str], options: "ReadOptions", replayed: bool = False
+    sources: Sequence[str],
+    options: "ReadOptions",
+    replayed: bool = False,
+    retried: Callable[[str], str] | None = None,
 ) -> Iterator["Record"]:
     """Return the records of all sources in order; ``fraction`` is of all of them, each counting alike.
 
     Args:
         replayed: the sources are dead-letter files.
+        retried: from the name of a dead-letter file, the command that tries its letters again.
 
     Raises:
         InputError: one of them does not exist.
+        ConfigError: while reading: one holds dead letters.
     """
     # Found by name before the first is read: a mistyped name costs no hour.
     from dataclasses import replace
@@ -75,10 +80,27 @@ def read_sources(
     prefixes = page_prefixes(sources, options)
     return _joined(
         [
-            read(source, replace(options, prefix=prefixes.get(number, "")))
+            _documents(source, read(source, replace(options, prefix=prefixes.get(number, ""))), retried)
             for number, source in enumerate(sources)
         ]
     )
+
+
+def _documents(
+    source: str, records: Iterator["Record"], retried: Callable[[str], str] | None
+) -> Iterator["Record"]:
+    """Yield records, unless the first of them is a dead letter: stored as it is, nobody would ever find it."""
+    from shinglefold.errors import ConfigError
+    from shinglefold.ingest.writing.dead_letters import is_bare_letter
+
+    first = next(records, None)
+    if first is None:
+        return
+    if first.document is not None and is_bare_letter(first.document):
+        how = f": they are tried again with: {retried(source)}" if retried and source != "-" else ""
+        raise ConfigError(f"{first.source} holds dead letters, not documents{how}")
+    yield first
+    yield from records
 
 
 def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:
@@ -110,7 +132,7 @@ def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, s
     ids begin with the paths of the folders, as far as these differ.
     """
     places = {
-        number: Path(os.path.abspath(one)) for number, one in enumerate(sources) if _is_page(one, options)
+        number: Path(os.path.abspath(one)) for number, one in enumerate(sources) if is_page_source(one, options)
     }
     if len(places) < 2:
         return {}
@@ -122,7 +144,8 @@ def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, s
     return found
 
 
-def _is_page(source: str, options: "ReadOptions") -> bool:
+def is_page_source(source: str, options: "ReadOptions") -> bool:
+    """Tell whether a source is a page or text, or a folder of them."""
     from shinglefold.ingest.readers.folder import is_page
 
     if source == "-":

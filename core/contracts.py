@@ -48,10 +48,14 @@ class BulkFailure:
 
 @dataclass(frozen=True, slots=True)
 class BulkResult:
-    """How a bulk request ended: ``indexed + len(failures)`` is the number of actions."""
+    """How a bulk request ended: ``indexed + len(failures)`` is the number of actions.
+
+    ``written_over``: of those indexed, the ones that took the place of a document with their id.
+    """
 
     indexed: int
     failures: tuple[BulkFailure, ...] = field(default=())
+    written_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)

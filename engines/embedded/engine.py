@@ -221,13 +221,13 @@ class EmbeddedEngine:
             EngineUnavailable: another process writes to the index, or its files can't be written.
         """
         self._check_open()
-        done = 0
+        done = written_over = 0
         failures = []
         for given in actions:
             try:
                 action = read_action(given)
                 with self._lock:
-                    self._run(action)
+                    written_over += self._run(action)
                 done += 1
             except Refused as refused:
                 failures.append(BulkFailure(given, refused.status, refused.reason))
@@ -235,7 +235,7 @@ class EmbeddedEngine:
                 # Those of this request are told by its failing.
                 error.lost = max(0, error.lost - done)
                 raise
-        return BulkResult(done, tuple(failures))
+        return BulkResult(done, tuple(failures), written_over)
 
     @contextmanager
     def exclusive(self, index: str) -> Iterator[None]:
@@ -317,12 +317,13 @@ class EmbeddedEngine:
             opened.close()
         self._pits.drop(index)
 
-    def _run(self, action: Action) -> None:
+    def _run(self, action: Action) -> bool:
+        """Do one action, and tell whether it has written over a document."""
         try:
             index = self._index(action.index)
         except (IndexMissing, UnsupportedQuery) as error:
             raise Refused(404, f"index_not_found_exception: {error}") from error
-        index.run(action)
+        return index.run(action)
 
     def _index(self, index: str) -> Index:
         if not self.index_exists(index):

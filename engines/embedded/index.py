@@ -103,8 +103,8 @@ class Index:
             writer.close()
             self._read_again()
 
-    def run(self, action: Action) -> None:
-        """Do one bulk action, committing when a portion is full.
+    def run(self, action: Action) -> bool:
+        """Do one bulk action, committing when a portion is full, and tell whether it wrote over a document.
 
         Raises:
             Refused: the action can't be done.
@@ -112,12 +112,13 @@ class Index:
         """
         writer = self._open_writer()
         try:
-            writer.run(action)
+            written_over = writer.run(action)
         except NoColumnLeft as error:
             writer = self._widened(error)
-            writer.run(action)
+            written_over = writer.run(action)
         if writer.full:
             self._commit(writer)
+        return written_over
 
     def put_mappings(self, mappings: Mapping[str, Any]) -> None:
         """Add fields, and replace ``_meta`` where one is given.
@@ -195,7 +196,7 @@ class Index:
                     "for the right, or copy the folder"
                 )
             self._writer = Writer.open(
-                self.folder, self._tantivy, self._analysis, self._portion, self._stored
+                self.folder, self._tantivy, self._analysis, self._portion, self._stored, self._holds
             )
             self._reading.reload()
         return self._writer
@@ -219,6 +220,14 @@ class Index:
 
     def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         return _source(self._make_snapshot(), id)
+
+    def _holds(self, id: str) -> bool:  # noqa: A002
+        """Tell whether a document is committed; its source is left alone, as this is asked for each one."""
+        searcher = self._tantivy.searcher()
+        if not searcher.num_docs:
+            return False
+        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id)
+        return bool(searcher.search(query, 1, count=False).hits)
 
     def _make_snapshot(self) -> Snapshot:
         return Snapshot(self.folder.name, self._catalog, self._tantivy.searcher(), self._tantivy.schema)

@@ -36,7 +36,7 @@ class Portion:
 class Writer:
     """Writes to one index until closed; while it lives no other process can.
 
-    ``stored`` returns the committed source of a document.
+    ``stored`` returns the committed source of a document, ``holds`` tells whether there is one.
     """
 
     folder: Path
@@ -44,6 +44,7 @@ class Writer:
     portion: Portion
     catalog: Catalog
     stored: Callable[[str], dict[str, Any] | None]
+    holds: Callable[[str], bool]
     _tantivy: tantivy.IndexWriter
     _pending: dict[str, Source | None] = field(default_factory=dict)
     _actions: int = 0
@@ -58,6 +59,7 @@ class Writer:
         analysis: Analysis,
         portion: Portion,
         stored: Callable[[str], dict[str, Any] | None],
+        holds: Callable[[str], bool],
     ) -> "Writer":
         """Take the index's write lock, then read the catalog: another process may have written until now.
 
@@ -67,7 +69,7 @@ class Writer:
         with translated(f"writing to {folder.name}"):
             lock = index.writer(portion.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
-        return cls(folder, analysis, portion, Catalog.load(folder).fitted(names), stored, lock)
+        return cls(folder, analysis, portion, Catalog.load(folder).fitted(names), stored, holds, lock)
 
     @property
     def dirty(self) -> bool:
@@ -86,8 +88,8 @@ class Writer:
             return written.load() if written else None
         return self.stored(id)
 
-    def run(self, action: Action) -> None:
-        """Do one action.
+    def run(self, action: Action) -> bool:
+        """Do one action, and tell whether it has written over a document.
 
         Raises:
             Refused: it can't be done; nothing was changed.
@@ -105,9 +107,12 @@ class Writer:
                 raise Refused(404, f"[{action.id}]: document missing")
             self._put(action.id, action.otherwise or {} if old is None else merged(old, action.source))
         else:
-            if action.verb == "create" and self.source(action.id) is not None:
+            there = self._pending[action.id] is not None if action.id in self._pending else self.holds(action.id)
+            if action.verb == "create" and there:
                 raise Refused(409, f"[{action.id}]: version conflict, document already exists")
             self._put(action.id, action.source)
+            return there
+        return False
 
     def delete(self, query: tantivy.Query) -> None:
         """Delete what a query finds among what is committed."""

@@ -73,6 +73,7 @@ class Bulk:
     retries: Retries
     exists: Callable[[str], bool]
     _indexed: int = 0
+    _written_over: int = 0
     _failures: list[BulkFailure] = field(default_factory=list)
     _known: dict[str, bool] = field(default_factory=dict)
     _error: EngineError | None = None
@@ -90,7 +91,7 @@ class Bulk:
                 self._give_up([self._left(item, self._error) for item in items])
             elif items:
                 self._settle(items)
-        return BulkResult(self._indexed, tuple(self._failures))
+        return BulkResult(self._indexed, tuple(self._failures), self._written_over)
 
     def _sendable(self, action: Action) -> bool:
         index = action.get("_index")
@@ -137,6 +138,7 @@ class Bulk:
     def _book(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
         if ok:
             self._indexed += 1
+            self._written_over += (answer.get("index") or {}).get("result") == "updated"
             return []
         failure = failed(item.given, answer)
         if failure.status in BUSY:

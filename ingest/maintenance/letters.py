@@ -12,8 +12,8 @@ from stat import S_ISREG, S_IWGRP, S_IWOTH, S_IWUSR
 
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.decode import announced
+from shinglefold.ingest.writing.dead_letters import is_letter
 
-_PARTS = frozenset({"reason", "stage", "line", "source"})
 _BEGINNING = b'{"reason": "'
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
@@ -67,10 +67,9 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
 
 def _is_letter(line: bytes) -> bool:
     try:
-        letter = json.loads(line)
+        return is_letter(json.loads(line))
     except (ValueError, RecursionError):
         return False
-    return isinstance(letter, dict) and letter.keys() >= _PARTS and bool({"document", "raw"} & letter.keys())
 
 
 def _is_damaged(line: bytes) -> bool:

@@ -28,10 +28,14 @@ class Backoff:
 
 
 class Sent(NamedTuple):
-    """What became of some actions: the refused ones, and how many were sent again; all else was done."""
+    """What became of some actions: the refused ones, and how many were sent again; all else was done.
+
+    ``written_over``: how many took the place of a document with their id.
+    """
 
     refused: list[BulkFailure]
     again: int
+    written_over: int = 0
 
 
 def send(
@@ -49,17 +53,18 @@ def send(
         EngineError: the engine can't be reached, or refuses the request as a whole.
     """
     refused: list[BulkFailure] = []
-    again = 0
+    again = written_over = 0
     delays = backoff.delays()
     while True:
         delay = next(delays, None)
         result = _attempt(engine, actions, last=delay is None or stop())
+        written_over += result.written_over
         busy = [failure for failure in result.failures if failure.status in _BUSY]
         refused += [failure for failure in result.failures if failure.status not in _BUSY]
         if not busy:
-            return Sent(refused, again)
+            return Sent(refused, again, written_over)
         if delay is None or not _wait(delay, stop):
-            return Sent(refused + busy, again)
+            return Sent(refused + busy, again, written_over)
         actions = [failure.action for failure in busy]
         again += len(actions)
 

@@ -19,8 +19,21 @@ from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.
 _REASONS = 1_000
 _LONGEST_REASON = 500
+#: What each letter has, what some have besides, and where the document is.
+_PARTS = frozenset({"reason", "stage", "line", "source"})
+_BESIDES, _CONTENT = frozenset({"id_field"}), frozenset({"document", "raw"})
 #: What to do with a letter whose text was no JSON.
 _MENDED_BY = '; to mend it, write "document": {…} with its fields in the place of "raw"'
+
+
+def is_letter(value: object) -> bool:
+    """Tell whether a JSON value is a dead letter."""
+    return isinstance(value, Mapping) and value.keys() >= _PARTS and bool(_CONTENT & value.keys())
+
+
+def is_bare_letter(document: Mapping[str, Any]) -> bool:
+    """Tell whether what was read as a document is a dead letter and nothing else."""
+    return is_letter(document) and document.keys() <= _PARTS | _BESIDES | _CONTENT
 
 
 class DeadLetters:
@@ -34,7 +47,8 @@ class DeadLetters:
         self.reasons: Counter[str] = Counter()
         #: Where each reason was met first: source, line and stage.
         self.first: dict[str, tuple[str, int, str]] = {}
-        self.count = 0
+        #: Letters that are in the file.
+        self.kept = 0
         self._file: int | None = None
 
     def check(self) -> None:
@@ -63,12 +77,12 @@ class DeadLetters:
         Raises:
             InputError: the file can't be written.
         """
-        self.count += 1
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known[:_LONGEST_REASON]] += 1
         self.first.setdefault(known[:_LONGEST_REASON], (record.source, record.line, stage))
         if self.path is not None:
             self._append(_line(stage, reason, record))
+            self.kept += 1
 
     def _append(self, line: bytes) -> None:
         # One write a line: two writers of one file do not mix their lines.

@@ -11,12 +11,12 @@ from typing import Any
 from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import EngineError, InputError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.mapping import ensure_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.writing.batch import Batch, make_batch
 from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.ingest.writing.dead_letters import DeadLetters
+from shinglefold.ingest.writing.destination import Destination
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
@@ -43,7 +43,7 @@ def index_documents(
     progress: _Report | None = None,
     groups: GroupNumbers | None = None,
 ) -> Summary:
-    """Take documents through a pipeline into an index, which is created where it is missing.
+    """Take documents through a pipeline into an index, which the first of them creates where it is missing.
 
     Ctrl-C, SIGTERM, or an engine that can't go on, ends the run with a summary that says so and a consistent
     index. The first Ctrl-C waits for what the engine is doing, a second one does not.
@@ -69,16 +69,21 @@ def index_documents(
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()
-        ensure_index(engine, index, recipe, properties=properties, settings=settings)
+        destination = Destination(engine, index, recipe, properties, settings)
+        destination.check()
         ledger = Ledger(engine, index, letters, interrupts)
-        run = _Run(ledger, Outbox(ledger, backoff or Backoff()), pipeline, recipe.field, progress, groups)
+        outbox = Outbox(ledger, backoff or Backoff())
+        run = _Run(ledger, outbox, destination, pipeline, recipe.field, progress, groups)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
             # Whatever happened, what was written until then is to be counted and found.
             unfinished = _stopped_by(run.commit)
+        if destination.refusal is not None:
+            raise destination.refusal
         stopped = interrupts.reason or stopped or unfinished
-        return ledger.summary(pipeline.scheme.id, stopped, perf_counter() - start)
+        summary = ledger.summary(pipeline.scheme.id, stopped, perf_counter() - start)
+        return replace(summary, made=destination.made)
 
 
 def _stopped_by(work: Callable[[], None]) -> str:
@@ -96,6 +101,7 @@ def _stopped_by(work: Callable[[], None]) -> str:
 class _Run:
     ledger: Ledger
     outbox: Outbox
+    destination: Destination
     pipeline: Pipeline
     field: str
     progress: _Report | None
@@ -119,6 +125,8 @@ class _Run:
         return process_blocks(self.pipeline, documents, workers, as_json, self.ledger.interrupts.check)
 
     def _put(self, batch: Batch) -> None:
+        if batch.actions or batch.dropped:
+            self.destination.prepare()
         self.ledger.see(batch)
         while not self.outbox.takes(batch):
             self._book()
@@ -144,6 +152,8 @@ class _Run:
     def commit(self) -> None:
         """Account for what is still on its way, and make everything written visible."""
         self.outbox.finish()
+        if not self.destination.there:
+            return
         with self.ledger.meter.stage("commit"), self.ledger.interrupts.breakable(at_once=False):
             try:
                 self.ledger.engine.refresh(self.ledger.index)

@@ -39,6 +39,8 @@ class Ledger:
     ids: SeenIds = field(default_factory=SeenIds)
     #: The first document whose id came before.
     equal: str = ""
+    #: Documents that took the place of one with their id, be it of this run or of before.
+    written_over: int = 0
 
     def book(self, batch: Batch, sent: Sent | EngineError) -> None:
         """Account for every record of a batch, given what became of its actions.
@@ -64,6 +66,7 @@ class Ledger:
             self.lose(sent)
             raise sent
         self.meter.counts["sent_again"] += sent.again
+        self.written_over += sent.written_over
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             self._fail("index", f"{failure.status}: {failure.reason}", record)
@@ -108,6 +111,8 @@ class Ledger:
 
     def summary(self, scheme: str, stopped: str, total: float) -> Summary:
         """Return the end of the books."""
+        # A document that came twice has written over itself.
+        self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(
             index=self.index,
             scheme=scheme,
@@ -119,7 +124,7 @@ class Ledger:
             languages=dict(self.meter.languages.most_common()),
             counts={name: count for name, count in sorted(self.meter.counts.items()) if count},
             reasons=dict(self.letters.reasons.most_common()),
-            dead_letters=str(self.letters.path) if self.letters.count and self.letters.path else "",
+            dead_letters=str(self.letters.path) if self.letters.kept else "",
             stopped=stopped,
             failures=tuple(
                 Failed(reason, *self.letters.first[reason])
@@ -135,6 +140,9 @@ class Ledger:
                 f"{count:,} documents have an id that came before in this run, and replaced the earlier one; "
                 f"the first is {self.equal}"
             )
+        if count := self.meter.counts["written_over"]:
+            have = "1 document has" if count == 1 else f"{count:,} documents have"
+            yield f"{have} taken the place of one with the same id that the index had before"
 
 
 def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:

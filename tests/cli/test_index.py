@@ -185,7 +185,7 @@ def test_a_record_without_the_field_named_for_ids_fails_and_is_mended_by_retry(r
     ran = run("index", source, "--id-field", "url", "--dead-letters", "failed.jsonl", "--workers", 1)
     assert ran.code == 3
     assert "1 indexed into pages, 0 dropped, 1 failed, of 2 read" in ran.out
-    assert "failed 1 times: no [url], which the id is to come from; add it or name another" in ran.out
+    assert "failed once: no [url], which the id is to come from; add it or name another" in ran.out
     assert run("retry", "failed.jsonl", "--workers", 1).code == 1
     letter = json.loads(Path("failed.jsonl").read_text())
     _write("failed.jsonl", letter | {"raw": json.dumps({"url": "v", "body": _TEXT})})
@@ -198,7 +198,7 @@ def test_ids_from_a_field_no_record_has_index_nothing(run):
     source = _write("a.jsonl", {"id": "1", "body": _TEXT}, {"id": "2", "body": _TEXT})
     ran = run("index", source, "--id-field", "ulr", "--workers", 1)
     assert ran.code == 1
-    assert "failed 2 times: no [ulr]" in ran.out
+    assert "failed twice: no [ulr]" in ran.out
 
 
 def test_numbers_json_has_not_fail_at_reading_and_are_kept_as_written(run):
@@ -206,6 +206,6 @@ def test_numbers_json_has_not_fail_at_reading_and_are_kept_as_written(run):
     Path("a.jsonl").write_text("\n".join(lines), "utf-8")
     ran = run("index", "a.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
     assert ran.code == 3
-    assert "failed 1 times: a number too large for JSON" in ran.out
+    assert "failed once: a number too large for JSON" in ran.out
     letter = json.loads(Path("failed.jsonl").read_text(), parse_constant=pytest.fail)
     assert (letter["stage"], letter["raw"]) == ("read", lines[0])

@@ -1,0 +1,57 @@
+"""The index of a run: checked before the first document is read, made when the first is to go in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shinglefold.contracts import Engine
+from shinglefold.errors import ShinglefoldError
+from shinglefold.ingest.mapping import check_index, ensure_index
+from shinglefold.recipe import Recipe
+
+
+@dataclass(slots=True)
+class Destination:
+    """An index that may be missing still; a run that brings nothing in leaves none behind.
+
+    ``there``: it exists. ``made``: this run made it. ``refusal``: why it could not be made.
+    """
+
+    engine: Engine
+    index: str
+    recipe: Recipe
+    properties: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] | None = None
+    there: bool = field(default=False, init=False)
+    made: bool = field(default=False, init=False)
+    refusal: ShinglefoldError | None = field(default=None, init=False)
+
+    def check(self) -> None:
+        """Look whether the index is there, and check that it was made with this recipe.
+
+        Raises:
+            SchemeMismatch: it was made with another scheme.
+            RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
+            ConfigError: it was not made for fingerprints.
+        """
+        self.there = self.engine.index_exists(self.index)
+        if self.there:
+            check_index(self.engine.mappings(self.index), self.index, self.recipe)
+
+    def prepare(self) -> None:
+        """Make the index where it is missing.
+
+        Raises:
+            EngineError: it can't be made.
+            SchemeMismatch: somebody else was faster, with another scheme; so do other errors of ``check``.
+        """
+        if self.there:
+            return
+        try:
+            self.made = ensure_index(
+                self.engine, self.index, self.recipe, properties=self.properties, settings=self.settings
+            )
+        except ShinglefoldError as error:
+            self.refusal = error
+            raise
+        self.there = True

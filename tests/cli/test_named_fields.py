@@ -1,0 +1,85 @@
+"""Names of fields and types that nothing has: told with the nearest there is, never passed over."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+
+
+def _write(path, *documents):
+    Path(path).write_text("".join(json.dumps(document) + "\n" for document in documents), "utf-8")
+    return path
+
+
+@pytest.fixture
+def site(run):
+    pages = [{"id": "a", "title": "Bridge", "body": _TEXT}, {"id": "b", "title": "River", "body": _TEXT}]
+    assert run("index", _write("site.jsonl", *pages), "--workers", 1).code == 0
+    return "site.jsonl"
+
+
+@pytest.mark.parametrize("command", ["index", "pairs", "groups"])
+def test_a_named_field_that_no_document_has_is_no_success(run, site, command):
+    into = ["--index", "other"] if command == "index" else []
+    ran = run(command, site, "--field", "titel", "--field", "body", "--workers", 1, *into)
+    assert (ran.code, "no document has the field titel" in ran.err) == (3, True)
+    into = ["--index", "another"] if command == "index" else []
+    assert run(command, site, "--field", "title", "--field", "body", "--workers", 1, *into).code == 0
+
+
+@pytest.mark.parametrize("command", ["index", "pairs"])
+def test_fields_that_nobody_named_may_be_missing(run, command):
+    path = _write("bodies.jsonl", {"id": "a", "body": _TEXT})
+    assert run(command, path, "--workers", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "nearest"),
+    [
+        ({"term": {"titel": "x"}}, "titel", "title"),
+        ({"bool": {"must_not": [{"match": {"bodi": "x"}}]}}, "bodi", "body"),
+        ({"exists": {"field": "titel"}}, "titel", "title"),
+        ({"multi_match": {"query": "x", "fields": ["title^2", "bodi^3"]}}, "bodi", "body"),
+        ({"constant_score": {"filter": {"range": {"dedup.shingle": {"gte": 1}}}}}, "dedup.shingle", ""),
+        ({"query": {"terms": {"titel": ["a"], "boost": 2}}}, "titel", "title"),
+    ],
+)
+def test_a_deletion_by_a_field_that_is_not_there_is_refused(run, site, query, name, nearest):
+    for ending in ("--yes", "--dry-run"):
+        ran = run("delete", "pages", "--query", json.dumps(query), ending)
+        assert (ran.code, ran.out) == (2, "")
+        assert f"unknown field (in --query, index 'pages') '{name}'" in ran.err
+        assert f"did you mean '{nearest}" in ran.err
+    assert run("stats", "pages", "--json").json()["indices"][0]["documents"] == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"match_all": {}},
+        {"ids": {"values": ["a"]}},
+        {"bool": {"filter": [{"match": {"title": "bridge"}}, {"exists": {"field": "dedup.digest"}}]}},
+        {"term": {"_id": {"value": "a"}}},
+    ],
+)
+def test_a_deletion_by_known_fields_goes_on(run, site, query):
+    assert run("delete", "pages", "--query", json.dumps(query), "--dry-run").code == 0
+
+
+def test_a_mistyped_field_to_sort_by_is_misuse(run, site):
+    ran = run("search", "bridge", "--sort", "dedup.digst:desc")
+    assert (ran.code, ran.out) == (2, "")
+    assert "unknown field (in --sort, index 'pages') 'dedup.digst'; did you mean 'dedup.digest'?" in ran.err
+    assert run("search", "bridge", "--sort", "_score", "--sort", "id:desc").code == 0
+
+
+def test_a_mistyped_type_in_a_mapping_is_misuse_and_leaves_nothing(run, site):
+    Path("types.json").write_text('{"price": {"type": "flot"}}')
+    for more in ((), ("--recreate",)):
+        ran = run("index", site, "--index", "shop", "--mapping", "types.json", "--workers", 1, *more)
+        assert ran.code == 2
+        assert "types.json" in ran.err
+        assert "'flot'; did you mean 'float'?" in ran.err
+    assert [one["index"] for one in run("list", "--json").json()["indices"]] == ["pages"]
