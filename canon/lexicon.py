@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError, InputError, why
 from shinglefold.model import Uint64s
 
 _SMALLEST = 1 << 12
@@ -95,7 +95,7 @@ class Lexicon:
                 )
             unfinished.replace(target)
         except OSError as error:
-            raise InputError(f"the lexicon can't be saved to {target}: {error}") from error
+            raise InputError(f"the lexicon can't be saved to {target}: {why(error)}") from error
         finally:
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)

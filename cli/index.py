@@ -122,7 +122,10 @@ def index(
     own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
     own |= read_properties(mapping)
     records = read_sources(
-        sources, options, replayed=replay, retried=lambda file: asked.hints.command("retry", file, index=index)
+        sources,
+        options,
+        replayed=replay,
+        retried=lambda file: asked.hints.command("retry", file, index=index),
     )
     chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
     numbered = groups or recipe.groups

@@ -10,6 +10,7 @@ from shinglefold.cli.output import print_table, printable, remark, write_json, w
 from shinglefold.cli.sizes import share_of, size_of
 
 if TYPE_CHECKING:
+    from shinglefold.cli.hints import Hints
     from shinglefold.ingest.maintenance import IndexStatistics
 
 
@@ -43,12 +44,17 @@ def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None)
     elif found:
         print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
     else:
-        there = "no index fits" if pattern != "*" else "no index"
-        write_line(f"{there}; make one: {asked.hints.command('index', 'FILE')}")
+        write_line(_nothing(pattern, asked.hints))
     for one in found:
         if one.problem:
             remark(f"{printable(one.info.name)}: {printable(one.problem)}")
     return PARTLY if any(one.problem for one in found) else DONE
+
+
+def _nothing(pattern: str, hints: "Hints") -> str:
+    if pattern == "*":
+        return f"no index; make one: {hints.command('index', 'FILE')}"
+    return f"no index fits {printable(pattern)!r}; this lists all: {hints.command('list')}"
 
 
 def _row(one: "IndexStatistics") -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def read_sources(
 def _documents(
     source: str, records: Iterator["Record"], retried: Callable[[str], str] | None
 ) -> Iterator["Record"]:
-    """Yield records, unless the first of them is a dead letter: stored as it is, nobody would ever find it."""
+    """Yield records, unless the first of them is a dead letter: stored, nobody would ever find it."""
     from shinglefold.errors import ConfigError
     from shinglefold.ingest.writing.dead_letters import is_bare_letter
 
@@ -132,7 +132,9 @@ def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, s
     ids begin with the paths of the folders, as far as these differ.
     """
     places = {
-        number: Path(os.path.abspath(one)) for number, one in enumerate(sources) if is_page_source(one, options)
+        number: Path(os.path.abspath(one))
+        for number, one in enumerate(sources)
+        if is_page_source(one, options)
     }
     if len(places) < 2:
         return {}

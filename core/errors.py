@@ -25,6 +25,7 @@
 Each message names the remedy. Text analysis never raises: it answers with fewer tokens.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -32,6 +33,15 @@ from shinglefold.quoted import MOST, quoted
 
 #: Known names listed in a message.
 _NAMED = 50
+_NUMBERED = re.compile(r"^Error -?\d+ [a-z ]*: ")
+
+
+def why(error: BaseException) -> str:
+    """Return what a foreign error says: the system's words without their number, and no path said before."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    # zlib: "Error -3 while decompressing data: …"
+    return _NUMBERED.sub("", str(error)) or type(error).__name__
 
 
 class ShinglefoldError(Exception):

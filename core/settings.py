@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, why
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
 
@@ -107,7 +107,7 @@ def _read(path: str | Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"settings file {file}: {error}") from error
+        raise ConfigError(f"cannot read the settings file {file}: {why(error)}; check it") from error
 
 
 def _from_table(table: Mapping[str, Any], source: str) -> Settings:

@@ -13,12 +13,14 @@ _BY_FIELD = frozenset(
 #: What may stand beside the field there.
 _BESIDES = frozenset({"boost", "_name"})
 #: Queries that name several fields, and the options that name one.
-_SEVERAL = frozenset({"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"})
+_SEVERAL = frozenset(
+    {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
+)
 _ONE = ("field", "default_field")
 
 
 def query_fields(query: object) -> Iterator[str]:
-    """Yield the names of the fields in a query, as often as they stand there; what is unknown is passed over."""
+    """Yield the names of the fields in a query; kinds of queries that are unknown here are passed over."""
     if isinstance(query, Sequence) and not isinstance(query, str):
         for one in query:
             yield from query_fields(one)

@@ -16,7 +16,7 @@ from typing import Any
 
 from shinglefold.engines.embedded.fields import TYPES, Field
 from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
-from shinglefold.errors import EngineUnavailable, UnsupportedQuery
+from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
 
 _FILE = "catalog.json"
 _FORMAT = 1
@@ -153,8 +153,8 @@ class Catalog:
             return cls(**own)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
-                f"the index in {folder} is damaged: {_FILE}: {error}. Restore the folder from a copy, or "
-                "delete the index and index again"
+                f"the index in {folder} is damaged: {_FILE}: {why(error)}. Restore the folder from a copy, "
+                "or delete the index and index again"
             ) from error
 
 

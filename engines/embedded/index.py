@@ -17,7 +17,7 @@ from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.widening import finish_widening, widen
-from shinglefold.engines.embedded.writer import Portion, Writer
+from shinglefold.engines.embedded.writer import Committed, Portion, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 
 
@@ -195,9 +195,8 @@ class Index:
                     f"the index in {self.folder} can be read only: its folder is not yours to write to. Ask "
                     "for the right, or copy the folder"
                 )
-            self._writer = Writer.open(
-                self.folder, self._tantivy, self._analysis, self._portion, self._stored, self._holds
-            )
+            committed = Committed(self._stored, self._holds)
+            self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._portion, committed)
             self._reading.reload()
         return self._writer
 

@@ -10,7 +10,7 @@ import tantivy
 
 from shinglefold.engines.embedded.integrity import META, check_files, segment_files
 from shinglefold.engines.embedded.schema import TANTIVY, translated
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import EngineUnavailable, why
 
 _LOCK = ".tantivy-meta.lock"
 #: Bytes up to which an index is read once when it is opened, to see whether it is whole: 60 ms from memory.
@@ -85,7 +85,7 @@ class _Mirror:
         except OSError as error:
             raise EngineUnavailable(
                 f"the index in {files.parent} can't be written, and there is no folder for temporary files "
-                f"to read it through ({error}); set TMPDIR to one"
+                f"to read it through ({why(error)}); set TMPDIR to one"
             ) from error
         self.path = Path(self._folder.name)
         with translated(f"opening {files.parent.name}"):

@@ -10,7 +10,7 @@ import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.heads import COLUMNS, column_name
-from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly
+from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, why
 
 #: The folder of tantivy's files in that of an index.
 TANTIVY = "tantivy"
@@ -89,9 +89,10 @@ def translated(doing: str, folder: Path | None = None) -> Iterator[None]:
             ) from error
         if folder is not None and (full := _full_disk(doing, folder, error)):
             raise full from error
+        place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         raise EngineUnavailable(
-            f"{doing}: {error}; look at the folder's rights and free space; if its files are damaged, "
-            "delete the index and index again"
+            f"{doing}: {place}{why(error)}; look at the folder's rights and free space; if its files "
+            "are damaged, delete the index and index again"
         ) from error
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tantivy
 
@@ -32,19 +32,22 @@ class Portion:
     memory: int = 64_000_000
 
 
+class Committed(NamedTuple):
+    """What is committed: ``source`` of a document or None, and ``holds``, which tells it faster."""
+
+    source: Callable[[str], dict[str, Any] | None]
+    holds: Callable[[str], bool]
+
+
 @dataclass(slots=True)
 class Writer:
-    """Writes to one index until closed; while it lives no other process can.
-
-    ``stored`` returns the committed source of a document, ``holds`` tells whether there is one.
-    """
+    """Writes to one index until closed; while it lives no other process can."""
 
     folder: Path
     analysis: Analysis
     portion: Portion
     catalog: Catalog
-    stored: Callable[[str], dict[str, Any] | None]
-    holds: Callable[[str], bool]
+    committed: Committed
     _tantivy: tantivy.IndexWriter
     _pending: dict[str, Source | None] = field(default_factory=dict)
     _actions: int = 0
@@ -58,8 +61,7 @@ class Writer:
         index: tantivy.Index,
         analysis: Analysis,
         portion: Portion,
-        stored: Callable[[str], dict[str, Any] | None],
-        holds: Callable[[str], bool],
+        committed: Committed,
     ) -> "Writer":
         """Take the index's write lock, then read the catalog: another process may have written until now.
 
@@ -69,7 +71,7 @@ class Writer:
         with translated(f"writing to {folder.name}"):
             lock = index.writer(portion.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
-        return cls(folder, analysis, portion, Catalog.load(folder).fitted(names), stored, holds, lock)
+        return cls(folder, analysis, portion, Catalog.load(folder).fitted(names), committed, lock)
 
     @property
     def dirty(self) -> bool:
@@ -86,7 +88,7 @@ class Writer:
         if id in self._pending:
             written = self._pending[id]
             return written.load() if written else None
-        return self.stored(id)
+        return self.committed.source(id)
 
     def run(self, action: Action) -> bool:
         """Do one action, and tell whether it has written over a document.
@@ -107,7 +109,11 @@ class Writer:
                 raise Refused(404, f"[{action.id}]: document missing")
             self._put(action.id, action.otherwise or {} if old is None else merged(old, action.source))
         else:
-            there = self._pending[action.id] is not None if action.id in self._pending else self.holds(action.id)
+            there = (
+                self._pending[action.id] is not None
+                if action.id in self._pending
+                else self.committed.holds(action.id)
+            )
             if action.verb == "create" and there:
                 raise Refused(409, f"[{action.id}]: version conflict, document already exists")
             self._put(action.id, action.source)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError, InputError, why
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.scan import Place
 
@@ -102,7 +102,7 @@ class CheckpointFile:
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: Exception) -> InputError:
-        return InputError(f"cannot read the checkpoint {self.path}: {error}; delete it to begin anew")
+        return InputError(f"cannot read the checkpoint {self.path}: {why(error)}; delete it to begin anew")
 
 
 def _to_json(checkpoint: Checkpoint) -> dict[str, Any]:

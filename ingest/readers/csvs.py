@@ -61,8 +61,7 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
     header, error = _next(rows)
     raw, replaced, broken = text.take()
     row = header
-    if header and options.header is False:
-        header = [f"column{number}" for number in range(1, len(header) + 1)]
+    header = header and _names(header, options)
     if wrong := broken or error or (header and _misnamed(header, options)):
         yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
         return
@@ -92,6 +91,12 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
     except csv.Error as error:
         unclosed = "unexpected end of data" in str(error)
         return None, "invalid CSV: " + ("a quote opened in this row never closes" if unclosed else str(error))
+
+
+def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
+    """Return the names of the columns; those that have none are numbered, as index columns of dumps are."""
+    named = [""] * len(row) if options.header is False else row
+    return [name if name.strip() else f"column{number}" for number, name in enumerate(named, 1)]
 
 
 def _misnamed(header: Sequence[str], options: ReadOptions) -> str:

@@ -3,10 +3,13 @@
 import html
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator
+from gzip import BadGzipFile
 from pathlib import Path
 
 from shinglefold.contracts import Document
+from shinglefold.errors import why
 from shinglefold.ingest.readers.decode import decoded, without_mark
 from shinglefold.ingest.readers.lines import Source
 from shinglefold.ingest.readers.records import ReadOptions, Record
@@ -32,8 +35,11 @@ def read_page(source: Source, options: ReadOptions, html_page: bool) -> Iterator
     """Yield the one record of a stream that is one document."""
     try:
         raw = source.stream.read(options.max_bytes + 1)
-    except (OSError, EOFError) as error:
-        yield Record(None, source.name, 1, f"cannot be read: {error}")
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        yield Record(None, source.name, 1, f"the file is damaged: {why(error)}")
+        return
+    except OSError as error:
+        yield Record(None, source.name, 1, f"cannot be read: {why(error)}")
         return
     yield _record(
         raw, Path(source.name).name, source.name, html_page=html_page, options=options, fraction=1.0

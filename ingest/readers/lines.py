@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from shinglefold.errors import InputError
+from shinglefold.errors import InputError, why
 
 STANDARD_INPUT = "-"
 _CHUNK = 1 << 20
@@ -69,7 +69,7 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
                 yield Line(number, b"", f"longer than {max_bytes:,} bytes")
                 continue
         except (OSError, EOFError, zlib.error) as error:
-            yield Line(number, b"", f"the file is damaged from here on: {error}")
+            yield Line(number, b"", f"the file is damaged from here on: {why(error)}")
             return
         yield Line(number, raw.rstrip(b"\r\n"), "")
 

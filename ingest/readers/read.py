@@ -59,4 +59,7 @@ def _format(path: str, options: ReadOptions) -> Format:
         if name.endswith(suffixes):
             return kind
     known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
-    raise ConfigError(f"{path}: its name does not end in one of {known}; say its format")
+    raise ConfigError(
+        f"{path}: its name does not end in one of {known}; say its format with "
+        "--format jsonl, csv, html or text"
+    )

@@ -89,7 +89,9 @@ def test_documents_that_were_written_over_are_counted_and_told(run, tmp_path, mo
     assert "written over: 1" in told.out
     assert "1 document has taken the place of one with the same id that the index had before" in told.out
     assert "pages are named by their paths in the folder given" in told.out
-    assert run("index", ".", "--engine", engine, "--workers", 1, "--json").json()["counts"]["written_over"] == 1
+    assert (
+        run("index", ".", "--engine", engine, "--workers", 1, "--json").json()["counts"]["written_over"] == 1
+    )
 
 
 def test_dead_letters_that_nobody_could_keep_are_not_said_to_be_kept(run):

@@ -136,7 +136,7 @@ def test_on_a_terminal_it_asks(run, site, answer, code, left):
     os.close(ours)
     assert "Delete the whole index site with 3 documents" in asked
     assert command.returncode == code
-    assert [one["name"] for one in run("list", "--json").json()["indices"]] == left
+    assert [one["index"] for one in run("list", "--json").json()["indices"]] == left
 
 
 def test_the_words_found_are_marked_on_demand(run, site):

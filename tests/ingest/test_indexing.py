@@ -98,7 +98,7 @@ def test_documents_end_in_the_index_with_their_fingerprints(
 
 
 def test_the_mapping_keeps_the_recipe_and_the_field(engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme):
-    index_documents(engine, "i", [], pages, workers=1, properties={"host": {"type": "keyword"}})
+    index_documents(engine, "i", [{"body": TEXT}], pages, workers=1, properties={"host": {"type": "keyword"}})
     made = engine.mappings("i")
     noted = made["_meta"]["shinglefold"]
     assert noted.items() >= json.loads(json.dumps(scheme.to_json())).items()

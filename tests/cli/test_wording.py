@@ -1,0 +1,93 @@
+"""What a command says: in its own words, with the way out, and nothing of the system's numbers."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+_RAW = ("Errno", "Error -", "errno", "Traceback", "unexpected", "0x")
+
+
+def test_a_missing_file_is_told_without_numbers(run, monkeypatch):
+    Path("a.jsonl").write_text('{"id": "1", "body": "x"}\n')
+    Path("p.json").write_text("{}")
+    Path("folder").mkdir()
+    for arguments, name in (
+        (("search", "x", "--config", "no.toml"), "no.toml"),
+        (("config", "show", "--config", "folder"), "folder"),
+        (("simulate", "no.jsonl"), "no.jsonl"),
+        (("simulate", "folder"), "folder"),
+        (("index", "a.jsonl", "--pipeline", "no.json"), "no.json"),
+        (("index", "a.jsonl", "--pipeline", "folder"), "folder"),
+        (("index", "a.jsonl", "--mapping", "folder"), "folder"),
+        (("index", "a.jsonl", "--dead-letters", "no/dead.jsonl"), "no/dead.jsonl"),
+        (("index", "a.jsonl", "--dead-letters", "folder"), "folder"),
+        (("index", "--replay", "folder"), "folder"),
+        (("retry", "folder"), "folder"),
+        (("compare", "no.txt", "a.jsonl"), "no.txt"),
+        (("pairs", "no.jsonl"), "no.jsonl"),
+        (("index", "a.jsonl", "--engine", "a.jsonl"), "a.jsonl"),
+    ):
+        ran = run(*arguments)
+        assert ran.code in (1, 2), arguments
+        assert name in ran.err, arguments
+        assert not any(raw in ran.err for raw in _RAW), (arguments, ran.err)
+    monkeypatch.setenv("SHINGLEFOLD_LEXICON_FILE", "no/lexicon")
+    told = run("index", "a.jsonl", "--workers", 1).err
+    assert "the lexicon can't be saved to no/lexicon: No such file or directory" in told
+    assert not any(raw in told for raw in _RAW)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x1f\x8b\x08\x00aaaaaaaaaaaaaaaaaaaa", gzip.compress(b"x" * 9999)[:-30]]
+)
+def test_a_damaged_archive_is_told_by_every_command(run, content):
+    for name in ("g.jsonl.gz", "g.txt.gz"):
+        Path(name).write_bytes(content)
+        for arguments in (("index", name, "--workers", 1), ("pairs", name, "--workers", 1)):
+            ran = run(*arguments)
+            assert ran.code == 1
+            assert "damaged" in ran.out + ran.err
+            assert not any(raw in ran.out + ran.err for raw in _RAW)
+    ran = run("compare", "g.txt.gz", "g.txt.gz")
+    assert (ran.code, "damaged" in ran.err) == (1, True)
+    assert not any(raw in ran.err for raw in _RAW)
+
+
+def test_a_file_of_unknown_kind_is_told_the_option_that_says_it(run):
+    Path("pages.dat").write_text("x")
+    for command in ("index", "pairs"):
+        ran = run(command, "pages.dat")
+        assert (ran.code, "with --format jsonl, csv, html or text" in ran.err) == (2, True)
+
+
+def test_a_pattern_that_no_index_fits_leads_to_all_of_them(run):
+    Path("a.jsonl").write_text(f'{{"id": "1", "body": "{_TEXT}"}}\n')
+    assert run("index", "a.jsonl", "--engine", "my folder", "--workers", 1).code == 0
+    ran = run("list", "x*", "--engine", "my folder")
+    assert ran.out == "no index fits 'x*'; this lists all: shinglefold list --engine 'my folder'\n"
+    assert run("list", "--engine", "my folder").code == 0
+
+
+@pytest.mark.parametrize("query", [[""], [" ", "\t"]])
+def test_a_search_for_nothing_is_misuse(run, query):
+    ran = run("search", *query)
+    assert (ran.code, "QUERY is empty" in ran.err) == (2, True)
+
+
+def test_a_column_without_a_name_gets_its_number(run):
+    Path("dump.csv").write_text(f'"",title,body,\n0,Bridge,"{_TEXT}",\n1,River,"{_TEXT}",x\n')
+    ran = run("index", "dump.csv", "--workers", 1)
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "2 indexed into pages, 0 dropped, 0 failed, of 2 read")
+    hits = run("search", "bridge", "--json", "--no-fold", "--field", "body").json()["hits"]["hits"]
+    numbers = {(hit["_source"]["column1"], hit["_source"].get("column4")) for hit in hits}
+    assert numbers == {("0", None), ("1", "x")}
+
+
+@pytest.mark.parametrize(
+    ("failing", "words"), [(1, "failed once: "), (2, "failed twice: "), (3, "failed 3 times: ")]
+)
+def test_how_often_something_failed_is_said_in_words(run, failing, words):
+    Path("a.jsonl").write_text("{broken\n" * failing)
+    assert words in run("index", "a.jsonl", "--workers", 1).out
