@@ -6,7 +6,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
-from shinglefold.cli.maintenance import opened_index, reporter, walk_options
+from shinglefold.cli.maintenance import opened_index, reporter, scan_options
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LISTED = 10
     metavar="FILE",
     help="Where to note how far it is; by default a file in the folder of the setting data_dir.",
 )
-@walk_options
+@scan_options
 @click.pass_obj
 def backfill(
     invocation: Invocation,

@@ -6,7 +6,14 @@ import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.hints import again
-from shinglefold.cli.options import chosen_scheme, decision_options, options, preset_option, workers_option
+from shinglefold.cli.options import (
+    chosen_scheme,
+    decision_options,
+    fields_option,
+    options,
+    preset_option,
+    workers_option,
+)
 from shinglefold.cli.output import printable, remark
 from shinglefold.cli.sources import make_read_options, read_sources, reading_notes, reading_options
 
@@ -15,14 +22,9 @@ if TYPE_CHECKING:
     from shinglefold.scheme import Scheme
 
 collection_options = options(
+    click.argument("sources", nargs=-1, required=True, metavar="FILE..."),
     reading_options,
-    click.option(
-        "--field",
-        "fields",
-        multiple=True,
-        metavar="FIELD",
-        help="Field compared; give it again for more. By default title and body.",
-    ),
+    fields_option("Field compared", "title and body"),
     click.option(
         "--language-field",
         default="lang",

@@ -6,7 +6,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.hints import together
-from shinglefold.cli.maintenance import opened_index, reporter, walk_options
+from shinglefold.cli.maintenance import opened_index, reporter, scan_options
 from shinglefold.cli.output import printable, write_json, write_line
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MENDED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
     """
 )
 @click.argument("index", metavar="INDEX")
-@walk_options
+@scan_options
 @click.pass_obj
 def doctor(
     invocation: Invocation,

@@ -18,7 +18,6 @@ from shinglefold.cli.output import printable, write_csv, write_json, write_line
     shinglefold groups --json --linkage leader site/
     """
 )
-@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
 @collection_options
 @click.option(
     "--linkage",

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
-from shinglefold.cli.options import engine_options, preset_option, workers_option
+from shinglefold.cli.options import (
+    engine_options,
+    fields_option,
+    pipeline_option,
+    preset_option,
+    workers_option,
+)
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
 from shinglefold.cli.sources import (
     check_dead_letters,
@@ -56,16 +62,8 @@ PROPERTIES = {
     is_flag=True,
     help="Build the index anew beside the old one, and swap them once it is whole.",
 )
-@click.option(
-    "--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's, or that for pages."
-)
-@click.option(
-    "--field",
-    "fields",
-    multiple=True,
-    metavar="FIELD",
-    help="Field with text, whose fingerprint is made; again for more. By default title and body.",
-)
+@pipeline_option("the index's, or that for pages")
+@fields_option("Field with text, whose fingerprint is made", "title and body")
 @click.option(
     "--mapping", metavar="FILE", help="Types of fields of a new index, as JSON: the properties of a mapping."
 )

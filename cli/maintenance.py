@@ -1,4 +1,4 @@
-"""What the commands that walk an index share: their options, and the way to open the engine."""
+"""What the commands that scan an index share: their options, and the way to open the engine."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from shinglefold.cli.options import engine_option, options, preset_option, workers_option
+from shinglefold.cli.options import engine_option, options, pipeline_option, preset_option, workers_option
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from shinglefold.recipe import Recipe
     from shinglefold.settings import Settings
 
-walk_options = options(
+scan_options = options(
     engine_option,
-    click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's own."),
+    pipeline_option("the index's own"),
     click.option(
         "--slice",
         "part",
@@ -82,7 +82,7 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
 
 
 def reporter(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
-    """Return what shows the progress of a walk on a bar."""
+    """Return what shows the progress of a scan on a bar."""
 
     def report(progress: "Progress") -> None:
         failed = f", {progress.failed:,} failed" if progress.failed else ""

@@ -24,6 +24,24 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]
     return decorate
 
 
+def pipeline_option(by_default: str) -> Callable[[Function], Function]:
+    """Return the option of a pipeline in a file; ``by_default`` says whose is taken where none is named."""
+    return click.option(
+        "--pipeline", metavar="FILE", help=f"Ingest pipeline as JSON; by default {by_default}."
+    )
+
+
+def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
+    """Return the option that names fields, ``what`` they are and which are taken ``by_default``."""
+    return click.option(
+        "--field",
+        "fields",
+        multiple=True,
+        metavar="FIELD",
+        help=f"{what}; again for more. By default {by_default}.",
+    )
+
+
 preset_option = click.option("--preset", metavar="NAME", help="Scheme: default, classic or fetterly.")
 workers_option = click.option(
     "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     shinglefold pairs --json --field text --min-similarity 0.9 dump.csv
     """
 )
-@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
 @collection_options
 @click.option(
     "--sort",

@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.maintenance import opened_index
-from shinglefold.cli.options import engine_options, preset_option, workers_option
+from shinglefold.cli.options import engine_options, pipeline_option, preset_option, workers_option
 from shinglefold.cli.output import write_json, write_line
 
 
@@ -18,7 +18,7 @@ from shinglefold.cli.output import write_json, write_line
 )
 @click.argument("file", metavar="FILE")
 @engine_options
-@click.option("--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's own.")
+@pipeline_option("the index's own")
 @preset_option
 @workers_option
 @click.pass_obj

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.options import engine_option, preset_option
+from shinglefold.cli.options import engine_option, fields_option, pipeline_option, preset_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
@@ -40,16 +40,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Priority of the index template among others that match.",
 )
-@click.option(
-    "--pipeline", metavar="FILE", help="Ingest pipeline as JSON; by default the index's, or that for pages."
-)
-@click.option(
-    "--field",
-    "fields",
-    multiple=True,
-    metavar="FIELD",
-    help="Field with text, whose fingerprint is made; again for more. By default as now, or title and body.",
-)
+@pipeline_option("the index's, or that for pages")
+@fields_option("Field with text, whose fingerprint is made", "as now, or title and body")
 @click.option(
     "--languages",
     metavar="CODES",

@@ -4,8 +4,9 @@ The packages follow the data: ``canon`` (text to canonical tokens), ``sketch`` (
 ``ingest`` (documents in), ``engines`` (where they are kept), ``rerank`` (hits out, folded).
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
     from shinglefold.errors import ShinglefoldError
@@ -25,9 +26,5 @@ _HOMES = {
     "Scheme": "shinglefold.scheme",
 }
 
-
-def __getattr__(name: str) -> object:
-    # Public names are loaded when they are asked for: `shinglefold --help` shall not wait for numpy.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'shinglefold' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+# `shinglefold --help` shall not wait for numpy.
+__getattr__ = lazily(__name__, _HOMES)

@@ -25,7 +25,7 @@ class Settings:
 
     In the file: these names, and a table ``[language.CODE]`` with canon options for one language. In the
     environment: ``SHINGLEFOLD_`` and the upper-case name. ``languages`` empty means all installed;
-    ``workers`` 0 means one a core; ``lexicon_file`` empty means the lexicon is not kept between runs.
+    ``workers`` 0 means one per core; ``lexicon_file`` empty means the lexicon is not kept between runs.
     ``seal_key``: seals fingerprints (``hex:…``, ``base64:…`` or other text, of 16 bytes or more); empty means
     no seal. ``given``: where each setting is from that was set (a file, or the variable),
     ``language.CODE.OPTION`` for those of one language.

@@ -1,7 +1,8 @@
 """Documents in: readers, processors and JSON pipelines, fingerprints, bulk indexing."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
     from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
@@ -71,9 +72,5 @@ _HOMES = {
     "Summary": "shinglefold.ingest.writing.summary",
 }
 
-
-def __getattr__(name: str) -> object:
-    # A search needs neither readers nor worker processes: what is asked for is loaded, and no more.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'shinglefold.ingest' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+# A search needs neither readers nor worker processes.
+__getattr__ = lazily(__name__, _HOMES)

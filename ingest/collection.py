@@ -87,7 +87,7 @@ def collect(
 
     Args:
         wanted: fields the pipeline needs; the others do not travel to the workers.
-        workers: processes; 0 means one a core.
+        workers: processes; 0 means one per core.
     """
     collection = Collection()
     pending: list[list[Record]] = []

@@ -22,8 +22,8 @@ from shinglefold.scheme import Scheme
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
 
 _ROOT = Path(__file__).resolve().parent.parent
-#: The folders whose tests need real servers.
-_SERVERS = {"servers", "topology", "collapse"}
+#: The folder whose tests need real servers.
+_SERVERS = Path("tests", "servers")
 #: The fixtures of servers that only some tests are about: what shares one runs in one process.
 _APART = {"secured", "knn", "cluster"}
 _LEFT_OUT = (
@@ -57,10 +57,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _needs_server(item: pytest.Item) -> bool:
-    return (
-        bool(_SERVERS & set(item.path.relative_to(_ROOT).parts))
-        or item.get_closest_marker("servers") is not None
-    )
+    inside = item.path.relative_to(_ROOT).is_relative_to(_SERVERS)
+    return inside or item.get_closest_marker("servers") is not None
 
 
 def _together_with(item: pytest.Item) -> str:

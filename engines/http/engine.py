@@ -1,29 +1,20 @@
 """What both adapters do alike: the clients share these methods and differ in the rest."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search, search_parts
-from shinglefold.engines.http import several
-from shinglefold.engines.http.answers import (
-    check_given,
-    check_local,
-    check_name,
-    check_searched,
-    one_mapping,
-    plain,
-)
+from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
+from shinglefold.engines.http.answers import check_given, check_name, plain
 from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.failures import MALFORMED, ClientErrors, NoDocument
-from shinglefold.engines.http.parameters import in_address
+from shinglefold.engines.http.failures import MALFORMED, NoDocument
+from shinglefold.engines.http.searching import HttpSearches, done
 from shinglefold.engines.several import Answer
-from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
+from shinglefold.errors import EngineError, UnsupportedQuery
 
 
-class HttpEngine(ABC):
+class HttpEngine(HttpSearches):
     """An engine behind a client. Threads may share one; a forked process needs its own.
 
     Args:
@@ -31,31 +22,18 @@ class HttpEngine(ABC):
         retries: for bulk requests the server is too busy for; None takes the connection's number.
     """
 
-    #: The name of the product in messages, and what its client raises.
-    product: ClassVar[str]
-    client_errors: ClassVar[ClientErrors]
     #: Two bulk requests on their way, so that the server need not wait for us.
     can: Capabilities = Capabilities(bulks_at_once=2, takes_json=True, seq_no=True, slices="any")
 
     def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
-        self.connection = connection
+        super().__init__(connection)
         self._retries = retries or Retries(connection.retries)
-        self._client = self._connect(connection)
-        self._closed = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.connection!r})"
-
-    @property
-    def who(self) -> str:
-        """The server, as messages name it."""
-        return f"{self.product} at {self.connection.address}"
 
     @abstractmethod
     def info(self) -> JSON:
@@ -72,18 +50,6 @@ class HttpEngine(ABC):
     @abstractmethod
     def close_pit(self, pit: str) -> None:
         """Close a point in time; one that is gone already is no error."""
-
-    @abstractmethod
-    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
-        """Return the client."""
-
-    @abstractmethod
-    def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
-        """Send a search with parameters through the client."""
-
-    @abstractmethod
-    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
-        """Send several searches through the client."""
 
     @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -122,11 +88,7 @@ class HttpEngine(ABC):
 
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
-        check_given(index)
-        check_local(index)
-        with self._asking():
-            answer = self._client.indices.get_mapping(index=index)
-        return one_mapping(index, plain(answer), self.who)
+        return done(self._mapping(index))
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order through the client's helper; what is refused is returned, not raised.
@@ -166,59 +128,17 @@ class HttpEngine(ABC):
             UnsupportedQuery: the server can't read the body; ``WindowTooLarge`` for a page too far down.
             PitExpired: the point in time was closed or ran out.
         """
-        check_searched(index, body)
-        with self._asking():
-            if parameters:
-                return plain(self._search_with(index, dict(body), in_address(parameters)))
-            return plain(self._client.search(index=index, body=dict(body)))
+        return done(self._found(index, body, parameters))
 
     def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        refusals, sent = several.checked(searches)
-        if all(several.fits(search) for search in sent):
-            return several.in_place(refusals, self._several(sent) if sent else [])
-        # Some parameters hold for a whole request: each search is one then.
-        return several.in_place(refusals, [self._answer(search) for search in sent])
-
-    def _answer(self, search: Search) -> Answer:
-        try:
-            return self.search(*search_parts(search))
-        except EngineError as error:
-            return error
-
-    def _several(self, searches: Sequence[Search]) -> list[Answer]:
-        try:
-            with self._asking():
-                return several.meant(plain(self._msearch(several.lines(searches))), self.who)
-        except UnsupportedQuery as error:
-            if len(searches) == 1:
-                return [error]
-            # A server that can't read one of them refuses all.
-            return [answer for search in searches for answer in self._several([search])]
-        except PermissionDenied:
-            # A role that only reads indices may search, but on OpenSearch not several times at once.
-            return [self._one(search) for search in searches]
-
-    def _one(self, search: Search) -> Answer:
-        try:
-            return self.search(*search_parts(search))
-        except EngineError as error:
-            return error
+        return done(self._all_found(searches))
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._client.close()
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Translate what the client raises."""
-        self._check_open()
-        try:
-            yield
-        except self.client_errors.raised as error:
-            raise self.client_errors.translate(error, self.who) from error
 
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         try:
@@ -237,7 +157,3 @@ class HttpEngine(ABC):
             return False
         except EngineError:
             return True
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise EngineError(f"the connection to {self.who} is closed; open another")

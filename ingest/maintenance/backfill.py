@@ -36,7 +36,7 @@ class BackfillOptions:
 
     ``field``: where fingerprints are. ``part``: the share of the index. ``only_missing``: read only documents
     without a fingerprint of the scheme. ``requests_per_second``: documents read a second, 0 for no limit.
-    ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one a core.
+    ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one per core.
     """
 
     field: str = "dedup"

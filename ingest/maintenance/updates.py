@@ -97,7 +97,7 @@ class Updater:
         if not changes:
             return []
         actions = [update(change.hit, self.target, change.new) for change in changes]
-        refused, _ = send(self.engine, actions, self.backoff, self.stop)
+        refused = send(self.engine, actions, self.backoff, self.stop).refused
         by_key = {key_of(change.hit): change for change in changes}
         counts.updated += len(changes) - len(refused)
         conflicts = []

@@ -55,7 +55,7 @@ def index_documents(
         properties: mappings of further fields of the index where it is created.
         settings: of the index where it is created.
         dead_letters: file for documents that fail; they are only counted where there is none.
-        workers: processes for the pipeline; 0 means one a core, 1 means none but this one.
+        workers: processes for the pipeline; 0 means one per core, 1 means none but this one.
         progress: called after each block.
         groups: numbers the groups of documents; the index then notes that it has such numbers.
 

@@ -69,7 +69,7 @@ def process_blocks(
     """Yield the answer to each block, in order.
 
     Args:
-        workers: processes; 0 means one a core, 1 means none but this one.
+        workers: processes; 0 means one per core, 1 means none but this one.
         as_json: have the documents encoded by the workers.
         check: called while a worker is waited for; what it raises ends the run.
 
@@ -77,7 +77,7 @@ def process_blocks(
         ConfigError: ``workers`` is negative.
     """
     if workers < 0:
-        raise ConfigError(f"workers {workers} must be 0 (one a core) or more")
+        raise ConfigError(f"workers {workers} must be 0 (one per core) or more")
     count = workers or _cores()
     if count == 1 or "fork" not in multiprocessing.get_all_start_methods():
         return (process(pipeline, block, as_json) for block in blocks)

@@ -92,12 +92,3 @@ def test_a_command_imports_no_other_command():
         [sys.executable, "-c", program, "search", "--help"], capture_output=True, text=True, check=True
     )
     assert done.stderr.split() == ["search"]
-
-
-def test_every_name_of_the_package_that_brings_documents_in_is_there():
-    import shinglefold.ingest
-
-    for name in shinglefold.ingest.__all__:
-        assert getattr(shinglefold.ingest, name).__name__ == name
-    with pytest.raises(AttributeError, match="nonsense"):
-        _ = shinglefold.ingest.nonsense

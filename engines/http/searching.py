@@ -1,0 +1,156 @@
+"""What the blocking and the awaited engine do alike: written once, as steps that yield their requests."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, TypeVar
+
+from shinglefold.contracts import JSON, Capabilities, Parameters, Search, search_parts
+from shinglefold.engines.http import several
+from shinglefold.engines.http.answers import check_given, check_local, check_searched, one_mapping, plain
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.parameters import in_address
+from shinglefold.engines.several import Answer
+from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
+
+T = TypeVar("T")
+#: Yields requests, each to be sent by calling it; gets what the client returns, or raises, and returns T.
+Steps = Generator[Callable[[], Any], Any, T]
+
+
+def done(steps: Steps[T]) -> T:
+    """Send the requests of steps one after the other, and return what comes of it."""
+    try:
+        request = next(steps)
+        while True:
+            try:
+                answer = request()
+            except Exception as error:
+                request = steps.throw(error)
+            else:
+                request = steps.send(answer)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
+async def awaited(steps: Steps[T]) -> T:
+    """Do as ``done`` does, where the client's answers are awaited."""
+    try:
+        request: Callable[[], Awaitable[Any]] = next(steps)
+        while True:
+            try:
+                answer = await request()
+            except Exception as error:
+                request = steps.throw(error)
+            else:
+                request = steps.send(answer)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
+class HttpSearches(ABC):
+    """A client, what its errors mean, and the steps of searches through it.
+
+    Args:
+        connection: the addresses and the credentials.
+    """
+
+    #: The name of the product in messages, and what its client raises.
+    product: ClassVar[str]
+    client_errors: ClassVar[ClientErrors]
+    can: Capabilities = Capabilities(takes_json=True, seq_no=True, slices="any")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._client = self._connect(connection)
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.connection!r})"
+
+    @property
+    def who(self) -> str:
+        """The server, as messages name it."""
+        return f"{self.product} at {self.connection.address}"
+
+    @abstractmethod
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
+        """Return the client."""
+
+    @abstractmethod
+    def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        """Send a search with parameters through the client."""
+
+    @abstractmethod
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send several searches through the client."""
+
+    def _mapping(self, index: str) -> Steps[JSON]:
+        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        check_given(index)
+        check_local(index)
+        with self._asking():
+            answer = yield lambda: self._client.indices.get_mapping(index=index)
+        return one_mapping(index, plain(answer), self.who)
+
+    def _found(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> Steps[JSON]:
+        """Return what one search finds."""
+        check_searched(index, body)
+        with self._asking():
+            if parameters:
+                return plain((yield lambda: self._search_with(index, dict(body), in_address(parameters))))
+            return plain((yield lambda: self._client.search(index=index, body=dict(body))))
+
+    def _all_found(self, searches: Sequence[Search]) -> Steps[list[Answer]]:
+        """Return what each of several searches finds, in one request where that can be."""
+        refusals, sent = several.checked(searches)
+        if not sent:
+            return several.in_place(refusals, [])
+        # Some parameters hold for a whole request: each search is one then.
+        together = all(several.fits(search) for search in sent)
+        answers = yield from (self._in_one_request(sent) if together else self._one_by_one(sent))
+        return several.in_place(refusals, answers)
+
+    def _in_one_request(self, searches: Sequence[Search]) -> Steps[list[Answer]]:
+        try:
+            with self._asking():
+                answer = yield lambda: self._msearch(several.lines(searches))
+                return several.meant(plain(answer), self.who)
+        except UnsupportedQuery as error:
+            if len(searches) == 1:
+                return [error]
+        except PermissionDenied:
+            # A role that only reads indices may search, but on OpenSearch not several times at once.
+            return (yield from self._one_by_one(searches))
+        # A server that can't read one of them refuses all.
+        answers: list[Answer] = []
+        for search in searches:
+            answers += yield from self._in_one_request([search])
+        return answers
+
+    def _one_by_one(self, searches: Sequence[Search]) -> Steps[list[Answer]]:
+        answers: list[Answer] = []
+        for search in searches:
+            try:
+                answers.append((yield from self._found(*search_parts(search))))
+            except EngineError as error:
+                answers.append(error)
+        return answers
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Translate what the client raises."""
+        self._check_open()
+        try:
+            yield
+        except self.client_errors.raised as error:
+            raise self.client_errors.translate(error, self.who) from error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError(f"the connection to {self.who} is closed; open another")
