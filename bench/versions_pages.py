@@ -52,10 +52,12 @@ def _searched(
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {name: [] for name in ("shown", *_WAYS, _FOLD)}
     for body in bodies:
+        shown: list[str] = []
         for name, options in _WAYS.items():
             page, taken = _timed(lambda options=options, body=body: folded.search(index, body, options))
             answer[name].append(taken)
-        answer["shown"].append([hit["_id"] for hit in page["hits"]["hits"]])
+            shown = [hit["_id"] for hit in page["hits"]["hits"]]
+        answer["shown"].append(shown)
         window = engine.search(index, {**body, "size": 200, "_source": False, "docvalue_fields": _FIELDS})
         hits = window["hits"]["hits"]
         _, taken = _timed(lambda hits=hits: collapse(hits, pipeline.scheme, _ALONE))
