@@ -51,7 +51,8 @@ class Grouped:
             return f"nobody can tell the mappings of {index!r}"
         for name in names:
             if not _has_number(mappings.get(name, {}), group_field(self._dedup).split(".")):
-                return f"index {name!r} has no numbers of groups ({group_field(self._dedup)}, a long)"
+                field, remedy = group_field(self._dedup), f"shinglefold setup {name} --groups"
+                return f"index {name!r} has no numbers of groups ({field}, a long); add them: {remedy}"
         return ""
 
     def _lacking_groups(self, index: str | None) -> Steps[str]:
@@ -60,7 +61,8 @@ class Grouped:
         if not count:
             return ""
         documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
-        return f"{documents} no group of the scheme {self._scheme}; number them: shinglefold regroup {index}"
+        remedy = f"index them again: shinglefold index SOURCE --index {index} --groups"
+        return f"{documents} no group of the scheme {self._scheme}; {remedy}"
 
 
 def _has_number(mappings: Mapping[str, Any], path: Sequence[str]) -> bool:
