@@ -38,3 +38,8 @@ def test_errors_travel_between_processes(error):
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_an_engine_that_fails_has_lost_nothing_unless_it_says_so(name):
+    assert getattr(CLASSES[name], "lost", 0) == 0

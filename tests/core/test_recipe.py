@@ -1,6 +1,40 @@
 """Pipelines that are led to another field, or told apart."""
 
-from shinglefold.recipe import first_difference, retargeted
+import pytest
+
+from shinglefold.errors import RecipeMismatch, SchemeMismatch
+from shinglefold.recipe import Recipe, first_difference, retargeted
+from shinglefold.scheme import Scheme, SketchOptions
+
+SCHEME = Scheme()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ({"field": "near"}, {}, "the field near, but dedup"),
+        ({"sealed": "a1"}, {"sealed": "b2"}, "of key a1, but of key b2"),
+        ({"sealed": "b2"}, {"sealed": "a1"}, "of key b2, but of key a1"),
+        ({"sealed": "a1"}, {}, "of key a1, but of no key"),
+        ({}, {"sealed": "a1"}, "of no key, but of key a1"),
+        ({"pipeline": {"a": 1}}, {"pipeline": {"a": 2}}, "a 1, but a 2"),
+    ],
+)
+def test_documents_of_another_recipe_are_refused_with_both_named(ours, theirs, said):
+    with pytest.raises(RecipeMismatch, match=said):
+        Recipe(SCHEME, **ours).check(Recipe(SCHEME, **theirs), "pages", "Go on.")
+
+
+def test_documents_of_another_scheme_are_refused():
+    other = Recipe(Scheme(sketch=SketchOptions(seed=2)))
+    with pytest.raises(SchemeMismatch, match=SCHEME.id):
+        Recipe(SCHEME).check(other, "pages", "Go on.")
+
+
+def test_a_recipe_without_a_known_pipeline_takes_any():
+    Recipe(SCHEME).check(Recipe(SCHEME, pipeline={"a": 1}), "pages", "Go on.")
+    Recipe(SCHEME, pipeline={"a": 1}).check(Recipe(SCHEME), "pages", "Go on.")
+    Recipe(SCHEME, sealed="a1", product="1").check(Recipe(SCHEME, sealed="a1"), "pages", "Go on.")
 
 
 def test_a_pipeline_led_elsewhere_writes_and_reads_there():

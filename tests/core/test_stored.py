@@ -64,6 +64,11 @@ def test_whatever_has_the_name_of_the_field_is_left_out(value):
     assert stored_parts({"dedup": value}, "dedup") == {}
 
 
+def test_parts_that_are_lists_are_joined_and_single_ones_stay():
+    twice = {"dedup": [{"supershingles": ["a", "b"], "lang": "ru"}, {"supershingles": "c"}]}
+    assert stored_parts(twice, "dedup") == {"supershingles": ["a", "b", "c"], "lang": "ru"}
+
+
 def test_a_part_in_two_places_has_both_values():
     both = {"dedup": {"digest": "x", "lang": "ru"}, "dedup.digest": "y", "dedup.supershingles": ["a"]}
     assert stored_parts(both, "dedup") == {"digest": ["x", "y"], "lang": "ru", "supershingles": ["a"]}

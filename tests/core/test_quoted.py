@@ -1,0 +1,57 @@
+"""What messages show of input: all of what is small; of what is large the beginning, with a sign."""
+
+import pytest
+
+from shinglefold.quoted import quoted, shortened
+
+
+def nested(depth: int, kind: type) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value] if kind is list else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "None"),
+        ("a 'b'", "\"a 'b'\""),
+        ([1, "a", None], "[1, 'a', None]"),
+        ((1, [2], {"a": {"b": ()}}), "(1, [2], {'a': {'b': ()}})"),
+        ({"a": [1.5, True], "b": b"x"}, "{'a': [1.5, True], 'b': b'x'}"),
+        (2**255, repr(2**255)),
+        (-(2**256), "a number of about 77 digits"),
+        (10**400, "a number of about 400 digits"),
+    ],
+)
+def test_what_is_small_is_shown_as_python_writes_it(value, shown):
+    assert quoted(value) == shown
+
+
+def test_eight_items_are_shown_and_a_ninth_is_hinted_at():
+    assert quoted(list(range(8))) == "[0, 1, 2, 3, 4, 5, 6, 7]"
+    assert quoted(list(range(9))) == "[0, 1, 2, 3, 4, 5, 6, 7, …]"
+    assert quoted(dict.fromkeys(range(9))).endswith("7: None, …}")
+
+
+def test_four_levels_are_shown_and_a_fifth_is_hinted_at():
+    assert quoted(nested(4, list)) == "[[[[1]]]]"
+    assert quoted(nested(5, list)) == "[[[[[…]]]]]"
+    assert quoted(nested(4, dict)) == "{'a': {'a': {'a': {'a': 1}}}}"
+    assert quoted(nested(5, dict)) == "{'a': {'a': {'a': {'a': {…}}}}}"
+    assert quoted({(1, 2): 3}) == "{(…): 3}"
+
+
+def test_two_hundred_characters_are_shown_and_of_more_the_first():
+    assert len(quoted([10**64, 10**65, 10**62])) == 200
+    assert quoted([10**64, 10**65, 10**62]).endswith("0]")
+    assert quoted([10**64, 10**65, 10**63]) == repr([10**64, 10**65, 10**63])[:199] + "…"
+
+
+def test_a_long_text_is_cut_and_its_quotation_mark_stays_open():
+    assert quoted("x" * 198) == f"'{'x' * 198}'"
+    assert quoted("x" * 199) == f"'{'x' * 198}…"
+    assert quoted("x" * 300) == f"'{'x' * 198}…"
+    assert shortened("x" * 199) == "x" * 199
+    assert shortened(["x"]) == "['x']"
