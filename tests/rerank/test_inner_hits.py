@@ -107,6 +107,8 @@ def test_those_of_a_search_among_several_are_the_same(library, folded):
         ({"nam": "a"}, "'name'"),
         ({"size": -1}, "size"),
         ({"size": 100_000}, "size"),
+        ({"size": 1_001}, "size"),
+        ({"from": 1_001}, "from"),
         ({"name": 7}, "name"),
         ("a", "inner_hits"),
         ([{"name": str(number)} for number in range(11)], "too many"),

@@ -62,7 +62,8 @@ def test_passages_far_apart_are_two():
 def test_passages_in_another_order_are_found():
     one = "one two three four five six seven eight nine ten"
     two = "red green blue black white pink grey brown"
-    assert sorted(p[0] for p in _found(f"{one} {two}", f"{two} {one}")) == sorted([one, two])
+    for a, b in ((f"{one} {two}", f"{two} {one}"), (f"{two} {one}", f"{one} {two}")):
+        assert sorted(p[:2] for p in _found(a, b)) == sorted([(one, one), (two, two)])
 
 
 def test_nothing_matches_nothing():

@@ -60,6 +60,14 @@ def test_a_hit_without_a_value_is_chosen_last(copies, policy):
     assert shown(copies, policy) != 0
 
 
+@pytest.mark.parametrize(("policy", "expected"), [("newest:published", 1), ("oldest:published", 0)])
+def test_the_first_moment_of_1970_is_a_date_like_others(copies, policy, expected):
+    copies[0]["fields"]["published"] = [0]
+    copies[1]["fields"]["published"] = [1]
+    del copies[2]["fields"]["published"]
+    assert shown(copies, policy) == expected
+
+
 def test_dates_without_a_meaning_are_chosen_last(copies):
     copies[0]["fields"]["published"] = ["some day"]
     assert shown(copies, "oldest:published") == 2

@@ -9,6 +9,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.model import Token
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, matched_passages
+from shinglefold.rerank.stored_passages import shown_fields
 
 ONE = "The bridge over the river will be closed for repair on Monday at nine in the evening"
 OTHER = "Read this: the bridge over the river will be closed for repair on Tuesday at nine in the evening"
@@ -154,3 +155,22 @@ def test_a_search_makes_the_canonicalizer_it_needs(site, scheme):
 def test_what_can_not_be_meant_is_refused(given, said):
     with pytest.raises(ConfigError, match=said):
         FoldOptions.parse({"explain": given})
+
+
+@pytest.mark.parametrize(
+    ("source", "asked", "hidden"),
+    [
+        (False, (), "title, body"),
+        (["author"], (), "title, body"),
+        (["title"], ("title", "body"), "body"),
+        (["title"], ("body", "author"), "body, author"),
+    ],
+)
+def test_fields_that_hits_do_not_show_are_named(source, asked, hidden):
+    with pytest.raises(ConfigError, match=f"leaves out: {hidden}\\."):
+        shown_fields(source, asked, ("title", "body"))
+
+
+def test_of_known_fields_those_are_compared_that_hits_show():
+    assert shown_fields(["title"], (), ("title", "body")) == ("title",)
+    assert shown_fields(None, ("body",), ("title",)) == ("body",)
