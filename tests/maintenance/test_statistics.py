@@ -1,0 +1,58 @@
+"""What indices hold is counted, and what can't be counted is told with the reason."""
+
+import pytest
+from support.maintenance import FIELDS, pages
+
+from shinglefold.errors import EngineError, IndexReadOnly
+from shinglefold.ingest import index_documents
+from shinglefold.ingest.maintenance import statistics
+
+
+class Refusing:
+    """A real engine that refuses the n-th search of a request, or an index's mappings."""
+
+    def __init__(self, engine, search=None, mappings=False):
+        self.engine, self.refused, self.closed = engine, search, mappings
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def mappings(self, index):
+        if self.closed:
+            raise EngineError(f"index {index} is closed")
+        return self.engine.mappings(index)
+
+    def msearch(self, searches):
+        answers = self.engine.msearch(searches)
+        return [IndexReadOnly("blocked") if n == self.refused else one for n, one in enumerate(answers)]
+
+
+@pytest.fixture
+def signed(engine, pipeline) -> str:
+    index_documents(engine, "pages", pages(30), pipeline, workers=1, properties=FIELDS)
+    return "pages"
+
+
+def test_documents_are_counted_of_which_short_ones_have_no_signature(engine, signed, scheme):
+    (one,) = statistics(engine, signed)
+    assert (one.documents, one.fingerprints, one.signed, one.signed_share) == (30, 30, 27, 0.9)
+    assert sum(one.languages.values()) == 30
+    assert (one.scheme, one.problem) == (scheme.id, "")
+
+
+@pytest.mark.parametrize("search", [0, 1])
+def test_an_index_that_refuses_a_count_is_told_with_the_reason(engine, signed, search):
+    (one,) = statistics(Refusing(engine, search), signed)
+    assert (one.documents, one.signed, one.problem) == (one.info.documents, 0, "blocked")
+    assert one.to_json()["problem"] == "blocked"
+
+
+def test_an_index_that_does_not_tell_its_mappings_is_listed(engine, signed):
+    (one,) = statistics(Refusing(engine, mappings=True), signed)
+    assert (one.documents, one.recipe, one.problem) == (30, None, "index pages is closed")
+    assert one.signed_share is None
+
+
+def test_the_first_problem_is_the_one_told(engine, signed):
+    (one,) = statistics(Refusing(engine, 0, mappings=True), signed)
+    assert one.problem == "index pages is closed"
