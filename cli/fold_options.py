@@ -17,6 +17,12 @@ NEW = "new"
 
 fold_options = options(
     click.option("--no-fold", is_flag=True, help="Show every hit."),
+    click.option(
+        "--mode",
+        type=click.Choice(["window", "native", "auto"]),
+        help="Fold a window of hits (window, the default), let the engine collapse by the numbers of groups "
+        "(native), or do that where it can (auto).",
+    ),
     click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
     click.option(
         "--representative",
@@ -50,6 +56,12 @@ fold_options = options(
         metavar="FIELD",
         help="Field of the folded hits to fetch; repeat it for more. By default those of the hits shown.",
     ),
+    click.option(
+        "--members-from",
+        type=click.Choice(["results", "index"]),
+        help="Where folded hits come from: the results (the default), or the whole index, so that copies are "
+        "shown that the query did not find.",
+    ),
     click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; by default 200."),
     click.option(
         "--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; by default 1000."
@@ -81,16 +93,27 @@ def folding_of(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptio
 
     told = {name: value for name, value in given.items() if name not in _OWN and value not in (None, ())}
     size = _ALL if show_duplicates and given["members"] is None else given["members"]
-    members = {} if size is None else {"size": size}
+    members: dict[str, Any] = {} if size is None else {"size": size}
     if given["member_field"]:
         members["_source"] = list(given["member_field"])
+    if given["members_from"]:
+        members["from"] = given["members_from"]
     told |= {"members": members, "fold": not given["no_fold"], "explain": _explain(given)}
     if given["cursor"] is not None:
         told["cursor"] = True if given["cursor"] == NEW else given["cursor"]
     return FoldOptions.parse(told)
 
 
-_OWN = {"no_fold", "members", "member_field", "explain", "passages", "passage_field", "cursor"}
+_OWN = {
+    "no_fold",
+    "members",
+    "member_field",
+    "members_from",
+    "explain",
+    "passages",
+    "passage_field",
+    "cursor",
+}
 
 
 def _explain(given: Mapping[str, Any]) -> bool | dict[str, Any]:

@@ -92,14 +92,22 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     counters = answer.get("dedup")
     if counters is None:
         return f"{hits} of {of} hits, not folded"
-    parts = [
-        f"{hits} result{'' if hits == 1 else 's'} from {of} hits",
-        f"{counters['folded']:,} of the first {counters['window']:,} hits folded",
-        f"read until: {counters['stopped_by'].replace('_', ' ')}",
-    ]
+    parts = [f"{hits} result{'' if hits == 1 else 's'} from {of} hits", _folded_part(counters)]
+    parts.append(f"read until: {counters['stopped_by'].replace('_', ' ')}")
+    if reason := counters.get("mode_reason"):
+        parts.append(f"folded by window: {printable(reason)}")
     if counters["other_schemes"]:
         parts.append(f"{sum(counters['other_schemes'].values()):,} of other schemes, never folded")
     return "; ".join(parts)
+
+
+def _folded_part(counters: Mapping[str, Any]) -> str:
+    """Return what was folded: of a window, or by the engine, which tells the groups of the whole result."""
+    if counters["window"] is not None:
+        return f"{counters['folded']:,} of the first {counters['window']:,} hits folded"
+    total = counters["groups_total"]
+    about = {"eq": "", "estimate": "about ", "gte": "at least "}[total["relation"]]
+    return f"{about}{total['value']:,} groups, collapsed by the engine"
 
 
 def _print_indented(console: "Console", text: "str | Text", style: str = "") -> None:

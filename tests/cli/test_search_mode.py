@@ -1,0 +1,32 @@
+"""search --mode: by the engine's own collapse where documents have numbers of groups."""
+
+import pytest
+
+
+@pytest.fixture
+def grouped(run, examples_file, tmp_path):
+    assert run("index", examples_file, "--engine", tmp_path / "store", "--groups", "--workers", 1).code == 0
+    return lambda *arguments: run("search", *arguments, "--engine", tmp_path / "store")
+
+
+def test_documents_indexed_with_groups_are_collapsed_by_the_engine(grouped):
+    native = grouped("ремонт", "моста", "--mode", "auto", "--json").json()
+    window = grouped("ремонт", "моста", "--json").json()
+    assert native["dedup"]["mode"] == "native"
+    shown = [[hit["_id"] for hit in one["hits"]["hits"]] for one in (native, window)]
+    assert shown[0] == shown[1]
+    assert "groups, collapsed by the engine" in grouped("ремонт", "моста", "--mode", "native").out
+
+
+def test_what_cannot_be_said_natively_is_folded_by_a_window_and_the_page_says_why(grouped):
+    told = grouped("ремонт", "моста", "--mode", "auto", "--min-resemblance", "0.8").out
+    assert "folded by window: min_resemblance was decided" in told
+    assert grouped("ремонт", "моста", "--mode", "native", "--explain").code == 2
+
+
+def test_copies_that_the_query_did_not_find_are_shown_on_request(run, engine_folder):
+    command = ("search", "ремонт", "моста", "--engine", engine_folder, "--json")
+    plain, told = run(*command).json(), run(*command, "--members-from", "index").json()
+    assert [hit["_id"] for hit in plain["hits"]["hits"]] == [hit["_id"] for hit in told["hits"]["hits"]]
+    assert "from_index" in told["dedup"]
+    assert "from_index" not in plain["dedup"]
