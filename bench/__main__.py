@@ -12,6 +12,7 @@ from bench.table import Row, keep, shown
 BENCHMARKS: Mapping[str, str] = {
     "stages": "bench.stages",
     "quality": "bench.quality",
+    "quality_schemes": "bench.quality_schemes",
     "sketch": "bench.sketch",
     "ingest": "bench.ingest",
     "rerank": "bench.rerank",

@@ -96,17 +96,15 @@ class Fingerprinter:
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
     ) -> FingerprintArrays:
         """Return the fingerprints as arrays over all texts, in order."""
-        parts = [self._arrays(batch, made) for batch, made in self._sketched(texts, languages)]
-        made = _joined(parts or [self._arrays(*self._sketch([], None))])
+        parts = [
+            (self._arrays(batch, made), Words.of(batch.hashes, batch.offsets))
+            for batch, made in self._sketched(texts, languages)
+        ]
+        made = _joined([arrays for arrays, _ in parts] or [self._arrays(*self._sketch([], None))])
         if self.scheme.decision.verify != "text":
             return made
-        return replace(made, texts=self.texts(texts, languages))
-
-    def texts(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Texts:
-        """Return what each text says, for comparing it with others word by word."""
-        with self.meter.stage("words"):
-            batch = self.canonicalizer.hash_batch(texts, languages)
-        return Texts(self.written(texts, languages), Words.of(batch.hashes, batch.offsets))
+        canonical = Words.joined([words for _, words in parts])
+        return replace(made, texts=Texts(self.written(texts, languages), canonical))
 
     def written(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Words:
         """Return the words of each text as they are written."""

@@ -1,0 +1,54 @@
+"""What folds of labelled corpora and of edited texts, by us and by peers; ``python -m bench quality``."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bench.quality import edits
+from bench.quality.corpus import Corpus, corpus, names
+from bench.quality.ours import candidates, run
+from bench.quality.peers import all_of
+from bench.quality.scores import BANDS, Scores, pair_f1, scores
+from bench.table import Row
+from shinglefold.canon import Canonicalizer
+from shinglefold.registry import make_scheme
+from shinglefold.testing.edits.passage import Passage
+
+#: Pages beyond which peers are asked of a sample of the families: some take milliseconds a page.
+_MANY = 3000
+
+
+def measure() -> list[Row]:
+    """Return the scores of ours on each corpus, those of the peers on a sample, and the edits that fold."""
+    rows = [row for name in names() for row in _corpus(corpus(name))]
+    return [*rows, *edits.measure()]
+
+
+def _corpus(pages: Corpus) -> Iterator[Row]:
+    for verify in ("text", "signature", "keywords"):
+        made = run(pages, verify)
+        found = scores(pages, made.folded)
+        cost = f"{made.printing:.0f} + {made.pairing:.0f} µs a document"
+        yield Row(f"{pages.name}: shinglefold by {verify}", found.f1, "F1", f"{_told(found)}; {cost}")
+    sample = pages.sample(3 if len(pages) > _MANY else 1)
+    for verify in ("text", "signature"):
+        made = run(sample, verify)
+        note = f"{made.printing + made.pairing:.0f} µs, 84 bytes a document"
+        yield Row(f"{sample.name}: shinglefold by {verify}", pair_f1(sample, made.folded), "F1", note)
+    batch = Canonicalizer.as_written(make_scheme()).hash_batch(sample.texts)
+    hashes = np.split(batch.hashes, batch.offsets[1:-1])
+    words = [[word.lower() for word in Passage.of(text).words] for text in sample.texts]
+    for peer in all_of(sample, words, hashes, candidates(sample)):
+        note = f"{peer.setting}; {peer.micros:,.0f} µs, {peer.size:,} bytes a document"
+        yield Row(f"{sample.name}: {peer.name}", pair_f1(sample, peer.folded), "F1", note)
+
+
+def _told(found: Scores) -> str:
+    bands = ", ".join(
+        f"{share:.3f} of {low}" + ("+" if high > 1 else f"–{high}")
+        for (low, high), share in zip(BANDS, found.bands, strict=True)
+    )
+    return (
+        f"P {found.precision:.4f}, R {found.recall:.4f}; folded {bands}; "
+        f"ARI {found.rand:.3f}, B³ {found.b_cubed:.3f}"
+    )

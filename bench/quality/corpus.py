@@ -1,0 +1,80 @@
+"""A labelled corpus, any in the format of the shared ones: pages, and the edit similarity of their pairs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from bench import corpora
+from shinglefold.canon import strip_html
+
+#: Pairs count as duplicates from this edit similarity up.
+POSITIVE = 0.8
+_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+#: Pages of fewer tokens are not labelled.
+_LEAST = 30
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """The labelled pages of a corpus; ``truth``: by places a < b the similarity, of other pairs it is 0."""
+
+    name: str
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    languages: tuple[str, ...]
+    truth: dict[Pair, float]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def positive(self) -> set[Pair]:
+        """The pairs that are to fold."""
+        return {pair for pair, similarity in self.truth.items() if similarity >= POSITIVE}
+
+    def sample(self, every: int) -> "Corpus":
+        """Return the corpus of each so-manieth family of pages; all of a family stay together."""
+        if every == 1:
+            return self
+        families = sorted({_family(one) for one in self.ids})
+        kept = set(families[::every])
+        places = [place for place, one in enumerate(self.ids) if _family(one) in kept]
+        return _of(f"{self.name}, one family of {every}", self, places)
+
+
+def names() -> list[str]:
+    """Return the corpora at hand that have labels."""
+    return sorted(path.name.removesuffix(".pairs.tsv.gz") for path in corpora.folder().glob("*.pairs.tsv.gz"))
+
+
+@cache
+def corpus(name: str) -> Corpus:
+    """Return the pages of a corpus that its labels speak of, with what scripts show of them."""
+    pages = corpora.pages(name)
+    texts = [strip_html(p["body"], keep_hidden=True) if p["format"] == "html" else p["body"] for p in pages]
+    place = {page["id"]: at for at, page in enumerate(pages)}
+    labels = corpora.labels(name)
+    truth = {_ordered(place[a], place[b]): similarity for (a, b), similarity in labels.items()}
+    paired = {at for pair in truth for at in pair}
+    kept = [at for at, text in enumerate(texts) if at in paired or len(_TOKEN.findall(text)) >= _LEAST]
+    whole = Corpus(name, tuple(place), tuple(texts), tuple(page.get("lang", "") for page in pages), truth)
+    return _of(name, whole, kept)
+
+
+def _of(name: str, whole: Corpus, places: Sequence[int]) -> Corpus:
+    new = {old: at for at, old in enumerate(places)}
+    truth = {(new[a], new[b]): s for (a, b), s in whole.truth.items() if a in new and b in new}
+    columns = (tuple(column[at] for at in places) for column in (whole.ids, whole.texts, whole.languages))
+    return Corpus(name, *columns, truth)
+
+
+def _family(page: str) -> str:
+    """Return the part of an id that the page has at each release: all but its second part."""
+    manual, _, rest = page.split("/", 2) if page.count("/") > 1 else ("", "", page)
+    return f"{manual}/{rest}"
+
+
+def _ordered(a: int, b: int) -> Pair:
+    return (a, b) if a < b else (b, a)
