@@ -30,7 +30,7 @@ def _corpus(pages: Corpus) -> Iterator[Row]:
         found = scores(pages, made.folded)
         cost = f"{made.printing:.0f} + {made.pairing:.0f} µs a document"
         yield Row(f"{pages.name}: shinglefold by {verify}", found.f1, "F1", f"{_told(found)}; {cost}")
-    sample = pages.sample(3 if len(pages) > _MANY else 1)
+    sample = pages.sample(6 if len(pages) > _MANY else 1)
     for verify in ("text", "signature"):
         made = run(sample, verify)
         note = f"{made.printing + made.pairing:.0f} µs, 84 bytes a document"

@@ -22,7 +22,7 @@ PROMISED = {
     ("zero-width", 1.0): 0.97,
     ("Traditional", 1.0): 0.99,
 }
-_TEXTS = 100
+_TEXTS = 60
 _WORDS = 60
 
 

@@ -1,7 +1,7 @@
 """Other ways to tell near-duplicates, each at its own best setting on the very corpus it is measured on.
 
 All get the words as they are written, and those that estimate get candidates found for them, so that what
-is compared is what they say of a pair. Thresholds are swept and the best one is taken: more than a user can do.
+is compared is what they say of a pair. Thresholds are swept, and the best is taken: more than a user can do.
 """
 
 import time
@@ -143,7 +143,11 @@ def simhash(corpus: Corpus, words: Words, candidates: NDArray[np.int64]) -> Resu
     def tries() -> Iterator[tuple[str, set[Pair], float]]:
         for width in (1, 2, 3):
             start = time.perf_counter()
-            made = [Simhash(Counter(one), f=64).value for one in _shingles(words, width)]
+            # The package can weigh nothing by more than 255 with numpy 2.
+            bags = [
+                {word: min(n, 255) for word, n in Counter(one).items()} for one in _shingles(words, width)
+            ]
+            made = [Simhash(one, f=64).value for one in bags]
             seconds = time.perf_counter() - start
             apart = np.array([(made[a] ^ made[b]).bit_count() for a, b in candidates.tolist()])
             for most in range(17):
