@@ -34,7 +34,8 @@ class CanonOptions:
 
     ``mode``: the strongest normalization wanted; a language that lacks it takes the next weaker one.
     ``drop_function_words``: leave out prepositions, conjunctions, particles and pronouns. It makes copies
-    that differ in them alike (resemblance .50 → .94), but finds fewer real revisions (bench/quality.py).
+    that differ in them alike (resemblance .50 → .94), but finds fewer real revisions
+    (bench/quality_schemes.py).
     ``min_length``: words of fewer characters are dropped (1 keeps all; single Han characters always stay).
     """
 

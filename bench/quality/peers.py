@@ -144,9 +144,7 @@ def simhash(corpus: Corpus, words: Words, candidates: NDArray[np.int64]) -> Resu
         for width in (1, 2, 3):
             start = time.perf_counter()
             # The package can weigh nothing by more than 255 with numpy 2.
-            bags = [
-                {word: min(n, 255) for word, n in Counter(one).items()} for one in _shingles(words, width)
-            ]
+            bags = map(_weights, _shingles(words, width))
             made = [Simhash(one, f=64).value for one in bags]
             seconds = time.perf_counter() - start
             apart = np.array([(made[a] ^ made[b]).bit_count() for a, b in candidates.tolist()])
@@ -155,6 +153,10 @@ def simhash(corpus: Corpus, words: Words, candidates: NDArray[np.int64]) -> Resu
                 yield f"w={width}, {most} bits", {(a, b) for a, b in rows}, seconds
 
     return best(corpus, "simhash, 64 bits", 8, tries())
+
+
+def _weights(shingles: Sequence[str]) -> dict[str, int]:
+    return {shingle: min(count, 255) for shingle, count in Counter(shingles).items()}
 
 
 def text_profile(corpus: Corpus, words: Words) -> Result:

@@ -12,9 +12,8 @@ from bench.quality.peers import profile
 from bench.quality.scores import b_cubed, rand_index, scores
 from bench.quality.worst import false_folds, misses
 
-PAGES = Corpus(
-    "pages", tuple("abcdef"), ("",) * 6, ("ru",) * 6, {(0, 1): 0.97, (1, 2): 0.85, (3, 4): 0.75, (0, 2): 0.82}
-)
+TRUTH = {(0, 1): 0.97, (1, 2): 0.85, (3, 4): 0.75, (0, 2): 0.82}
+PAGES = Corpus("pages", tuple("abcdef"), ("",) * 6, ("ru",) * 6, TRUTH)
 
 
 def test_a_pair_without_a_label_is_a_false_one():
@@ -37,9 +36,8 @@ def test_partitions_that_are_the_same_score_one():
 
 def test_the_adjusted_rand_index_is_that_of_the_textbook():
     # Two pairs agree, 6 and 3 are in groups of each, of 15 in all.
-    assert rand_index([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]) == pytest.approx(
-        (2 - 6 * 3 / 15) / ((6 + 3) / 2 - 6 * 3 / 15)
-    )
+    told = (2 - 6 * 3 / 15) / ((6 + 3) / 2 - 6 * 3 / 15)
+    assert rand_index([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]) == pytest.approx(told)
 
 
 def test_b_cubed_averages_over_documents():
