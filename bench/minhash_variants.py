@@ -14,9 +14,9 @@ from shinglefold.sketch.mix import stream
 
 Floats = NDArray[np.float64]
 #: Values a signature has; so many XORs that only their bias is left.
-_COUNTS, _LITERATURE, _MANY = (30, 84, 150, 300), 84, 3_000
+_COUNTS, _LITERATURE, _MANY = (30, 84, 150, 300), 84, 2_000
 #: Pairs looked at, of those with at least this resemblance.
-_PAIRS, _LEAST = 2_000, 0.3
+_PAIRS, _LEAST = 1_000, 0.3
 
 
 def measure() -> list[Row]:
