@@ -23,12 +23,12 @@ _EDITED, _PASSAGE, _EVERY = 300, 200, 12
 
 def measure() -> list[Row]:
     """Return what is found of known copies, and how long it takes."""
-    return [*_inserted(), *_growth(), *_tolerance()]
+    return [*_inserted(), *_growth(), *_tolerance(WIDTH), *_tolerance(2 * WIDTH)]
 
 
-def _elements(words: Int64s, tolerant: bool = False) -> Elements:
+def _elements(words: Int64s, tolerant: bool = False, width: int = WIDTH) -> Elements:
     places = np.arange(len(words))
-    return placed_elements(hashes_of(words), places, places + 1, WIDTH, tolerant)
+    return placed_elements(hashes_of(words), places, places + 1, width, tolerant)
 
 
 def _inserted() -> Iterator[Row]:
@@ -69,22 +69,22 @@ def _growth() -> Iterator[Row]:
         yield Row(f"matches, {size:,} documents", seconds * 1e3, "ms", note)
 
 
-def _tolerance() -> Iterator[Row]:
+def _tolerance(width: int) -> Iterator[Row]:
     """Yield the true and false pairs of exact and of tolerant elements, on copies that were edited."""
     vocabulary = Vocabulary.of(50_000)
     chance = np.random.default_rng(9)
     copies = [_edited(vocabulary.drawn(_PASSAGE, 20_000 + at), chance) for at in range(_EDITED)]
-    collection = [(str(at), _elements(passage, True)) for at, (passage, _, _) in enumerate(copies)]
+    collection = [(str(at), _elements(passage, True, width)) for at, (passage, _, _) in enumerate(copies)]
     exact = (0, 0, 0.0)
     for tolerant, name in ((False, "exact"), (True, "tolerant")):
         index = PassageIndex(collection, tolerant)
-        seconds = best(partial(_asked_all, index, copies, tolerant), 3)
-        true, false = _judged(index, copies, tolerant)
+        seconds = best(partial(_asked_all, index, copies, tolerant, width), 3)
+        true, false = _judged(index, copies, tolerant, width)
         exact = exact if tolerant else (true, false, seconds)
         note = f"{false:,} false pairs; time {seconds / exact[2]:.1f}"
         if tolerant:
             note += f" (exact = 1); {true / exact[0] - 1:+.1%} true, {false - exact[1]:+,} false"
-        yield Row(f"pairs found, {name} elements", true, "true pairs", note)
+        yield Row(f"pairs found, {name} elements of {width} words", true, "true pairs", note)
 
 
 def _edited(passage: Int64s, chance: np.random.Generator) -> tuple[Int64s, Int64s, Int64s]:
@@ -99,18 +99,20 @@ def _edited(passage: Int64s, chance: np.random.Generator) -> tuple[Int64s, Int64
     return passage, copy, origin
 
 
-def _asked_all(index: PassageIndex, copies: list[tuple[Int64s, Int64s, Int64s]], tolerant: bool) -> None:
+def _asked_all(
+    index: PassageIndex, copies: list[tuple[Int64s, Int64s, Int64s]], tolerant: bool, width: int
+) -> None:
     for _, copy, _ in copies:
-        index.pairs(_elements(copy, tolerant))
+        index.pairs(_elements(copy, tolerant, width))
 
 
 def _judged(
-    index: PassageIndex, copies: list[tuple[Int64s, Int64s, Int64s]], tolerant: bool
+    index: PassageIndex, copies: list[tuple[Int64s, Int64s, Int64s]], tolerant: bool, width: int
 ) -> tuple[int, int]:
     """Return the true pairs, of elements that stand at one place of one text, and the false ones."""
     true = false = 0
     for number, (_, copy, _) in enumerate(copies):
-        documents, asked, ordinals = index.pairs(_elements(copy, tolerant))
+        documents, asked, ordinals = index.pairs(_elements(copy, tolerant, width))
         right = (documents == number) & (asked == ordinals)
         true += int(right.sum())
         false += int((~right).sum())

@@ -58,11 +58,10 @@ class PassageIndex:
     def matches(self, text: Elements, least: float = 0.05) -> list[Match]:
         """Return the documents that contain at least this share of the text, the largest share first."""
         documents, asked, ordinals = self.pairs(text)
-        bounds = np.searchsorted(documents, np.arange(len(self) + 1))
         found = []
-        for number in self._worthwhile(documents, asked, text, least):
-            part = slice(bounds[number], bounds[number + 1])
-            pairs = np.stack((asked[part], ordinals[part]), axis=1)
+        for begin, end in _worthwhile(documents, asked, least * text.tokens / text.width):
+            number = int(documents[begin])
+            pairs = np.stack((asked[begin:end], ordinals[begin:end]), axis=1)
             found.append(matched(self._names[number], text, self._elements[number], pairs))
         kept = [match for match in found if match.share >= least]
         return sorted(kept, key=lambda match: (-match.share, match.document))
@@ -84,14 +83,20 @@ class PassageIndex:
         counts = np.searchsorted(self._hashes, hashes, "right") - first
         return np.repeat(np.arange(len(hashes)), counts), self._order[expanded(first, counts)]
 
-    def _worthwhile(self, documents: Int64s, asked: Int64s, text: Elements, least: float) -> list[int]:
-        """Return the documents with so many elements of the text that they may have the share.
 
-        An element has ``width`` tokens, so that the share can't be more than width times its elements'.
-        """
-        changed = (np.diff(documents, prepend=-1) != 0) | (np.diff(asked, prepend=-1) != 0)
-        distinct = np.bincount(documents[changed], minlength=len(self))
-        return np.flatnonzero((distinct > 0) & (distinct * text.width >= least * text.tokens)).tolist()
+def _worthwhile(documents: Int64s, asked: Int64s, least: float) -> list[tuple[int, int]]:
+    """Return where the pairs of each document begin and end that has so many elements of the text.
+
+    An element has ``width`` tokens, so that a share of the text takes at least that share of its tokens over
+    the width in elements. Documents without pairs cost nothing.
+    """
+    new_document = np.diff(documents, prepend=-1) != 0
+    distinct = np.cumsum(new_document | (np.diff(asked, prepend=-1) != 0))
+    begins = np.flatnonzero(new_document)
+    ends = np.append(begins[1:], len(documents))[: len(begins)]
+    counts = distinct[ends - 1] - distinct[begins] + 1
+    kept = counts >= least
+    return list(zip(begins[kept].tolist(), ends[kept].tolist(), strict=True))
 
 
 def _joined(parts: Sequence[Uint64s]) -> Uint64s:
