@@ -1,10 +1,12 @@
 """docs/relatives.md: what it gives as computed is what the code computes."""
 
+import json
 import re
 from pathlib import Path
 
 from shinglefold.bloom import Shape, pseudo_matrix_rows
 from shinglefold.fingerprints.birthday import table
+from shinglefold.similarity.reference_points import parted
 from shinglefold.sketch import probability
 
 PAGE = (Path(__file__).parents[2] / "docs" / "relatives.md").read_text("utf-8")
@@ -35,3 +37,18 @@ def test_the_sizes_of_filters_are_computed():
         assert size.startswith(f"{number * shape.bits / 8 / 2**20:,.0f} MiB")
         assert ratio.removeprefix("1 : ") in {f"{14_428 / number:.2f}", "1"}
     assert f"| {pseudo_matrix_rows([38_000] * 14_428, 123_000):,} |" in PAGE
+
+
+def test_the_border_effect_is_computed():
+    for apart, one, both, observed in rows("| values apart, in steps |"):
+        assert float(one) == parted(float(apart), 1.0, 1)
+        assert float(both) == round(parted(float(apart), 1.0, 2), 2)
+        assert abs(float(observed) - float(both)) < 0.01
+
+
+def test_the_figures_of_similarity_hashes_are_those_on_record():
+    (record,) = (Path(__file__).parents[2] / "bench" / "runs").glob("*-similarity.json")
+    measured = {row["name"]: row["value"] for row in json.loads(record.read_text("utf-8"))["rows"]}
+    told = {row[0].strip("*"): row[1].strip("*") for row in rows("| strategy | mean F1 |")}
+    for name in ("piecewise hash of tokens", "simhash of shingles, 128 bits", "simhash of tokens, 64 bits"):
+        assert told[name] == f"{measured[name]:.3f}"[1:]
