@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.quality import edits
+from bench.quality import edits, relatives
 from bench.quality.corpus import Corpus, corpus, names
 from bench.quality.ours import candidates, run
 from bench.quality.peers import all_of
@@ -38,7 +38,9 @@ def _corpus(pages: Corpus) -> Iterator[Row]:
     batch = Canonicalizer.as_written(make_scheme()).hash_batch(sample.texts)
     hashes = np.split(batch.hashes, batch.offsets[1:-1])
     words = [[word.lower() for word in Passage.of(text).words] for text in sample.texts]
-    for peer in all_of(sample, words, hashes, candidates(sample)):
+    nominated = candidates(sample)
+    others = (*all_of(sample, words, hashes, nominated), *relatives.all_of(sample, hashes, nominated))
+    for peer in others:
         note = f"{peer.setting}; {peer.micros:,.0f} µs, {peer.size:,} bytes a document"
         yield Row(f"{sample.name}: {peer.name}", pair_f1(sample, peer.folded), "F1", note)
 
