@@ -37,6 +37,11 @@ class Forms:
         """Tell whether a document leads its group."""
         return stored_parts(source, self.field).get(LEADER) is True
 
+    def same_text(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Tell whether two documents have the same canonical text."""
+        digest = stored_parts(one, self.field).get("digest")
+        return bool(digest) and digest == stored_parts(other, self.field).get("digest")
+
     def stamped(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
         """Return a document with its group."""
         if group is None:

@@ -63,6 +63,8 @@ class Member:
         started: since when it wants in: who waited longest goes first, and keeps its turn when it withdraws.
         attempt: the id of its intent.
         guard: the version of the document that it is decided on; None while it has none.
+        changes: whether a document of this id is there already.
+        kept: group and leadership of the document that is there, where it has the same text: it stays so.
         claim: the group it claims a place in.
         waits: earlier members of its batch that it resembles and that are undecided.
     """
@@ -76,6 +78,7 @@ class Member:
     attempt: str = ""
     guard: Guard | None = None
     changes: bool = False
+    kept: tuple[int | None, bool] | None = None
     claim: int | None = None
     intents: list[Intent] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
@@ -99,4 +102,4 @@ class Member:
         """Forget what was found, to begin again."""
         self.guard, self.attempt, self.claim, self.changes = None, "", None, False
         self.intents, self.likes, self.pending = [], [], []
-        self.seen = Seen()
+        self.seen, self.kept = Seen(), None

@@ -171,6 +171,10 @@ def _take_over(members: Sequence[Member], now: int, terms: Terms) -> Steps[None]
         until = terms.forms.pending(held.source)
         if until is None:
             member.guard, member.changes = held.guard, True
+            group = terms.forms.group(held.source)
+            same = terms.forms.same_text(member.document, held.source)
+            if same and (group is not None or not terms.groups):
+                member.kept = group, terms.forms.leads(held.source)
         elif until < now:
             again = Put("documents", member.id, terms.forms.placeholder(member.until), held.guard)
             (written,) = yield Write((again,))
@@ -203,6 +207,10 @@ def _settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> St
         places = _Places(frozenset(member.attempt for member in members))
         accepted: list[tuple[Member, int | None, bool]] = []
         for member in inside:
+            if member.kept is not None:
+                # It is in already, and others may have joined it.
+                accepted.append((member, *member.kept))
+                continue
             choice = yield from _chosen(member, terms, places)
             if isinstance(choice, Stay):
                 if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):

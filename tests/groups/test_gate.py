@@ -141,3 +141,13 @@ def test_an_index_without_groups_can_refuse_but_not_tag(engine, pipeline, text):
         assert gate.add({"id": "a", "body": text("a")}).group is None
     with pytest.raises(ConfigError, match="setup plain --groups"):
         Gate(engine, "plain", Policy("tag"), pipeline=pipeline)
+
+
+def test_a_leader_that_is_added_again_with_the_same_text_goes_on_leading(engine, pipeline, text):
+    with _gate(engine, pipeline, "cap", 2) as gate:
+        first = gate.add({"id": "first", "body": text("a")})
+        again = gate.add({"id": "first", "body": text("a"), "host": "a.org"})
+        assert (again.group, again.leads) == (first.group, True)
+        assert gate.add({"id": "second", "body": text("a", 1)}).group == first.group
+        with pytest.raises(Refused):
+            gate.add({"id": "third", "body": text("a", 2)})
