@@ -10,6 +10,9 @@ DOCUMENT = {
     "tags": ["a", "b"],
     "meta": {"host": "example.org", "odd key": 1},
     "nothing": None,
+    "blank": "",
+    "none": [],
+    "bare": {},
 }
 
 
@@ -37,6 +40,8 @@ def holds(source: str) -> bool:
         "ctx.meta.host.contains('ample') && ctx.meta.host.endsWith('.org')",
         "ctx.format.startsWith('ht') && ctx.format.length() == 4 && ctx.tags.size() == 2",
         "ctx.meta.containsKey('host')",
+        "!ctx.format.isEmpty() && !ctx.tags.isEmpty() && !ctx.meta.isEmpty()",
+        "ctx.blank.isEmpty() && ctx.none.isEmpty() && ctx.bare.isEmpty()",
         "ctx.n instanceof Number && ctx.tags instanceof List && !(ctx.flag instanceof Number)",
         "ctx.format.toUpperCase() == 'HTML'",
         "ctx.format == 'it\\'s' || true",

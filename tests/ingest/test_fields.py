@@ -4,6 +4,7 @@ import pytest
 
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.paths import MISSING, cut, get, put, render
+from shinglefold.ingest.pipeline.reach import raw_fields
 
 DOCUMENT = {"a": {"b": [{"c": 1}, "x"]}, "t": "text", "f": False, "n": None}
 
@@ -34,3 +35,32 @@ def test_a_field_inside_a_text_cannot_be_set():
 
 def test_templates_take_fields_and_leave_nothing_for_missing_ones():
     assert render("<{{{t}}}|{{ a.b.0.c }}|{{{no}}}|{{f}}|{{n}}>", DOCUMENT) == "<text|1||false|>"
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_any_item_of_a_list_can_be_cut_out(place):
+    letters = list("abcde")
+    left = [letter for letter in letters if letter != letters[place]]
+    assert cut({"all": letters}, f"all.{place}") == {"all": left}
+    assert cut({"in": {"all": letters}, "n": 1}, f"in.all.{place}") == {"in": {"all": left}, "n": 1}
+    assert letters == list("abcde")
+
+
+def test_what_is_not_there_can_not_be_cut_out():
+    document = {"all": ["a"], "n": 1}
+    for path in ("all.1", "all.x", "no", "n.a", "all.0.a"):
+        assert cut(document, path) == document
+
+
+@pytest.mark.parametrize(
+    ("processors", "raw"),
+    [
+        ([], ("title", "body")),
+        ([{"html_strip": {"field": "body"}}], ("title", "body")),
+        ([{"html_strip": {"field": "page", "target_field": "body"}}], ("title",)),
+        ([{"set": {"field": "title", "value": "x"}}], ("body",)),
+    ],
+)
+def test_fields_that_documents_bring_are_told_from_those_that_steps_make(make_pipeline, processors, raw):
+    pipeline = make_pipeline(*processors, {"supershingle": {"fields": ["title", "body"]}})
+    assert raw_fields(pipeline.steps, "dedup") == raw

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from support.mutation.covering import Covering
 from support.mutation.mutants import Mutant, count_places, sample
-from support.mutation.table import change, keep, kept, tell
+from support.mutation.table import change, justified, keep, kept, tell
 from support.mutation.trial import prepare, try_out
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -52,10 +52,11 @@ def _arguments() -> argparse.Namespace:
 
 def _left(drawn: list[Mutant], file: Path, again: bool) -> Iterator[Mutant]:
     """Return what is not tried yet, or survived and is to be tried again."""
-    found = kept(file)
+    found, reasons = kept(file), justified()
     for mutant in drawn:
-        one = found.get(change(mutant))
-        if one is None or (again and one["word"] in {"survived", "untested"}):
+        key = change(mutant)
+        survived = key in found and found[key]["word"] in {"survived", "untested"}
+        if key not in found or (again and survived and key not in reasons):
             yield mutant
 
 

@@ -44,7 +44,7 @@ class Covering:
         """Return the tests that run a changed place, then those that run its file, the quickest first.
 
         What an import or a shared fixture has run may show in the first test that asked for it only, so the
-        tests of the file follow those of the place, and where there are none of either, all others.
+        tests of the file follow those of the place. A place that only imports run is one of all tests.
 
         Args:
             mutant: What is changed.
@@ -55,7 +55,7 @@ class Covering:
         near = {name for line in place for name in _tests(lines.get(line, ()))}
         far = {name for contexts in lines.values() for name in _tests(contexts)} - near
         chosen, left = [], budget
-        for names in (near, far) if near or far else (self.seconds.keys(),):
+        for names in (near, far) if near else (far, self.seconds.keys() - far):
             for name in sorted(names & self.seconds.keys(), key=lambda one: (self.seconds[one], one)):
                 left -= self.seconds[name]
                 if left < 0 and chosen:

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,18 @@ class Row:
 
 
 def change(mutant: Mutant) -> Key:
-    """Return the file and the lines that a mutant changes, before and after, without the space around."""
+    """Return the file and the lines that a mutant changes, before and after, without the space around.
+
+    Where a decorator goes, they are those of the definition, too, which tells it from others of its kind.
+    """
     before, after = mutant.source.splitlines(), (mutant.mutated() or "").splitlines()
-    lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
-    gone = " ".join(line[1:].strip() for line in lines if line.startswith("-"))
-    come = " ".join(line[1:].strip() for line in lines if line.startswith("+"))
+    told = [line for line in difflib.unified_diff(before, after, lineterm="", n=1) if line[1:].strip()][2:]
+    lines = [*dropwhile(lambda line: line[0] not in "-+", told)]
+    bare = mutant.operator.endswith("RemoveDecorator")
+    gone, come = (
+        " ".join(line[1:].strip() for line in lines if line[0] == mark or (bare and line[0] == " "))
+        for mark in "-+"
+    )
     return mutant.path, gone, come
 
 
