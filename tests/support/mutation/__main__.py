@@ -24,6 +24,9 @@ def main() -> int:
     folder = _ROOT / ".cache" / "mutation"
     covering = Covering.of(folder)
     prepare()
+    if given.first and try_out(None, given.first, given.budget).word != "survived":
+        _say(f"{', '.join(given.first)}: some fail without any change, and would seem to notice all of them")
+        return 1
     for package in given.package or _PACKAGES:
         file = folder / f"{package}-{given.seed}.jsonl"
         drawn = sample(package, given.sample, given.seed)
