@@ -101,11 +101,6 @@ def fold_characters(characters: Iterable[str]) -> list[str]:
     return fold_character("\n".join(characters)).split("\n")
 
 
-def is_invisible(character: str) -> bool:
-    """Tell whether a character is never seen: soft hyphen, zero width, direction marks, fillers."""
-    return unicodedata.category(character) == "Cf" or ord(character) in _INVISIBLE
-
-
 def mix(numbers: Uint64s) -> Uint64s:
     """Return the numbers scattered over 64 bits, one to one.
 
