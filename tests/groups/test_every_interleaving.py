@@ -1,6 +1,7 @@
 """Every order in which two and three writers may act, with deaths and ended leases at any moment."""
 
 import os
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -28,6 +29,7 @@ def _texts(store):
 
 def _check_refused(explorer):
     relation, policy = explorer.relation, explorer.policy
+    tried = set()
 
     def check(store, ended):
         there = accepted(store)
@@ -41,6 +43,9 @@ def _check_refused(explorer):
                     assert relation.alike(text, there[verdict.like.id]["dedup"]["digest"])
                     assert id_ not in there
         # Whoever comes after all leases decides by what was let in, whatever the dead left behind.
+        if (left := replace(store, late=0, woken=0, naps=0)) in tried:
+            return
+        tried.add(left)
         last, (verdict,) = run_alone(store, Newcomer("x", (("dx", "a"),)), policy, relation)
         wanted = "refused" if any(relation.alike("a", text) for text in _texts(store)) else "accepted"
         assert verdict.status == wanted
