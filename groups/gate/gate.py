@@ -10,10 +10,11 @@ from threading import Condition
 from typing import Any, Self
 
 from shinglefold.contracts import JSON, Document, Engine, ExclusiveWrites, GuardedWrites
-from shinglefold.errors import ConfigError, EngineUnavailable, Refused, ShinglefoldError
+from shinglefold.errors import ConfigError, Refused, ShinglefoldError
 from shinglefold.groups.gate.forms import LEADER, PENDING, Forms
 from shinglefold.groups.gate.intents import Intents, ensure_intents
 from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import Terms, decide, tidy
 from shinglefold.groups.gate.requests import Drop, Write
@@ -33,8 +34,6 @@ from shinglefold.stored import without_fingerprint
 _BATCH = 300
 #: Decided intents kept, and seconds they are kept, before searches are made to see their documents.
 _KEPT, _SECONDS = 500, 1.0
-#: Seconds to wait for another process that writes to an embedded index.
-_PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +273,7 @@ class Gate:
             return nullcontext()
         assert isinstance(self.engine, ExclusiveWrites)
         self._store = ExclusiveStore(self.engine, self.index, self._store.documents)
-        return _Patient(self.engine, self.index)
+        return Patient(self.engine, self.index)
 
     def _member(self, document: Document) -> Member | Verdict:
         id_ = str(document["_id"])
@@ -335,32 +334,6 @@ class Gate:
             raise ConfigError("this engine has neither guarded nor exclusive writes, which a gate needs")
         lookup = Lookup(self.engine, self.index, self._likeness, first=first)
         return ExclusiveStore(self.engine, self.index, Documents(lookup, self._forms, groups)), _plain_intent
-
-
-class _Patient:
-    """Waits until no other process writes to an index, and keeps it from doing so."""
-
-    def __init__(self, engine: ExclusiveWrites, index: str) -> None:
-        self._engine, self._index = engine, index
-        self._held: AbstractContextManager[None] | None = None
-
-    def __enter__(self) -> None:
-        end = time.monotonic() + _PATIENCE
-        while True:
-            held = self._engine.exclusive(self._index)
-            try:
-                held.__enter__()
-            except EngineUnavailable:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
-            else:
-                self._held = held
-                return
-
-    def __exit__(self, *raised: Any) -> None:  # noqa: ANN401 - as of any context
-        assert self._held is not None
-        self._held.__exit__(*raised)
 
 
 def _plain_intent(member: Member) -> JSON:

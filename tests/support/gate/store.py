@@ -1,0 +1,205 @@
+"""A store as the protocol may meet it at worst, and every order in which writers may use it.
+
+Writes are done at once and seen by reads; searches see them after a refresh only. What is sent as one request
+is done one action after the other, so that others come between. A writer may die before any action, and time
+may pass at any moment, so that every lease ends while its writer goes on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from shinglefold.contracts import Guard, Held, Written
+from shinglefold.groups.gate.forms import Forms
+from shinglefold.groups.gate.member import Member
+from shinglefold.groups.gate.requests import (
+    Drop,
+    FindDocuments,
+    FindGroup,
+    FindIntents,
+    Group,
+    Intent,
+    Merge,
+    Now,
+    Put,
+    Read,
+    Request,
+    Seen,
+)
+
+FORMS = Forms("dedup")
+LATE = 100_000
+WAKES = 12
+#: Pauses while a lease lasts.
+_NAPS = 3
+
+
+class Source(dict[str, Any]):
+    """A document that never changes."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._hash = hash(repr(values))
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return self._hash
+
+
+#: Documents by id: the version (counted on after deletions) and the source, None where it is deleted.
+Shelf = tuple[tuple[str, int, Source | None], ...]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Which texts, told by letters, are alike; each is like itself."""
+
+    pairs: frozenset[frozenset[str]] = frozenset()
+
+    def alike(self, one: str, other: str) -> bool:
+        return one == other or frozenset((one, other)) in self.pairs
+
+    def likeness(self, member: Member, source: Mapping[str, Any]) -> float | None:
+        text = source.get("dedup", {}).get("digest")
+        return 1.0 if text is not None and self.alike(member.print, text) else None
+
+    def pairs_of(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
+        for (one, a), (other, b) in combinations(enumerate(members), 2):
+            if self.alike(a.print, b.print):
+                yield one, other
+
+
+@dataclass(frozen=True)
+class Letters:
+    """The judge of the model."""
+
+    relation: Relation
+
+    def likeness(self, member: Member, source: Any) -> float | None:
+        return self.relation.likeness(member, source)
+
+    def pairs(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
+        return self.relation.pairs_of(members)
+
+    def intent(self, member: Member) -> dict[str, Any]:
+        assert member.guard is not None
+        return {
+            "print": member.print,
+            "document": member.id,
+            "guard": member.guard.seq_no,
+            "order": member.order,
+            "until": member.until,
+            "claim": member.claim,
+        }
+
+
+@dataclass(frozen=True)
+class Store:
+    documents: Shelf = ()
+    intents: Shelf = ()
+    seen_documents: Shelf = ()
+    seen_intents: Shelf = ()
+    late: int = 0
+    woken: int = 0
+    naps: int = 0
+
+    def shelf(self, where: str) -> dict[str, tuple[int, Any]]:
+        return {id_: (version, source) for id_, version, source in getattr(self, where)}
+
+    def there(self, where: str) -> dict[str, tuple[int, Any]]:
+        return {id_: held for id_, held in self.shelf(where).items() if held[1] is not None}
+
+    def put(self, where: str, id_: str, version: int, source: Any) -> "Store":
+        shelf = self.shelf(where) | {id_: (version, source)}
+        return replace(self, **{where: tuple((name, *held) for name, held in sorted(shelf.items()))})
+
+    def run(self, action: Put | Merge | Drop) -> tuple["Store", Written]:
+        version, source = self.shelf(action.where).get(action.id, (0, None))
+        guard = getattr(action, "guard", None)
+        if (guard is not None and (source is None or guard.seq_no != version)) or (
+            isinstance(action, Put) and action.create and source is not None
+        ):
+            return self, Written(409)
+        if isinstance(action, Drop):
+            if source is None:
+                return self, Written(404)
+            return self.put(action.where, action.id, version + 1, None), Written(200)
+        new = Source(action.source if isinstance(action, Put) else _merged(source, action.parts))
+        return self.put(action.where, action.id, version + 1, new), Written(200, Guard(version + 1, 1))
+
+    def refreshed(self, where: str) -> "Store":
+        return replace(self, **{f"seen_{where}": getattr(self, where)})
+
+    def answer(self, request: Request, relation: Relation) -> Any:
+        if isinstance(request, Now):
+            return self.late
+        if isinstance(request, Read):
+            there = self.there("documents")
+            return [
+                Held(id_, there[id_][1], Guard(there[id_][0], 1)) if id_ in there else None
+                for id_ in request.ids
+            ]
+        if isinstance(request, FindIntents):
+            return [
+                [one for text, _, one in self._intents() if relation.alike(text, member.print)]
+                for member in request.members
+            ]
+        documents = self.there("seen_documents")
+        if isinstance(request, FindDocuments):
+            taken = {FORMS.group(source) for _, source in documents.values()}
+            return [
+                Seen(
+                    tuple(
+                        id_
+                        for id_, (_, source) in documents.items()
+                        if relation.likeness(member, source) is not None
+                    ),
+                    frozenset(number for number in member.numbers if number in taken),
+                )
+                for member in request.members
+            ]
+        assert isinstance(request, FindGroup)
+        ids = (
+            id_
+            for id_, (_, source) in documents.items()
+            if FORMS.group(source) == request.group and (FORMS.leads(source) or not request.leaders)
+        )
+        claims = (one for _, claim, one in self._intents() if claim == request.group)
+        return Group(tuple(claims), tuple(ids)[: request.most])
+
+    def _intents(self) -> Iterator[tuple[str, int | None, Intent]]:
+        for attempt, (_, made) in self.there("seen_intents").items():
+            order = (made["order"][0], made["order"][1])
+            intent = Intent(attempt, made["document"], Guard(made["guard"], 1), order, made["until"])
+            yield made["print"], made["claim"], intent
+
+
+def napped_on(store: Store) -> Store:
+    """Let time go on while writers wait for one that died, until its lease ends."""
+    if store.naps < _NAPS:
+        return replace(store, naps=store.naps + 1)
+    return replace(store, naps=0, late=store.late + LATE)
+
+
+def woke(parked: tuple[Store, tuple[int, ...], int], now: Store, far: tuple[int, ...]) -> bool:
+    """Tell whether who waits may look again: all others went on, and something happened to a document.
+
+    A pause is long beside a step.
+    """
+    before, then, _ = parked
+    if (before.late, before.woken) != (now.late, now.woken):
+        return True
+    went_on = all(here < 0 or here != there for here, there in zip(far, then, strict=True))
+    return went_on and before.documents != now.documents
+
+
+def _merged(source: Any, parts: Mapping[str, Any]) -> Any:
+    return {name: source.get(name) for name in source} | {
+        name: source.get(name, {}) | value for name, value in parts.items()
+    }
+
+
+def _merged(source: Any, parts: Mapping[str, Any]) -> Any:
+    return {name: source.get(name) for name in source} | {
+        name: source.get(name, {}) | value for name, value in parts.items()
+    }
