@@ -6,12 +6,10 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
-from shinglefold.cli.maintenance import opened_index, reporter, scan_options
+from shinglefold.cli.maintenance import checkpoint_path, opened_index, reporter, scan_options
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from shinglefold.ingest.maintenance import BackfillSummary
 
 _LISTED = 10
@@ -66,7 +64,8 @@ def backfill(
             part=share,
             only_missing=only_missing,
             requests_per_second=requests_per_second,
-            checkpoint=checkpoint or _folder(settings.data_dir) / _file_name(index, share.number, share.of),
+            checkpoint=checkpoint
+            or checkpoint_path(settings, "backfill", index, f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
         )
         with progress_bar("backfill") as bar:
@@ -77,20 +76,6 @@ def backfill(
         for line in _lines(summary):
             write_line(printable(line))
     return _exit_code(summary, invocation)
-
-
-def _folder(data_dir: str) -> "Path":
-    """Return where checkpoints are kept: the working folder where the setting names a server."""
-    from pathlib import Path
-
-    from shinglefold.engines.http import is_server
-
-    return Path() if is_server(data_dir) else Path(data_dir)
-
-
-def _file_name(index: str, number: int, of: int) -> str:
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in index)
-    return f".backfill-{plain}-{number}-of-{of}.json"
 
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:

@@ -31,6 +31,7 @@ _COMMANDS = (
     "plugins",
     "setup",
     "backfill",
+    "regroup",
     "retry",
     "doctor",
     "list",

@@ -9,6 +9,8 @@ import click
 from shinglefold.cli.options import engine_option, options, pipeline_option, preset_option, workers_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shinglefold.cli.command import Invocation
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
@@ -79,6 +81,17 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
         yield Opened(opened, chosen, recipe, asked)
     if settings.lexicon_file:
         keep_lexicon(lexicon, settings.lexicon_file)
+
+
+def checkpoint_path(settings: "Settings", command: str, index: str, more: str = "") -> "Path":
+    """Return where a command notes how far it is: in the working folder where the setting names a server."""
+    from pathlib import Path
+
+    from shinglefold.engines.http import is_server
+
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in index)
+    folder = Path() if is_server(settings.data_dir) else Path(settings.data_dir)
+    return folder / f".{command}-{plain}{more}.json"
 
 
 def reporter(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from bench.table import Row
 
 #: In the order in which they are run.
-_PARTS = ("similar", "native", "gate")
+_PARTS = ("similar", "native", "gate", "regroup")
 
 
 def measure() -> list[Row]:

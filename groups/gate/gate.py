@@ -310,7 +310,7 @@ class Gate:
         if self.policy.action != "refuse" and not self.recipe.groups:
             raise ConfigError(
                 f"index {index!r} numbers no groups, which the policy {self.policy.action!r} needs: "
-                f"shinglefold setup {index} --groups, then shinglefold backfill --index {index} --groups"
+                f"shinglefold setup {index} --groups, then shinglefold regroup {index}"
             )
 
     def _opened(self, mappings: JSON) -> tuple[ServerStore | ExclusiveStore, Callable[[Member], JSON]]:

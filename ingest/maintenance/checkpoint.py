@@ -1,14 +1,13 @@
 """How far a backfill is, in a file that survives whatever ends the process."""
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shinglefold.errors import ConfigError, InputError, why
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.kept import KeptFile
 from shinglefold.ingest.maintenance.scan import Place
 
 _FORMAT = 2
@@ -48,17 +47,12 @@ class CheckpointFile:
             ConfigError: the file belongs to another job.
             InputError: it can't be read.
         """
-        if self.path is None:
+        data = self._file.read()
+        if data is None:
             return None
-        try:
-            data = json.loads(self.path.read_text("utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise self._unreadable(error) from error
         found = self._parsed(data)
         if found.job != job:
-            raise ConfigError(_another(str(self.path), found.job, job))
+            raise another_job("backfill", self.path, asdict(found.job), asdict(job))
         return found
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -67,25 +61,15 @@ class CheckpointFile:
         Raises:
             InputError: it can't be written.
         """
-        if self.path is None:
-            return
-        part = self.path.with_name(f"{self.path.name}.part")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("w", encoding="utf-8") as file:
-                json.dump({"format": _FORMAT, **_to_json(checkpoint)}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self.path)
-        except OSError as error:
-            raise InputError(
-                f"cannot write the checkpoint {self.path}: {error.strerror}; give another path"
-            ) from error
+        self._file.write({"format": _FORMAT, **_to_json(checkpoint)})
 
     def remove(self) -> None:
         """Remove the file: the job is done."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        self._file.remove()
+
+    @property
+    def _file(self) -> KeptFile:
+        return KeptFile(self.path)
 
     def _parsed(self, data: Mapping[str, Any]) -> Checkpoint:
         try:
@@ -99,10 +83,7 @@ class CheckpointFile:
                 BackfillCounts.from_json(data["counts"]),
             )
         except (KeyError, TypeError, ValueError, InputError) as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: Exception) -> InputError:
-        return InputError(f"cannot read the checkpoint {self.path}: {why(error)}; delete it to begin anew")
+            raise self._file.unreadable(error) from error
 
 
 def _to_json(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -113,10 +94,14 @@ def _to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _another(path: str, found: Job, wanted: Job) -> str:
-    theirs, ours = asdict(found), asdict(wanted)
-    told = [f"{name} {theirs[name]!r}, not {ours[name]!r}" for name in ours if theirs[name] != ours[name]]
-    return (
-        f"the checkpoint {path} is of another backfill ({'; '.join(told)}): finish that one, "
+def another_job(
+    what: str, path: Path | None, theirs: Mapping[str, Any], ours: Mapping[str, Any]
+) -> ConfigError:
+    """Return the error that a checkpoint is of another job, and in what."""
+    told = [
+        f"{name} {theirs.get(name)!r}, not {ours[name]!r}" for name in ours if theirs.get(name) != ours[name]
+    ]
+    return ConfigError(
+        f"the checkpoint {path} is of another {what} ({'; '.join(told)}): finish that one, "
         "delete the file, or give this one a checkpoint of its own"
     )

@@ -75,6 +75,7 @@ class Scan:
 
     Args:
         patience: how often to ask again an engine that does not answer.
+        fields: those of each document to read; all where None.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Scan:
         part: Slice = WHOLE,
         patience: Backoff = PATIENCE,
         keep_alive: str = _KEEP_ALIVE,
+        fields: Sequence[str] | None = None,
     ) -> None:
         self.engine = engine
         self.index = index
@@ -93,6 +95,7 @@ class Scan:
         self.part = part
         self.patience = patience
         self.keep_alive = keep_alive
+        self.fields = fields
         #: Whether documents come with their versions.
         self.guarded = engine.can.seq_no
         if part.of > 1 and engine.can.slices == "none":
@@ -146,6 +149,8 @@ class Scan:
             "size": size,
             "track_total_hits": False,
         }
+        if self.fields is not None:
+            body["_source"] = list(self.fields)
         if self.guarded:
             body["seq_no_primary_term"] = True
         if place.after is not None:

@@ -1,20 +1,16 @@
 """From documents read and what a pipeline made of them to updates written and counted."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON, BulkFailure, Engine
-from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
+from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.counts import BackfillCounts
-from shinglefold.ingest.maintenance.scan import patiently
 from shinglefold.ingest.maintenance.stored import (
     Key,
     document_of,
     foreign,
-    found_by,
     is_empty,
     key_of,
     key_of_action,
@@ -25,14 +21,8 @@ from shinglefold.ingest.maintenance.stored import (
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.bulk import Backoff, send
 from shinglefold.ingest.writing.workers import process
-from shinglefold.shards import complete
 
 Hit = Mapping[str, Any]
-#: How often a document is tried again whose other writers are always faster.
-_ROUNDS = 10
-#: Documents read again in one request.
-_BATCH = 200
-_REFUSED, _MISSING, _CONFLICT = 400, 404, 409
 
 
 class _Change(NamedTuple):
@@ -103,23 +93,17 @@ class Updater:
         conflicts = []
         for failure in refused:
             change = by_key[key_of_action(failure.action)]
-            if failure.status == _CONFLICT:
+            if fate(failure) == "conflict":
                 conflicts.append(change)
             else:
                 self._refuse(change, failure, counts)
         return conflicts
 
     def _refuse(self, change: _Change, failure: BulkFailure, counts: BackfillCounts) -> None:
-        if failure.status == _MISSING and "index_not_found" in failure.reason:
-            raise IndexMissing(f"the index was deleted meanwhile: {failure.reason}; begin anew")
-        if failure.status == _MISSING:
+        if fate(failure) == "gone":
             counts.gone += 1
-        elif failure.status == _REFUSED:
-            self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
-        elif failure.status in (429, 503):
-            raise EngineUnavailable(f"the engine is too busy: {failure.reason}; go on later")
         else:
-            raise EngineError(f"the engine takes no updates ({failure.status}): {failure.reason}")
+            self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
 
     def _redo(self, conflicts: Mapping[Key, JSON], counts: BackfillCounts) -> None:
         """Make updates again from the newer versions: the other writer's edit stays and is fingerprinted.
@@ -127,10 +111,10 @@ class Updater:
         Args:
             conflicts: the fingerprints of the older versions.
         """
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             if not conflicts:
                 return
-            hits = self._read_again(conflicts)
+            hits = list(read_again(self.engine, conflicts, self.backoff))
             counts.gone += len(conflicts) - len(hits)
             outcomes = process(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
             for hit, outcome in zip(hits, outcomes, strict=True):
@@ -148,25 +132,6 @@ class Updater:
             counts.fail(
                 key.id, "other writers change it faster than it can be updated; run the backfill again"
             )
-
-    def _read_again(self, keys: Iterable[Key]) -> list[Hit]:
-        ids = defaultdict(list)
-        for key in keys:
-            ids[key.index, key.routing].append(key.id)
-        for index in {index for index, _ in ids}:
-            patiently(partial(self.engine.refresh, index), self.backoff)
-        return [
-            hit
-            for (index, routing), several in ids.items()
-            for start in range(0, len(several), _BATCH)
-            for hit in self._fetch(index, routing, several[start : start + _BATCH])
-        ]
-
-    def _fetch(self, index: str, routing: str | None, ids: Sequence[str]) -> list[Hit]:
-        body = {"query": found_by(routing, ids), "size": len(ids), "seq_no_primary_term": True}
-        answer = patiently(lambda: complete(self.engine.search(index, body)), self.backoff)
-        found: list[Hit] = answer["hits"]["hits"]
-        return found
 
     def _fail(self, hit: Hit, reason: str, counts: BackfillCounts) -> None:
         counts.fail(hit["_id"], reason)

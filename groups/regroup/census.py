@@ -1,0 +1,193 @@
+"""What an index holds, read into compact columns: all that groups are made of."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import InputError
+from shinglefold.groups.gate.forms import GROUP, LEADER
+from shinglefold.ingest.maintenance.stored import Key, key_of
+from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s
+from shinglefold.rerank.hits import field_values, moment
+from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
+from shinglefold.stored import stored_parts
+
+NO_GROUP = -1
+#: Bytes of a keyword; the longest has 7 characters.
+_WORD = 8
+_GREATEST = 2**63
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Census:
+    """D documents by columns.
+
+    ``supershingles``: uint64 (D, M). ``signatures``: uint8 (D, B). ``signed``: bool (D,). ``shingles``,
+    ``texts`` (a code a canonical text, −1 for none), ``languages``, ``scopes`` (a code for equal values, −1
+    where one is missing), ``groups`` (−1 for none), ``seq_nos``, ``terms``: int64 (D,). ``leads``: bool (D,).
+    ``digests``: of the texts, by code. ``values``: of the scopes, by code.
+    """
+
+    keys: Sequence[Key]
+    supershingles: Uint64s
+    signatures: Bytes
+    signed: NDArray[np.bool_]
+    shingles: Int64s
+    texts: Int64s
+    languages: Int64s
+    scopes: Int64s
+    groups: Int64s
+    leads: NDArray[np.bool_]
+    seq_nos: Int64s
+    terms: Int64s
+    ordinals: Sequence[tuple[int, float, str]]
+    digests: Sequence[str]
+    values: Sequence[list[list[Any]]]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def digest(self, place: int) -> str:
+        """Return the digest of a document's text, empty where it has none."""
+        code = int(self.texts[place])
+        return "" if code < 0 else self.digests[code]
+
+
+@dataclass(slots=True)
+class Taking:
+    """Takes a census: pages of hits in, columns out.
+
+    Args:
+        order: the field by which documents may lead, empty for none.
+
+    Attributes:
+        left: documents without a readable fingerprint of the scheme.
+        reserved: the numbers of groups that those have.
+    """
+
+    scheme: Scheme
+    path: str
+    seal: Seal | None = None
+    scope: Sequence[str] = ()
+    order: str = ""
+    left: int = 0
+    reserved: set[int] = field(default_factory=set)
+    _keys: list[Key] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
+    _words: bytearray = field(default_factory=bytearray)
+    _signatures: bytearray = field(default_factory=bytearray)
+    _numbers: "array[int]" = field(default_factory=lambda: array("q"))
+    _ordinals: list[tuple[int, float, str]] = field(default_factory=list)
+    _texts: dict[str, int] = field(default_factory=dict)
+    _languages: dict[str, int] = field(default_factory=dict)
+    _scopes: dict[tuple[tuple[str, ...], ...], int] = field(default_factory=dict)
+    _values: list[list[list[Any]]] = field(default_factory=list)
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of documents that it needs."""
+        return list(dict.fromkeys([self.path, *self.scope, *([self.order] if self.order else [])]))
+
+    def take(self, hits: Sequence[Mapping[str, Any]]) -> None:
+        """Add the documents of a page. Cost: about 15 µs a document; 350 bytes with the default scheme."""
+        for hit in hits:
+            parts = stored_parts(hit["_source"], self.path)
+            group = parts.get(GROUP)
+            number = group if isinstance(group, int) and 0 <= group < _GREATEST else NO_GROUP
+            made = self._readable(parts)
+            if made is not None:
+                self._add(hit, made, number, parts.get(LEADER) is True)
+            elif "scheme" in parts or not parts.keys() <= {"pending"} or not parts:
+                # A placeholder of the gate is no document yet.
+                self.left += 1
+                self.reserved |= {number} - {NO_GROUP}
+
+    def census(self) -> Census:
+        """Return the columns."""
+        sketch = self.scheme.sketch
+        count = len(self._keys)
+        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 9) if count else _NOTHING
+        columns = [np.ascontiguousarray(numbers[:, column]) for column in range(9)]
+        shingles, signed, texts, languages, scopes, groups, leads, seq_nos, terms = columns
+        return Census(
+            self._keys,
+            np.frombuffer(self._words, np.uint64).reshape(count, sketch.groups),
+            np.frombuffer(self._signatures, np.uint8).reshape(count, self._size),
+            signed.astype(np.bool_),
+            shingles,
+            texts,
+            languages,
+            scopes,
+            groups,
+            leads.astype(np.bool_),
+            seq_nos,
+            terms,
+            self._ordinals,
+            list(self._texts),
+            self._values,
+        )
+
+    @property
+    def _size(self) -> int:
+        return -(-self.scheme.sketch.values * self.scheme.sketch.bits // 8)
+
+    def _readable(self, parts: Mapping[str, Any]) -> Fingerprint | None:
+        """Return the fingerprint of the scheme, None where there is none or it can't be trusted."""
+        if parts.get("scheme") != self.scheme.id:
+            return None
+        try:
+            made = Fingerprint.from_field(parts)
+        except InputError:
+            return None
+        forged = made.seal if self.seal is None else not self.seal.fits(made)
+        whole = len(made.signature) == self._size and len(made.supershingles) == self.scheme.sketch.groups
+        if forged or (made.signature and not whole):
+            return None
+        return made
+
+    def _add(self, hit: Mapping[str, Any], made: Fingerprint, group: int, leads: bool) -> None:
+        key = key_of(hit)
+        self._keys.append(Key(self._names.setdefault(key.index, key.index), key.id, key.routing))
+        words = made.supershingles if made.signature else ("",) * self.scheme.sketch.groups
+        for word in words:
+            self._words += word.encode()[:_WORD].ljust(_WORD, b"\0")
+        self._signatures += made.signature or bytes(self._size)
+        text = self._texts.setdefault(made.digest, len(self._texts)) if made.digest else -1
+        language = self._languages.setdefault(made.lang, len(self._languages))
+        scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
+        self._numbers.extend(
+            (made.shingles, bool(made.signature), text, language, scope, group, leads, *version)
+        )
+        if self.order:
+            self._ordinals.append(_ordinal(field_values(hit, self.order)))
+
+    def _scope(self, hit: Mapping[str, Any]) -> int:
+        """Return a code for the values of the scope, −1 where one has none."""
+        values = [field_values(hit, name) for name in self.scope]
+        if not all(values):
+            return -1
+        code = self._scopes.setdefault(
+            tuple(tuple(sorted(map(str, one))) for one in values), len(self._scopes)
+        )
+        if code == len(self._values):
+            self._values.append(values)
+        return code
+
+
+_NOTHING = np.zeros((0, 9), np.int64)
+
+
+def _ordinal(values: Sequence[Any]) -> tuple[int, float, str]:
+    """Return what to sort a document by: a number, a date, or a text after those; nothing last."""
+    if not values:
+        return 2, 0.0, ""
+    first = values[0]
+    if isinstance(first, int | float) and not isinstance(first, bool):
+        return 0, float(first), ""
+    seconds = moment(first)
+    return (0, seconds, "") if seconds is not None else (1, 0.0, str(first))

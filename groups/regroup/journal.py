@@ -1,0 +1,108 @@
+"""What a regrouping means to write and how far it is, in two files that survive whatever ends the process."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shinglefold.errors import InputError
+from shinglefold.groups.regroup.options import RegroupCounts
+from shinglefold.groups.regroup.plan import Change
+from shinglefold.ingest.maintenance.checkpoint import another_job
+from shinglefold.ingest.maintenance.kept import KeptFile, replace_lines
+from shinglefold.ingest.maintenance.stored import Key
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Where an earlier run was: what is still to be written, how much was, after how many readings."""
+
+    changes: Sequence[Change]
+    done: int
+    passes: int
+    counts: RegroupCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The files of one job: the checkpoint, and beside it the plan (``….plan``); None keeps nothing.
+
+    The plan is on disk before the first write, and the checkpoint names it, so that a run which is cut short
+    goes on with what it had decided, whatever others write in between.
+    """
+
+    path: Path | None
+    job: Mapping[str, Any]
+
+    def load(self) -> Left | None:
+        """Return where an earlier run of this job was, None where there was none.
+
+        Raises:
+            ConfigError: the checkpoint belongs to another job.
+            InputError: it can't be read.
+        """
+        kept = KeptFile(self.path)
+        found = kept.read()
+        if found is None or self.path is None:
+            return None
+        try:
+            if found["format"] != _FORMAT:
+                raise InputError(f"format {found['format']!r}, this version reads {_FORMAT}")
+            if found["job"] != self.job:
+                raise another_job("regrouping", self.path, found["job"], self.job)
+            changes = _changes(self._beside(self.path), found["passes"])[found["done"] :]
+            return Left(changes, found["done"], found["passes"], RegroupCounts.from_json(found["counts"]))
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, InputError) as error:
+            raise kept.unreadable(error) from error
+
+    def begin(self, changes: Iterable[Change], passes: int, counts: RegroupCounts) -> None:
+        """Keep a plan, and that nothing of it is done.
+
+        Raises:
+            InputError: it can't be written.
+        """
+        if self.path is not None:
+            replace_lines(self._beside(self.path), [json.dumps({"passes": passes}), *map(_line, changes)])
+        self.save(0, passes, counts)
+
+    def save(self, done: int, passes: int, counts: RegroupCounts) -> None:
+        """Keep that so many changes of the plan are done.
+
+        Raises:
+            InputError: it can't be written.
+        """
+        KeptFile(self.path).write(
+            {"format": _FORMAT, "job": self.job, "passes": passes, "done": done, "counts": counts.to_json()}
+        )
+
+    def remove(self) -> None:
+        """Remove both files: the job is done."""
+        KeptFile(self.path).remove()
+        if self.path is not None:
+            self._beside(self.path).unlink(missing_ok=True)
+
+    @staticmethod
+    def _beside(path: Path) -> Path:
+        return path.with_name(f"{path.name}.plan")
+
+
+def _line(change: Change) -> str:
+    key = change.key
+    return json.dumps(
+        [key.index, key.id, key.routing, *change.version, change.digest, change.group, change.leads]
+    )
+
+
+def _changes(path: Path, passes: int) -> list[Change]:
+    """Return a plan; none where the process died between a new plan and the checkpoint that names it."""
+    with path.open(encoding="utf-8") as lines:
+        if json.loads(next(lines))["passes"] != passes:
+            return []
+        rows = map(json.loads, lines)
+        return [
+            Change(Key(index, id_, routing), (seq_no, term), digest, group, leads)
+            for index, id_, routing, seq_no, term, digest, group, leads in rows
+        ]

@@ -1,0 +1,139 @@
+"""What a regrouping may be asked for, and what it tells."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest.maintenance.scan import PATIENCE
+from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.quoted import quoted
+
+Linkage = Literal["leader", "connected"]
+#: Reasons kept; the counts go on.
+_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RegroupOptions:
+    """How an index is grouped anew.
+
+    ``linkage``: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
+    other; ``connected``: chains of pairs are one group. ``order``: the field by whose values documents may
+    lead, the least first, with a minus before it the greatest; documents that lead now where none is named.
+    Ties are settled by id. ``min_resemblance``, ``min_length_ratio``: None is the scheme's.
+    ``scope``: fields whose values must be equal. ``requests_per_second``: documents read, and documents
+    written, a second; 0 for no limit. ``checkpoint``: the file that lets a later run go on. ``dry_run``: tell
+    what would change, and write nothing.
+    """
+
+    linkage: Linkage = "leader"
+    order: str = ""
+    min_resemblance: float | None = None
+    min_length_ratio: float | None = None
+    across_languages: bool = False
+    scope: tuple[str, ...] = ()
+    requests_per_second: float = 0.0
+    checkpoint: str | Path | None = None
+    dry_run: bool = False
+    backoff: Backoff = PATIENCE
+
+    def __post_init__(self) -> None:
+        if self.linkage not in ("leader", "connected"):
+            raise ConfigError(f"linkage {quoted(self.linkage)}: expected 'leader' or 'connected'")
+
+    def job(self, index: str, scheme: str) -> dict[str, Any]:
+        """Return what the regrouping is about: a checkpoint is good for the same one only."""
+        return {
+            "index": index,
+            "scheme": scheme,
+            "linkage": self.linkage,
+            "order": self.order,
+            "min_resemblance": self.min_resemblance,
+            "min_length_ratio": self.min_length_ratio,
+            "across_languages": self.across_languages,
+            "scope": list(self.scope),
+        }
+
+
+@dataclass(slots=True)
+class RegroupCounts:
+    """What was found and done; ``planned == written + already + changed + gone + failed`` in the end.
+
+    ``read``: documents of the last reading; ``left``: those without a readable fingerprint of the scheme,
+    left as they are. ``groups_before`` (−1: not read yet), ``groups``: groups before and after; ``shared``:
+    of these the ones with more than one document. ``numbered``: documents that had no number; ``moved``:
+    documents that had another; ``relabelled``: documents that only lead now, or lead no more. ``merged``:
+    groups that hold documents of ``merged_from`` earlier ones; ``split``: groups whose documents are in
+    ``split_into`` now. ``already``: written by an earlier run that was cut short; ``changed``: documents
+    whose text somebody changed meanwhile, which are left to the next reading; ``gone``: deleted meanwhile.
+    ``conflicts``: updates that another writer was faster than, made again.
+    """
+
+    read: int = 0
+    left: int = 0
+    groups_before: int = -1
+    groups: int = 0
+    shared: int = 0
+    numbered: int = 0
+    moved: int = 0
+    relabelled: int = 0
+    merged: int = 0
+    merged_from: int = 0
+    split: int = 0
+    split_into: int = 0
+    planned: int = 0
+    written: int = 0
+    already: int = 0
+    changed: int = 0
+    gone: int = 0
+    failed: int = 0
+    conflicts: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def fail(self, reason: str) -> None:
+        """Count a document that can't be written, and why."""
+        self.failed += 1
+        known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
+        self.reasons[known] = self.reasons.get(known, 0) + 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "RegroupCounts":
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            InputError: it is something else.
+        """
+        if data.keys() != {one.name for one in fields(cls)}:
+            raise InputError("not the counts of a regrouping")
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class RegroupSummary:
+    """The end of a run; ``counts`` are of all runs of one checkpoint.
+
+    ``passes``: how often the index was read. ``settled``: a reading after the last write found nothing more
+    to change. ``resumed``: an earlier run was gone on with. ``stopped``: why the run ended early, empty where
+    it did not.
+    """
+
+    index: str
+    linkage: str
+    counts: RegroupCounts
+    passes: int
+    seconds: float
+    settled: bool
+    resumed: bool = False
+    dry_run: bool = False
+    stopped: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as JSON, one flat object."""
+        rest = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "counts"}
+        return {**rest, "seconds": round(self.seconds, 3), **self.counts.to_json()}

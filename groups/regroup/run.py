@@ -1,0 +1,202 @@
+"""One regrouping: read all, decide, write what differs, until a reading finds nothing more to change."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+
+from shinglefold.contracts import Engine
+from shinglefold.errors import ConfigError, EngineError, PitExpired
+from shinglefold.groups.regroup.census import Taking
+from shinglefold.groups.regroup.journal import Journal
+from shinglefold.groups.regroup.linkage import leaders
+from shinglefold.groups.regroup.options import RegroupCounts, RegroupOptions, RegroupSummary
+from shinglefold.groups.regroup.plan import Change, plan
+from shinglefold.groups.regroup.writing import Writer
+from shinglefold.ingest.maintenance.obstacles import check_updatable
+from shinglefold.ingest.maintenance.scan import Scan, patiently
+from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.recipe import Recipe
+from shinglefold.seal import Seal, check_sealed
+
+#: What is told on the way: what is being done, how many documents, and the share of it that is done.
+Report = Callable[[str, int, float], None]
+_USUAL = RegroupOptions()
+#: Readings after which others are let be, and readings begun anew without getting to an end.
+_PASSES, _RESTARTS = 5, 5
+#: Documents written at a time; more of them where each time is a commit.
+_BATCH, _ALONE = 500, 5_000
+
+
+def regroup(
+    engine: Engine,
+    index: str,
+    options: RegroupOptions = _USUAL,
+    *,
+    seal: Seal | None = None,
+    report: Report | None = None,
+) -> RegroupSummary:
+    """Group all documents of an index anew by their stored fingerprints.
+
+    Documents may be written meanwhile: nothing is written to a version that is not the one decided on, but
+    where its text is the same. What came or changed meanwhile is met by the next reading; the run ends when
+    a reading finds nothing to change, or after five, and then says that it has not settled.
+
+    Args:
+        seal: of the key that the index is sealed with.
+
+    Raises:
+        ConfigError: the index numbers no groups, an update would lose something of it, or the checkpoint is
+            of another regrouping.
+        InputError: the checkpoint can't be read or written.
+        EngineError: the engine can't be reached at all.
+    """
+    recipe = recipe_with_groups(engine, index)
+    check_sealed(recipe.sealed, seal, f"index {index!r}")
+    check_updatable(engine, index, recipe.field)
+    with Interrupts() as interrupts:
+        return _Run(engine, index, recipe, seal, options, interrupts, report).run()
+
+
+def recipe_with_groups(engine: Engine, index: str) -> Recipe:
+    """Return the recipe of an index whose documents have the numbers of groups.
+
+    Raises:
+        ConfigError: it was not made for fingerprints, or numbers no groups, or is of several recipes.
+    """
+    recipes = {
+        name: Recipe.of(mappings, name) for name, mappings in sorted(engine.all_mappings(index).items())
+    }
+    first = next(iter(recipes), "")
+    for name, recipe in recipes.items():
+        if not recipe.groups:
+            raise ConfigError(
+                f"index {name!r} numbers no groups; let it: shinglefold setup {name} --groups, "
+                f"then shinglefold regroup {index}"
+            )
+        recipes[first].check(recipe, name, f"Regroup {first} and {name} each by itself.")
+    if not recipes:
+        raise ConfigError(f"{index!r} names no index")
+    return recipes[first]
+
+
+@dataclass(slots=True)
+class _Run:
+    engine: Engine
+    index: str
+    recipe: Recipe
+    seal: Seal | None
+    options: RegroupOptions
+    interrupts: Interrupts
+    report: Report | None
+    counts: RegroupCounts = field(default_factory=RegroupCounts)
+    passes: int = 0
+    settled: bool = False
+    resumed: bool = False
+    journal: Journal = field(init=False)
+    pace: Throttle = field(init=False)
+    writer: Writer = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = self.options
+        path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
+        scheme = self.recipe.scheme.id
+        self.journal = Journal(path, given.job(self.index, scheme))
+        self.pace = Throttle(given.requests_per_second)
+        self.writer = Writer(
+            self.engine, self.index, self.recipe.field, scheme, given.backoff, lambda: self.interrupts.pending
+        )
+
+    def run(self) -> RegroupSummary:
+        start = perf_counter()
+        stopped = ""
+        left = self.journal.load()
+        try:
+            if left is not None:
+                self.passes, self.counts, self.resumed = left.passes, left.counts, True
+                self._write(left.changes, left.done)
+            self._all()
+        except KeyboardInterrupt as error:
+            stopped = str(error) or "interrupted"
+        except EngineError as error:
+            stopped = str(error)
+        if not stopped:
+            self.journal.remove()
+        return RegroupSummary(
+            self.index,
+            self.options.linkage,
+            self.counts,
+            self.passes,
+            perf_counter() - start,
+            self.settled,
+            self.resumed,
+            self.options.dry_run,
+            stopped,
+        )
+
+    def _all(self) -> None:
+        first = self.passes
+        while self.passes < max(_PASSES, first + 1):
+            changes = self._planned()
+            self.passes += 1
+            if self.options.dry_run:
+                return
+            if not changes:
+                self.settled = True
+                return
+            self.journal.begin(changes, self.passes, self.counts)
+            self._write(changes)
+
+    def _planned(self) -> Sequence[Change]:
+        """Read the index and return what is to be written."""
+        for _ in range(_RESTARTS):
+            try:
+                taken = self._read()
+            except PitExpired:
+                continue
+            with self.interrupts.breakable():
+                census = taken.census()
+                self.counts.read, self.counts.left = len(census) + taken.left, taken.left
+                self._tell("grouping", len(census), 0.0)
+                found = leaders(census, self.recipe.scheme, self.options)
+                return list(plan(census, found, self.recipe.scheme, taken.reserved, self.counts))
+        raise PitExpired(
+            f"the point in time was lost {_RESTARTS} times; see that the server runs steadily, then go on"
+        )
+
+    def _read(self) -> Taking:
+        given = self.options
+        taken = Taking(
+            self.recipe.scheme, self.recipe.field, self.seal, given.scope, given.order.removeprefix("-")
+        )
+        patiently(lambda: self.engine.refresh(self.index), given.backoff)
+        scan = Scan(self.engine, self.index, patience=given.backoff, fields=taken.fields)
+        place = scan.start()
+        total, read = scan.total(place), 0
+        for page in scan.pages(place):
+            taken.take(page.hits)
+            place, read = page.place, read + len(page.hits)
+            self._tell("reading", read, read / total if total else 0.0)
+            with self.interrupts.breakable():
+                self.pace.wait(len(page.hits))
+            self.interrupts.check()
+        scan.close(place)
+        return taken
+
+    def _write(self, changes: Sequence[Change], before: int = 0) -> None:
+        size = _BATCH if self.engine.can.seq_no else _ALONE
+        for begin in range(0, len(changes), size):
+            batch = changes[begin : begin + size]
+            # What was written must be accounted for, even at a Ctrl-C.
+            with self.interrupts.held():
+                self.writer.write(batch, self.counts)
+                done = before + begin + len(batch)
+                self.journal.save(done, self.passes, self.counts)
+            self._tell("writing", done, done / (before + len(changes)))
+            with self.interrupts.breakable():
+                self.pace.wait(len(batch))
+
+    def _tell(self, what: str, documents: int, fraction: float) -> None:
+        if self.report is not None:
+            self.report(what, documents, min(1.0, fraction))

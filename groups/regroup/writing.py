@@ -1,0 +1,120 @@
+"""Numbers and roles into documents: guarded by the version that was read, and never for another text."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shinglefold.contracts import JSON, Engine, ExclusiveWrites
+from shinglefold.groups.gate.forms import GROUP, LEADER
+from shinglefold.groups.regroup.options import RegroupCounts
+from shinglefold.groups.regroup.plan import Change
+from shinglefold.ingest.maintenance.again import ROUNDS, Hit, fate, read_again
+from shinglefold.ingest.maintenance.stored import Key, key_of, key_of_action
+from shinglefold.ingest.paths import put
+from shinglefold.ingest.writing.bulk import Backoff, send
+from shinglefold.model import split_digest
+from shinglefold.stored import stored_parts
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes changes, a batch at a time.
+
+    On servers a write is guarded by the version of the document; one that lost to another writer is made
+    again, unless the text is another one now. An embedded engine has no versions: there each batch is read
+    again and written while nobody else may write.
+    """
+
+    engine: Engine
+    index: str
+    path: str
+    scheme: str
+    backoff: Backoff
+    stop: Callable[[], bool]
+
+    def write(self, changes: Sequence[Change], counts: RegroupCounts) -> None:
+        """Account for all of some changes.
+
+        Raises:
+            EngineError: the engine can't go on; the changes must be written again.
+        """
+        if self.engine.can.seq_no:
+            pending = self._send(changes, counts)
+            counts.conflicts += len(pending)
+            self._again(pending, counts)
+        else:
+            for index in dict.fromkeys(change.key.index for change in changes):
+                with self._alone(index):
+                    self._again([change for change in changes if change.key.index == index], counts)
+
+    def _alone(self, index: str) -> AbstractContextManager[None]:
+        """Return what keeps other writers out, where the engine has it."""
+        return self.engine.exclusive(index) if isinstance(self.engine, ExclusiveWrites) else nullcontext()
+
+    def _again(self, pending: Sequence[Change], counts: RegroupCounts) -> None:
+        """Write changes to the newest versions of their documents."""
+        for _ in range(ROUNDS):
+            if not pending:
+                return
+            pending = self._send(list(self._still_due(pending, counts)), counts)
+        for _ in pending:
+            counts.fail("other writers change it faster than it can be updated; run it again")
+
+    def _send(self, changes: Sequence[Change], counts: RegroupCounts) -> list[Change]:
+        """Update documents and return the changes that another writer was faster than."""
+        if not changes:
+            return []
+        actions = [self._action(one) for one in changes]
+        refused = send(self.engine, actions, self.backoff, self.stop).refused
+        counts.written += len(changes) - len(refused)
+        by_key = {one.key: one for one in changes}
+        conflicts = []
+        for failure in refused:
+            became = fate(failure)
+            if became == "conflict":
+                conflicts.append(by_key[key_of_action(failure.action)])
+            elif became == "gone":
+                counts.gone += 1
+            else:
+                counts.fail(f"{failure.status}: {failure.reason}")
+        return conflicts
+
+    def _still_due(self, changes: Iterable[Change], counts: RegroupCounts) -> Iterable[Change]:
+        """Yield the changes that are due to the newest versions of documents, too."""
+        due = {one.key: one for one in changes}
+        for hit in self._newest(list(due)):
+            change = due.pop(key_of(hit))
+            parts = stored_parts(hit["_source"], self.path)
+            if parts.get("scheme") != self.scheme or _digest(parts) != change.digest:
+                counts.changed += 1
+            elif parts.get(GROUP) == change.group and (parts.get(LEADER) is True) == change.leads:
+                # After a crash the faster writer may have been this very job.
+                counts.already += 1
+            else:
+                yield replace(change, version=(hit.get("_seq_no", -1), hit.get("_primary_term", -1)))
+        counts.gone += len(due)
+
+    def _newest(self, keys: Sequence[Key]) -> Iterable[Hit]:
+        if self.engine.can.seq_no:
+            return read_again(self.engine, keys, self.backoff)
+        found = (self.engine.get(key.index, key.id) for key in keys)
+        return (hit for hit in found if hit is not None)
+
+    def _action(self, change: Change) -> JSON:
+        action: JSON = {
+            "_op_type": "update",
+            "_index": change.key.index,
+            "_id": change.key.id,
+            "doc": put({}, self.path, {GROUP: change.group, LEADER: change.leads}),
+        }
+        if self.engine.can.seq_no:
+            action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
+        if change.key.routing is not None:
+            action["routing"] = change.key.routing
+        return action
+
+
+def _digest(parts: dict[str, Any]) -> str:
+    stored = parts.get("digest", "")
+    return split_digest(stored).digest if isinstance(stored, str) else ""

@@ -1,0 +1,184 @@
+"""The groups of a whole index made anew."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.hits import SCHEME, fingerprint_of
+from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
+from support.random_pages import COUNT, SPECS
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.recipe import Recipe
+
+CONNECTED = RegroupOptions("connected")
+
+
+@pytest.fixture
+def index(engine) -> str:
+    engine.create_index("pages", mappings(), {})
+    store(engine, "pages", range(COUNT))
+    return "pages"
+
+
+def books(counts) -> bool:
+    done = counts.written + counts.already + counts.changed + counts.gone + counts.failed
+    return counts.planned == done
+
+
+def test_connected_groups_are_what_chains_of_pairs_lead_to(engine, index):
+    summary = regroup(engine, index, CONNECTED)
+    found = {frozenset(members) for members in groups_of(stored(engine, index)).values()}
+    assert found == connected_groups(USUAL)
+    assert (summary.settled, summary.counts.groups, summary.counts.read) == (True, len(found), COUNT)
+    assert summary.counts.left == COUNT - len(USUAL)
+    assert books(summary.counts)
+
+
+def test_each_member_matches_its_leader_and_no_two_leaders_match(engine, index):
+    assert regroup(engine, index).settled
+    assert led_rightly(stored(engine, index))
+
+
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_a_second_run_writes_nothing(engine, index, linkage):
+    regroup(engine, index, RegroupOptions(linkage))
+    before = stored(engine, index)
+    again = regroup(engine, index, RegroupOptions(linkage))
+    assert (again.counts.planned, again.counts.merged, again.counts.split) == (0, 0, 0)
+    assert (again.passes, again.settled) == (1, True)
+    assert stored(engine, index) == before
+
+
+@pytest.mark.parametrize("direction", ["", "-"])
+def test_a_stated_order_says_who_leads(engine, index, direction):
+    summary = regroup(engine, index, RegroupOptions(order=f"{direction}published"))
+    found = stored(engine, index)
+    assert summary.settled
+    assert led_rightly(found)
+    by_date = sorted(USUAL, key=lambda number: SPECS[number].published or 0, reverse=bool(direction))
+    assert found[by_date[0]]["leader"]
+
+
+def test_groups_keep_the_number_of_most_of_their_documents(engine, index):
+    regroup(engine, index, CONNECTED)
+    before = groups_of(stored(engine, index))
+    number, members = max(before.items(), key=lambda item: len(item[1]))
+    store(engine, index, [members[0]], **{f"p{members[0]}": 7})
+    summary = regroup(engine, index, CONNECTED)
+    assert groups_of(stored(engine, index)).keys() == before.keys()
+    assert (summary.counts.merged, summary.counts.merged_from) == (1, 2)
+    assert summary.counts.moved == 1
+    assert sorted(groups_of(stored(engine, index))[number]) == sorted(members)
+
+
+def test_a_group_that_falls_apart_is_told_and_gives_its_number_to_the_greatest_part(engine):
+    engine.create_index("apart", mappings(), {})
+    groups = sorted(connected_groups(USUAL), key=lambda one: (len(one), min(one)))
+    one, other = groups[-1], groups[-2]
+    store(engine, "apart", one | other, **{f"p{number}": 99 for number in one | other})
+    summary = regroup(engine, "apart", CONNECTED)
+    found = groups_of(stored(engine, "apart"))
+    assert frozenset(found[99]) == one
+    assert (summary.counts.split, summary.counts.split_into, summary.counts.merged) == (1, 2, 0)
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(engine, index, tmp_path: Path):
+    before = stored(engine, index)
+    told = regroup(engine, index, RegroupOptions(dry_run=True, checkpoint=tmp_path / "kept.json"))
+    assert stored(engine, index) == before
+    assert not list(tmp_path.glob("kept*"))
+    done = regroup(engine, index)
+    assert told.counts.planned == done.counts.planned == done.counts.written == len(USUAL)
+
+
+def test_scopes_keep_documents_apart(engine, index):
+    regroup(engine, index, RegroupOptions("connected", scope=("host",)))
+    for members in groups_of(stored(engine, index)).values():
+        assert len(members) == 1 or len({SPECS[number].host for number in members} | {None}) == 2
+
+
+def test_documents_without_text_and_placeholders_are_in_nobodys_group(engine, index):
+    empty = fingerprint_of(SPECS[0].__class__(signed=False, lang="und", shingles=0)).to_field()
+    for id_ in ("p9001", "p9002"):
+        engine.bulk([{"_index": index, "_id": id_, "_source": {"dedup": empty}}])
+    engine.bulk([{"_index": index, "_id": "p9003", "_source": {"dedup": {"pending": 1}}}])
+    summary = regroup(engine, index, CONNECTED)
+    found = stored(engine, index)
+    assert found[9001]["group"] != found[9002]["group"]
+    assert found[9003] == {"pending": 1}
+    assert summary.counts.left == COUNT - len(USUAL)
+
+
+def test_what_came_or_changed_meanwhile_is_met_by_the_next_reading(engine, index):
+    late = USUAL[-40:]
+    engine.delete_by_query(index, {"ids": {"values": [f"p{number}" for number in late]}})
+    seen = []
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "grouping" and not seen:
+            seen.append(what)
+            store(engine, index, late)
+            text = fingerprint_of(SPECS[late[0]]).to_field()
+            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": text}}])
+            engine.bulk([{"_op_type": "delete", "_index": index, "_id": f"p{USUAL[1]}"}])
+
+    summary = regroup(engine, index, CONNECTED, report=write)
+    found = stored(engine, index)
+    assert summary.settled
+    assert (summary.counts.changed, summary.counts.gone) == (1, 1)
+    assert books(summary.counts)
+    assert found[USUAL[0]]["group"] == found[late[0]]["group"]
+    there = set(USUAL[2:])
+    whole = {frozenset(one) & there for one in groups_of(found).values()} - {frozenset()}
+    assert whole == connected_groups(there)
+
+
+def test_others_who_write_until_the_end_are_told(engine, index):
+    turn = iter(range(100))
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "writing":
+            store(engine, index, [USUAL[next(turn)]])
+
+    summary = regroup(engine, index, report=write)
+    assert not summary.settled
+    assert summary.passes == 5
+
+
+def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
+    engine.create_index("plain", recipe_mappings(Recipe(SCHEME)), {})
+    with pytest.raises(ConfigError, match="shinglefold setup plain --groups"):
+        regroup(engine, "plain")
+
+
+def interrupt(what: str, _documents: int, _share: float) -> None:
+    if what == "writing":
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_a_run_that_was_cut_short_goes_on_with_its_plan(engine, index, tmp_path: Path, monkeypatch, linkage):
+    monkeypatch.setattr("shinglefold.groups.regroup.run._ALONE", 100)
+    options = RegroupOptions(linkage, checkpoint=tmp_path / "kept.json")
+    first = regroup(engine, index, options, report=interrupt)
+    assert (first.stopped, first.counts.written) == ("interrupted", 100)
+    engine.bulk([{"_op_type": "delete", "_index": index, "_id": f"p{USUAL[0]}"}])
+    second = regroup(engine, index, options)
+    assert (second.resumed, second.settled, second.stopped) == (True, True, "")
+    assert second.counts.planned >= second.counts.written >= len(USUAL) - 1
+    assert books(second.counts)
+    assert not list(tmp_path.glob("kept*"))
+
+
+def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_path: Path):
+    path = tmp_path / "kept.json"
+    regroup(engine, index, RegroupOptions(checkpoint=path), report=interrupt)
+    with pytest.raises(ConfigError, match="linkage 'leader', not 'connected'"):
+        regroup(engine, index, RegroupOptions("connected", checkpoint=path))
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "done": "many"}))
+    with pytest.raises(InputError, match="delete it to begin anew"):
+        regroup(engine, index, RegroupOptions(checkpoint=path))

@@ -1,0 +1,76 @@
+"""Groups made anew on real servers: guarded writes over several shards and indices, writers meanwhile."""
+
+from pathlib import Path
+
+import pytest
+from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
+from support.random_pages import COUNT
+
+from shinglefold.groups.regroup import RegroupOptions, regroup
+
+SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
+
+
+@pytest.fixture
+def index(engine, new_index) -> str:
+    name = new_index(mappings(), SETTINGS)
+    store(engine, name, range(COUNT))
+    return name
+
+
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_groups_are_right_and_found_again(engine, index, linkage):
+    summary = regroup(engine, index, RegroupOptions(linkage))
+    found = stored(engine, index)
+    assert (summary.settled, summary.counts.written, summary.counts.conflicts) == (True, len(USUAL), 0)
+    if linkage == "leader":
+        assert led_rightly(found)
+    else:
+        whole = {frozenset(members) for members in groups_of(found).values()}
+        assert whole == connected_groups(USUAL)
+    again = regroup(engine, index, RegroupOptions(linkage))
+    assert (again.counts.planned, again.passes) == (0, 1)
+
+
+def test_a_write_that_lost_is_made_again_and_another_text_is_left_alone(engine, index):
+    seen = []
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "grouping" and not seen:
+            seen.append(what)
+            # The same texts in newer versions, one with another text, and one gone.
+            store(engine, index, USUAL[10:30])
+            text = stored(engine, index)[USUAL[40]]
+            other = {"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": text}}
+            gone = {"_op_type": "delete", "_index": index, "_id": f"p{USUAL[1]}"}
+            assert not engine.bulk([other, gone]).failures
+
+    summary = regroup(engine, index, RegroupOptions("connected"), report=write)
+    found = stored(engine, index)
+    assert (summary.settled, summary.counts.changed, summary.counts.gone) == (True, 1, 1)
+    assert summary.counts.conflicts == 21
+    assert found[USUAL[0]]["group"] == found[USUAL[40]]["group"]
+    whole = {frozenset(one) - {USUAL[0]} for one in groups_of(found).values()} - {frozenset()}
+    assert whole == connected_groups(USUAL[2:])
+
+
+def test_one_grouping_spans_the_indices_behind_a_pattern(engine, new_index, index):
+    other = new_index(mappings(), SETTINGS)
+    store(engine, other, range(COUNT))
+    regroup(engine, f"{index},{other}", RegroupOptions("connected"))
+    assert groups_of(stored(engine, index)) == groups_of(stored(engine, other))
+
+
+def test_a_run_that_was_cut_short_goes_on(engine, index, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("shinglefold.groups.regroup.run._BATCH", 50)
+    options = RegroupOptions(checkpoint=tmp_path / "kept.json")
+
+    def interrupt(what: str, documents: int, _share: float) -> None:
+        if what == "writing" and documents >= 150:
+            raise KeyboardInterrupt
+
+    first = regroup(engine, index, options, report=interrupt)
+    assert (first.stopped, first.counts.written) == ("interrupted", 150)
+    second = regroup(engine, index, options)
+    assert (second.settled, second.resumed, second.counts.written) == (True, True, len(USUAL))
+    assert led_rightly(stored(engine, index))
