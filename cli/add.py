@@ -1,6 +1,7 @@
 """``shinglefold add INDEX FILE``: documents into an index, as far as they resemble nothing stored."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
 
 if TYPE_CHECKING:
+    from shinglefold.cli.recipes import Asked
     from shinglefold.groups import Gate, Policy, Verdict
     from shinglefold.ingest import Record
 
@@ -105,7 +107,7 @@ def add(
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices
     records = read_sources([file], make_read_options(format, id_field, encoding, header))
     asked = invocation.asked(index, engine)
-    with opened_store(asked) as store:
+    with _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
         pipeline, _ = pipeline_of(asked, invocation)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             told = list(_added(gate, records, passages))
@@ -118,6 +120,19 @@ def add(
         remark("no documents found; check the source, or say its --format")
         return FAILED
     return DONE if accepted == len(told) else PARTLY if accepted else FAILED
+
+
+@contextmanager
+def _index_wanted(asked: "Asked", *, groups: bool) -> Iterator[None]:
+    """Say how the index is made where there is none: a gate makes none, as it can't know the recipe meant."""
+    from shinglefold.errors import IndexMissing
+
+    try:
+        yield
+    except IndexMissing as error:
+        make = asked.hints.command("setup", asked.index, groups=groups)
+        told = str(error)
+        raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
 
 
 def _added(gate: "Gate", records: "Iterator[Record]", passages: bool) -> Iterator[dict[str, Any]]:

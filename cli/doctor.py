@@ -82,6 +82,8 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) ->
         if count:
             ids = found.listed.get(finding, ())
             lines.append(f"  {count:,} {said}{': ' if ids else ''}{', '.join(ids)}")
+    if found.ungrouped:
+        lines.append(f"  {found.ungrouped:,} have no number of a group, though the index numbers its groups")
     if found.misread:
         lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
@@ -104,6 +106,8 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool)
         commands.append(asked.hints.command("setup", found.index, **flags))
     if any(found.findings.get(finding) for finding in _MENDED) and not misled:
         commands.append(asked.hints.command("backfill", found.index, **flags))
+    if found.ungrouped and not misled:
+        commands.append(asked.hints.command("regroup", found.index))
     lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
     if found.unseen:
         lines.append(

@@ -17,7 +17,13 @@ from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.ingest.maintenance.setup import SetupRequest
 from shinglefold.ingest.maintenance.sight import SUSPECT, Sight, unmapped
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import foreign, is_empty, new_fingerprint, stored_fingerprint
+from shinglefold.ingest.maintenance.stored import (
+    foreign,
+    has_group,
+    is_empty,
+    new_fingerprint,
+    stored_fingerprint,
+)
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.paths import cut
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
@@ -25,7 +31,7 @@ from shinglefold.ingest.pipeline.reach import raw_fields
 from shinglefold.ingest.text_fields import likely_texts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.model import Fingerprint
-from shinglefold.recipe import META_KEY
+from shinglefold.recipe import META_KEY, stored_recipe
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
@@ -75,7 +81,8 @@ class Diagnosis:
     some ids of each finding that is an illness. ``schemes``: documents by other scheme. ``mapping``: what is
     wrong with the mappings; ``remarks``: what may be meant that way. ``text_in``: the fields with text of
     documents that have another fingerprint, or none of their own. ``obstacles``: why nothing can be mended in
-    place. ``empty``: documents without text in the fields the pipeline reads.
+    place. ``empty``: documents without text in the fields the pipeline reads. ``ungrouped``: documents that
+    have no number of a group, in an index that numbers its groups.
     """
 
     index: str
@@ -91,6 +98,7 @@ class Diagnosis:
     obstacles: tuple[str, ...] = ()
     empty: int = 0
     unseen: tuple[str, ...] = ()
+    ungrouped: int = 0
 
     @property
     def misread(self) -> bool:
@@ -100,7 +108,7 @@ class Diagnosis:
     @property
     def healthy(self) -> bool:
         """Whether nothing has to be mended."""
-        return not (self.mapping or self.obstacles or self.misread) and all(
+        return not (self.mapping or self.obstacles or self.misread or self.ungrouped) and all(
             name in _HEALTHY or not n for name, n in self.findings.items()
         )
 
@@ -135,9 +143,11 @@ def diagnose(
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
     odd: list[Document] = []
-    without = 0
+    without = ungrouped = 0
     read = raw_fields(pipeline.steps, options.field)
-    sight = Sight(unmapped(engine.mappings(index), read))
+    mappings = engine.mappings(index)
+    numbered = _numbered(mappings)
+    sight = Sight(unmapped(mappings, read))
     for hit, finding, empty in _documents(engine, index, pipeline, options, sight=sight, progress=progress):
         found[finding] += 1
         if finding == "other_scheme":
@@ -145,6 +155,7 @@ def diagnose(
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
         without += empty
+        ungrouped += numbered and finding != "foreign" and not has_group(hit["_source"], options.field)
         if (finding in _OTHER_TEXT or empty) and len(odd) < _SAMPLE:
             odd.append(cut(hit["_source"], options.field))
     if sight.blind:
@@ -165,6 +176,7 @@ def diagnose(
         obstacles=against,
         empty=without,
         unseen=sight.fields if sight.blind else (),
+        ungrouped=ungrouped,
     )
 
 
@@ -174,7 +186,7 @@ def _around(
     """Return what is wrong with the mappings, and what is worth a remark."""
     scheme = pipeline.scheme
     found = engine.mappings(index)
-    own = layout(found, scheme, name)
+    own = layout(found, scheme, name, groups=_numbered(found))
     wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.lacking)]
     if own.stored is None:
         wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
@@ -185,6 +197,10 @@ def _around(
         ours, theirs = noted or "none", sealed or "none"
         wrong.append(f"the mappings name the seal of key {ours}, the pipeline has that of {theirs}")
     return tuple(wrong), tuple(_remarks(engine, SetupRequest(scheme, name, (index,))))
+
+
+def _numbered(mappings: Mapping[str, Any]) -> bool:
+    return (stored_recipe(mappings) or {}).get("groups") is True
 
 
 def _told(by_index: Mapping[str, Sequence[str]]) -> Iterator[str]:

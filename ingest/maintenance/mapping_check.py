@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.ingest.mapping import mappings
+from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.ingest.paths import parts
-from shinglefold.recipe import META_KEY
+from shinglefold.recipe import META_KEY, Recipe
 from shinglefold.scheme import Scheme
 
 #: For each part of a fingerprint the types it may have and what must not be switched off.
@@ -20,6 +20,13 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyTyp
         "digest": (("keyword",), ("doc_values",)),
         "supershingles": (("keyword",), ("index",)),
         "signature": (("binary",), ("doc_values",)),
+    }
+)
+#: The same for the number of the group.
+_NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+    {
+        "group": (("long",), ("index", "doc_values")),
+        "leader": (("boolean",), ("index", "doc_values")),
     }
 )
 #: The parts of a fingerprint; whatever else is beside them is somebody else's.
@@ -43,19 +50,20 @@ class Layout:
     stored: Mapping[str, Any] | None
 
 
-def layout(found: Mapping[str, Any], scheme: Scheme, field: str) -> Layout:
+def layout(found: Mapping[str, Any], scheme: Scheme, field: str, *, groups: bool = False) -> Layout:
     """Compare the mappings of an index with what fingerprints of a scheme need.
 
     Args:
         found: the mappings.
         field: where the fingerprints are, a dotted path.
+        groups: whether documents get the number of their group, too.
     """
-    wanted = properties_at(mappings(scheme, field), field)
+    wanted = properties_at(recipe_mappings(Recipe(scheme, field, groups=groups)), field)
     there = properties_at(found, field)
     stored = (found.get("_meta") or {}).get(META_KEY)
     return Layout(
         {f"{field}.{name}": definition for name, definition in wanted.items() if name not in there},
-        tuple(_wrong(there, field)),
+        tuple(_wrong(there, field, groups=groups)),
         stored if isinstance(stored, Mapping) else None,
     )
 
@@ -70,8 +78,8 @@ def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     return node.get("properties") or {}
 
 
-def _wrong(there: Mapping[str, Any], field: str) -> Iterator[str]:
-    for name, (types, needed) in _NEEDED.items():
+def _wrong(there: Mapping[str, Any], field: str, *, groups: bool) -> Iterator[str]:
+    for name, (types, needed) in {**_NEEDED, **(_NEEDED_FOR_GROUPS if groups else {})}.items():
         definition = there.get(name)
         if definition is None:
             continue

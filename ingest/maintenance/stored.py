@@ -53,6 +53,11 @@ def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
     return {name: part for name, part in stored_parts(source, field).items() if name not in NOTES}
 
 
+def has_group(source: Mapping[str, Any], field: str) -> bool:
+    """Tell whether a document has the number of its group."""
+    return isinstance(stored_parts(source, field).get("group"), int)
+
+
 def foreign(source: Mapping[str, Any], field: str) -> str:
     """Return, in words, what a document has in the place of its fingerprint that is none; mostly nothing."""
     held = stored_parts(source, field)

@@ -47,6 +47,18 @@ def test_doctor_finds_what_backfill_mends(run, site):
     assert run("doctor", site, "--json", "--workers", 1).json()["healthy"] is True
 
 
+def test_doctor_counts_documents_without_a_group_and_says_how_they_get_one(run, site):
+    assert run("setup", site, "--groups").code == 0
+    newer = json.dumps({**pages(21)[20], "id": "page-20"})
+    assert run("add", site, "-", "--policy", "tag", stdin=newer).code == 0
+    ill = run("doctor", site, "--workers", 1)
+    assert ill.code == 3
+    assert "  20 have no number of a group, though the index numbers its groups" in ill.out.splitlines()
+    assert ill.out.splitlines()[-1] == "to mend it: shinglefold regroup pages"
+    told = run("doctor", site, "--workers", 1, "--json").json()
+    assert (told["ungrouped"], told["healthy"]) == (20, False)
+
+
 def test_setup_shows_changes_makes_them_and_then_has_none(run, site):
     planned = run("setup", site, "--preset", "classic", "--dry-run")
     assert planned.code == 0

@@ -48,3 +48,19 @@ def test_what_takes_more_or_less_room_but_works_is_left_alone(scheme, name, defi
     made = copy.deepcopy(mappings(scheme))
     made["properties"]["dedup"]["properties"][name] = definition
     assert layout(made, scheme, "dedup").wrong == ()
+
+
+def test_an_index_that_is_to_number_groups_lacks_their_fields(scheme):
+    made = mappings(scheme)
+    assert layout(made, scheme, "dedup").lacking == {}
+    lacking = layout(made, scheme, "dedup", groups=True).lacking
+    assert lacking == {"dedup.group": {"type": "long"}, "dedup.leader": {"type": "boolean"}}
+
+
+def test_numbers_of_groups_that_are_mapped_otherwise_are_told(scheme):
+    made = mappings(scheme)
+    made["properties"]["dedup"]["properties"]["group"] = {"type": "keyword"}
+    assert layout(made, scheme, "dedup", groups=True).wrong == (
+        "dedup.group is mapped as keyword, long is needed",
+    )
+    assert layout(made, scheme, "dedup").wrong == ()

@@ -1,0 +1,23 @@
+"""add, as it is typed: what is let in, and what is said where it can't be."""
+
+import json
+
+_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+
+
+def test_adding_to_an_index_that_is_missing_names_the_command_that_makes_it(run):
+    line = json.dumps({"id": "a", "body": _TEXT})
+    for flags, make in (((), "setup news"), (("--policy", "tag"), "setup news --groups")):
+        missing = run("add", "news", "-", *flags, stdin=line)
+        assert missing.code == 1
+        assert missing.err.rstrip().endswith(f"To make it: shinglefold {make}")
+    assert run("setup", "news", "--groups").code == 0
+    assert run("add", "news", "-", "--policy", "tag", stdin=line).code == 0
+
+
+def test_an_index_that_numbers_its_groups_from_now_on_takes_tagged_documents(run):
+    first, copy = ({"id": id_, "body": _TEXT} for id_ in ("a", "b"))
+    assert run("index", "-", "--index", "news", "--workers", 1, stdin=json.dumps(first)).code == 0
+    assert run("setup", "news", "--groups").code == 0
+    added = run("add", "news", "-", "--policy", "tag", stdin=json.dumps(copy))
+    assert (added.code, added.err) == (0, "")
