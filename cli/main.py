@@ -32,6 +32,7 @@ _COMMANDS = (
     "setup",
     "backfill",
     "regroup",
+    "report",
     "retry",
     "doctor",
     "list",

@@ -1,0 +1,117 @@
+"""``shinglefold report INDEX``: what the groups of an index look like."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, Invocation, command
+from shinglefold.cli.options import engine_option
+from shinglefold.cli.output import print_table, printable, write_json, write_line
+from shinglefold.cli.sizes import share_of
+
+if TYPE_CHECKING:
+    from shinglefold.groups.report import Report
+
+
+@command(
+    examples="""
+    shinglefold report articles
+    shinglefold report articles --html report.html
+    """
+)
+@click.argument("index", metavar="INDEX")
+@click.option("--html", metavar="FILE", help="Write one HTML file with plots, which opens without a network.")
+@click.option("--host-field", default="", metavar="FIELD", help="Field of hosts or addresses.")
+@click.option("--date-field", default="", metavar="FIELD", help="Field of dates.")
+@click.option("--title-field", default="title", show_default=True, metavar="FIELD", help="Field of titles.")
+@click.option(
+    "--most",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Groups, hosts and languages to list at most.",
+)
+@engine_option
+@click.pass_obj
+def report(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    html: str | None,
+    host_field: str,
+    date_field: str,
+    title_field: str,
+    most: int,
+    engine: str | None,
+) -> int:
+    """Show the groups of an INDEX.
+
+    By size, the largest and the newest, and the share of copies by host, language and month. A copy is a
+    document that does not lead its group.
+    """
+    from shinglefold.cli.progress import progress_bar
+    from shinglefold.cli.regroup import check_numbered
+    from shinglefold.cli.stores import opened_store
+    from shinglefold.groups.report import Names, make_report
+
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        check_numbered(asked, store.recipe)
+        with progress_bar("report") as bar:
+            made = make_report(
+                store.engine,
+                index,
+                Names(host_field, date_field, title_field),
+                listed=most,
+                progress=lambda read, share: bar(share, f"{read:,} read"),
+            )
+    if html is not None:
+        _write_page(html, made)
+    if invocation.json:
+        write_json(made.to_json())
+    else:
+        _print(made, asked.command("regroup"))
+        if html is not None:
+            write_line(f"\nwritten to {printable(html)}")
+    return DONE
+
+
+def _write_page(path: str, made: "Report") -> None:
+    from pathlib import Path
+
+    from shinglefold.errors import InputError, why
+    from shinglefold.groups.report.page import page
+
+    try:
+        Path(path).write_text(page(made), "utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {why(error)}; give another path") from error
+
+
+def _print(made: "Report", remedy: str) -> None:
+    grouped = made.documents - made.without_group
+    share = share_of(made.copies / grouped) if grouped else "0"
+    write_line(
+        f"{made.documents:,} documents in {printable(made.index)}: {made.groups:,} groups, "
+        f"{made.shared:,} of them with copies; {made.copies:,} copies ({share})"
+    )
+    if made.without_group:
+        write_line(f"{made.without_group:,} documents are in no group: {remedy}")
+    for title, headings, rows in _tables(made):
+        if rows:
+            write_line(f"\n{title}")
+            print_table(headings, rows)
+
+
+def _tables(made: "Report") -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
+    sizes = [[one.size, f"{one.groups:,}", f"{one.documents:,}"] for one in made.sizes if one.groups]
+    yield "groups by size", ("size", "groups", "documents"), sizes
+    for title, groups in (("the largest groups", made.largest), ("the newest groups", made.newest)):
+        rows = [[f"{one.documents:,}", one.newest, one.id, one.title] for one in groups]
+        yield title, ("documents", "newest", "leader", "title"), rows
+    for title, shares in (("host", made.hosts), ("language", made.languages), ("month", made.months)):
+        rows = [[one.value, f"{one.documents:,}", f"{one.copies:,}", share_of(one.share)] for one in shares]
+        yield f"copies by {title}", (title, "documents", "copies", "share"), rows
