@@ -43,7 +43,10 @@ class _Bar(NamedTuple):
 
 def page(report: Report) -> str:
     """Return the report as HTML; every text of documents is escaped."""
-    sizes = [_Bar(one.size, one.groups, one.groups, f"{one.groups:,}") for one in report.sizes]
+    last = max((at for at, one in enumerate(report.sizes) if one.groups), default=0)
+    sizes = [
+        _Bar(one.size, one.groups, one.groups, f"{one.groups:,}") for one in report.sizes[: max(5, last + 1)]
+    ]
     shares = {
         title: [
             _Bar(one.value, one.copies, one.documents, f"{one.share:.0%} of {one.documents:,}")
@@ -58,14 +61,14 @@ def page(report: Report) -> str:
     parts = [
         _section("Groups by size", "Groups of so many documents.", _columns(sizes)),
         *(
-            _section(f"Copies by {name}", "Dark: copies; light: the other documents.", _rows(bars))
+            _section(f"Copies by {name}", "Strong: copies; faint: the other documents.", _rows(bars))
             for name, bars in shares.items()
             if bars
         ),
     ]
     if months:
         parts.append(
-            _section("Copies by month", "Dark: copies; light: the other documents.", _columns(months))
+            _section("Copies by month", "Strong: copies; faint: the other documents.", _columns(months))
         )
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:

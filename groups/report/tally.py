@@ -229,7 +229,7 @@ def _sizes(counted: Counter[int]) -> Iterable[Size]:
         within = [
             (size, count) for size, count in counted.items() if size >= low and (size <= high or not high)
         ]
-        name = str(low) if low == high else f"{low}–{high}" if high else f"{low} and more"
+        name = str(low) if low == high else f"{low}–{high}" if high else f"{low}+"
         yield Size(name, sum(count for _, count in within), sum(size * count for size, count in within))
 
 

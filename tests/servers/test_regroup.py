@@ -7,6 +7,7 @@ from support.numbered import USUAL, connected_groups, groups_of, led_rightly, ma
 from support.random_pages import COUNT
 
 from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.groups.report import make_report
 
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 
@@ -74,3 +75,14 @@ def test_a_run_that_was_cut_short_goes_on(engine, index, tmp_path: Path, monkeyp
     second = regroup(engine, index, options)
     assert (second.settled, second.resumed, second.counts.written) == (True, True, len(USUAL))
     assert led_rightly(stored(engine, index))
+
+
+def test_a_report_counts_the_groups_of_all_shards(engine, index):
+    regroup(engine, index)
+    groups = groups_of(stored(engine, index))
+    made = make_report(engine, index)
+    assert (made.documents, made.without_group) == (COUNT, COUNT - len(USUAL))
+    assert (made.groups, made.copies) == (len(groups), len(USUAL) - len(groups))
+    assert [one.documents for one in made.largest] == sorted(map(len, groups.values()), reverse=True)[:10]
+    assert {one.value for one in made.hosts} == {"a.org", "b.org"}
+    assert sum(one.documents for one in made.months) == len(USUAL)
