@@ -171,6 +171,9 @@ def _print(index: str, told: Sequence[dict[str, Any]]) -> None:
     grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in told)
     line = f"{accepted:,} of {len(told):,} added to {index}"
     write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
+    if replaced := sum(one.get("replaced", False) for one in told):
+        have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
+        remark(f"note: {have} taken the place of a document with the same id")
 
 
 def _short(text: str) -> str:

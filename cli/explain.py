@@ -9,9 +9,6 @@ from shinglefold.cli.options import engine_options
 from shinglefold.cli.output import make_console, printable, write_json
 
 if TYPE_CHECKING:
-    from shinglefold.cli.hints import Hints
-    from shinglefold.cli.stores import Store
-    from shinglefold.rerank.hits import Hit
     from shinglefold.scheme import Scheme
 
 
@@ -59,7 +56,7 @@ def explain(
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.side_by_side import passage_json, print_passages
-    from shinglefold.cli.stores import opened_store
+    from shinglefold.cli.stores import opened_store, stored_hit
     from shinglefold.rerank.known_fields import check_fields
     from shinglefold.rerank.stored_pair import explain_pair
 
@@ -67,7 +64,7 @@ def explain(
     with opened_store(asked) as store:
         check_fields(store.mappings.values(), index, fields, "--field")
         scheme, seal = store.scheme, seal_of_index(asked, store.recipe)
-        hits = _hit(store, index, a, asked.hints), _hit(store, index, b, asked.hints)
+        hits = stored_hit(store, index, a, asked.hints), stored_hit(store, index, b, asked.hints)
     canonicalizer = Canonicalizer.of(scheme)
     found = explain_pair(hits, scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal)
     if invocation.json:
@@ -80,18 +77,6 @@ def explain(
     console.print()
     print_passages(console, found.passages, found.texts, (a, b), passages)
     return DONE
-
-
-def _hit(store: "Store", index: str, id_: str, hints: "Hints") -> "Hit":
-    from shinglefold.errors import InputError
-
-    hit = store.engine.get(index, id_)
-    if hit is None:
-        raise InputError(
-            f"no document {id_!r} in the index {index!r}; this shows ids: "
-            f"{hints.command('search', id_, index=index, json=True, no_fold=True)}"
-        )
-    return hit
 
 
 def lines(told: dict[str, Any], scheme: "Scheme") -> list[str]:

@@ -13,7 +13,6 @@ from shinglefold.cli.output import make_console, printable, remark, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shinglefold.cli.hints import Hints
     from shinglefold.cli.stores import Store
     from shinglefold.model import Fingerprint
     from shinglefold.rerank.similar import Match, SimilarOptions, SimilarPage
@@ -80,7 +79,7 @@ def similar(
     recipe is that of the index. The most alike come first.
     """
     from shinglefold.cli.seals import seal_of_index
-    from shinglefold.cli.stores import opened_store
+    from shinglefold.cli.stores import opened_store, same_id, stored_hit
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
@@ -94,10 +93,11 @@ def similar(
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
             wanted: str | Fingerprint = _print(store, what, kind, language, itself=text)
-            if not text and what != "-" and store.engine.get(index, what) is not None:
+            if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
-            wanted = _id(store, index, what, asked.hints)
+            stored_hit(store, index, what, asked.hints, f"no file {what!r}, and no document of this id")
+            wanted = what
         page = search.find(index, wanted, options, place=after)
     if invocation.json:
         write_json(page.to_json())
@@ -149,18 +149,6 @@ def _print(store: "Store", what: str, kind: str, language: str | None, *, itself
             "shinglefold compare --help"
         )
     return made
-
-
-def _id(store: "Store", index: str, what: str, hints: "Hints") -> str:
-    """Return the id of a document that is there."""
-    from shinglefold.errors import InputError
-
-    if store.engine.get(index, what) is None:
-        raise InputError(
-            f"no file {what!r}, and no document of this id in the index {index!r}; this shows ids: "
-            f"{hints.command('search', what, index=index, json=True, no_fold=True)}"
-        )
-    return what
 
 
 def _print_page(console: "Console", page: "SimilarPage", next_page: str) -> None:

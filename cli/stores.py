@@ -11,7 +11,7 @@ from shinglefold.cli.recipes import Asked, check_asked, check_field, complete, r
 from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
+from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.pipeline.reach import makes_fingerprints
 from shinglefold.recipe import Recipe, stored_recipe
@@ -21,6 +21,10 @@ from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
+    from shinglefold.cli.hints import Hints
+
+#: Documents of one id that are looked at: one in each index, and under each routing.
+_SAME_ID = 10
 
 
 class Store(NamedTuple):
@@ -145,3 +149,33 @@ def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
         remedy = f"Install the version it was made with, or move the index to this one: {together(change)}"
         where = f"index {asked.index!r}"
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error
+
+
+def stored_hit(store: Store, index: str, id_: str, hints: "Hints", missing: str = "") -> JSON:
+    """Return a document that is there, as a search under the name given shows it.
+
+    An alias may stand for several indices, and hide documents by its filter: only searches heed both.
+
+    Args:
+        missing: what is said of one that isn't there, if not that there is no document of this id.
+
+    Raises:
+        InputError: there is none, or several indices have one.
+    """
+    hits = same_id(store, index, id_)
+    if not hits:
+        raise InputError(
+            f"{missing or f'no document {id_!r}'} in the index {index!r}; this shows ids: "
+            f"{hints.command('search', id_, index=index, json=True, no_fold=True)}"
+        )
+    if len(hits) > 1:
+        names = ", ".join(sorted({repr(hit["_index"]) for hit in hits}))
+        raise InputError(f"there are several documents {id_!r}, in {names}: name one of these with --index")
+    return hits[0]
+
+
+def same_id(store: Store, index: str, id_: str) -> list[JSON]:
+    """Return the documents of one id that a search shows: one in each index, and under each routing."""
+    body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
+    hits: list[JSON] = store.engine.search(index, body)["hits"]["hits"]
+    return hits

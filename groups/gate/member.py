@@ -28,7 +28,8 @@ class Verdict:
     """What became of a document: ``accepted``, ``refused`` because of ``like``, or ``failed`` and why.
 
     ``group``: the number it has, or that of the group that is full. ``leads``: it founded the group.
-    ``full``: it was refused for want of a place in the group.
+    ``full``: it was refused for want of a place in the group. ``replaced``: it took the place of a document
+    with its id.
     """
 
     status: Literal["accepted", "refused", "failed"]
@@ -38,6 +39,7 @@ class Verdict:
     like: Like | None = None
     full: bool = False
     reason: str = ""
+    replaced: bool = False
 
     def to_json(self) -> JSON:
         """Return the verdict as JSON, without what there is nothing to say of."""
@@ -46,6 +48,8 @@ class Verdict:
             told |= {"group": self.group, "leader": self.leads}
         if self.like is not None:
             told["like"] = {"_id": self.like.id, "resemblance": round(self.like.likeness, 4)}
+        if self.replaced:
+            told["replaced"] = True
         return told | ({"reason": self.reason} if self.reason else {})
 
 

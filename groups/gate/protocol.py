@@ -346,7 +346,9 @@ def _let_in(accepted: Sequence[tuple[Member, int | None, bool]], terms: Terms) -
     for (member, group, leads), written in zip(accepted, answers, strict=True):
         if written.status in (DONE, _CREATED):
             terms.done.append(member.attempt)
-            member.verdict = Verdict("accepted", member.id, group, leads and group is not None)
+            member.verdict = Verdict(
+                "accepted", member.id, group, leads and group is not None, replaced=member.changes
+            )
             continue
         failed.append(member)
         if written.status not in (CONFLICT, MISSING, *_BUSY):

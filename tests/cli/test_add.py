@@ -21,3 +21,14 @@ def test_an_index_that_numbers_its_groups_from_now_on_takes_tagged_documents(run
     assert run("setup", "news", "--groups").code == 0
     added = run("add", "news", "-", "--policy", "tag", stdin=json.dumps(copy))
     assert (added.code, added.err) == (0, "")
+
+
+def test_documents_that_take_the_place_of_others_are_told(run):
+    assert run("setup", "news").code == 0
+    other = "Potatoes are cooked slowly in a large pot with onions, carrots, bay leaves and pepper."
+    twice = "".join(json.dumps({"id": "a", "body": body}) + "\n" for body in (_TEXT, other))
+    added = run("add", "news", "-", stdin=twice)
+    assert (added.code, added.out) == (0, "2 of 2 added to news\n")
+    assert added.err == "note: 1 of them has taken the place of a document with the same id\n"
+    again = run("add", "news", "-", "--json", stdin=json.dumps({"id": "a", "body": _TEXT}))
+    assert [one.get("replaced") for one in again.json()["documents"]] == [True]

@@ -112,3 +112,33 @@ def test_an_index_to_come_gets_the_recipe_of_its_template(run, server, name):
     finally:
         for path in (f"/_index_template/{name}", f"/_component_template/{name}-near"):
             ask(server.url, "DELETE", path)
+
+
+def test_commands_that_take_an_id_look_through_an_alias_as_a_search_does(run, engine, server, name):
+    text = pages(1)[0]["body"]
+    for part, id_, shown in (("a", "one", True), ("b", "two", True), ("b", "hidden", False)):
+        page = {
+            "id": id_,
+            "body": text,
+            "url": "https://shown.example" if shown else "https://hidden.example",
+        }
+        Path("page.jsonl").write_text(json.dumps(page))
+        assert run("index", "page.jsonl", "--index", f"{name}-{part}", "--workers", "1")[0] == 0
+    alias = {"index": f"{name}-*", "alias": f"{name}-all", "filter": {"prefix": {"url": "https://shown"}}}
+    ask(server.url, "POST", "/_aliases", {"actions": [{"add": alias}]})
+    code, out, _ = run("similar", "one", "--index", f"{name}-all", "--json")
+    assert (code, [match["_id"] for match in json.loads(out)["matches"]]) == (0, ["two"])
+    assert run("explain", "one", "two", "--index", f"{name}-all")[0] == 0
+    for hidden in (("similar", "hidden"), ("explain", "one", "hidden")):
+        code, _, err = run(*hidden, "--index", f"{name}-all")
+        assert (code, bool(re.search("no document ('hidden'|of this id)", err))) == (1, True)
+
+
+def test_an_index_set_up_for_groups_later_takes_tagged_documents(run, name):
+    assert run("index", "pages.jsonl", "--index", name, "--workers", "1")[0] == 0
+    assert run("setup", name, "--groups", "--name", name)[0] in (0, 3)
+    Path("new.jsonl").write_text(json.dumps({"id": "new", "body": pages(30)[29]["body"]}))
+    code, _, err = run("add", name, "new.jsonl", "--policy", "tag")
+    assert (code, err) == (0, "")
+    code, out, _ = run("doctor", name, "--workers", "1")
+    assert (code, "12 have no number of a group" in out) == (3, True)
