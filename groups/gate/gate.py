@@ -13,6 +13,7 @@ from shinglefold.contracts import JSON, Document, Engine, ExclusiveWrites, Guard
 from shinglefold.errors import ConfigError, Refused, ShinglefoldError
 from shinglefold.groups.gate.forms import LEADER, PENDING, Forms
 from shinglefold.groups.gate.intents import Intents, ensure_intents
+from shinglefold.groups.gate.mapped import concrete_index, nested, scope_definition
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
@@ -87,7 +88,7 @@ class Gate:
         lease: float = 30.0,
     ) -> None:
         self.engine, self.policy = engine, policy or Policy()
-        self.index = _concrete(engine, index)
+        self.index = concrete_index(engine, index)
         mappings = engine.mappings(self.index)
         self.recipe = Recipe.of(mappings, index)
         check_sealed(self.recipe.sealed, seal, f"index {index!r}")
@@ -171,6 +172,7 @@ class Gate:
         if not documents:
             return []
         own = _Waiting(documents)
+        together: list[_Waiting] = []
         with self._turn:
             self._waiting.append(own)
             while self._deciding and not own.done:
@@ -178,7 +180,7 @@ class Gate:
             if not own.done:
                 self._deciding = True
                 together, self._waiting = self._waiting, []
-        if not own.done:
+        if together:
             try:
                 self._decide_together(together)
             finally:
@@ -321,11 +323,11 @@ class Gate:
             newest = self.engine.newest
             lookup = Lookup(self.engine, self.index, self._likeness, first=first, parameters=newest)
             scopes = {
-                scope.field: _definition(mappings, scope.field, self.index)
+                scope.field: scope_definition(mappings, scope.field, self.index)
                 for scope in self._likeness.scopes
                 if not scope.field.startswith(f"{field}.")
             }
-            self.engine.put_mappings(self.index, _nested(field, {PENDING: {"type": "long"}}))
+            self.engine.put_mappings(self.index, nested(field, {PENDING: {"type": "long"}}))
             name = ensure_intents(self.engine, self.index, self.recipe, scopes)
             intents = Intents.of(self.engine, name, self._likeness, newest)
             documents = Documents(lookup, self._forms, groups)
@@ -371,30 +373,3 @@ def _different(documents: Sequence[Document]) -> list[Document]:
             return list(documents[:place])
         seen.add(str(document["_id"]))
     return list(documents)
-
-
-def _concrete(engine: Engine, index: str) -> str:
-    """Return the index that a name means, so that all its names share intents."""
-    names = [info.name for info in engine.indices(index)]
-    if len(names) != 1:
-        raise ConfigError(f"{index!r} means {len(names)} indices; a gate stands in front of one: name it")
-    return names[0]
-
-
-def _definition(mappings: JSON, path: str, index: str) -> JSON:
-    node: Any = mappings
-    for name in path.split("."):
-        node = (node.get("properties") or {}).get(name) if isinstance(node, Mapping) else None
-    kind = node.get("type") if isinstance(node, Mapping) else None
-    if kind in (None, "text", "object"):
-        raise ConfigError(
-            f"index {index!r}: the scope {path!r} is {'not mapped' if kind is None else f'of type {kind}'}; "
-            "name a field with doc values, such as a keyword"
-        )
-    return {name: node[name] for name in ("type", "format", "ignore_above") if name in node}
-
-
-def _nested(field: str, properties: JSON) -> JSON:
-    for name in reversed(field.split(".")):
-        properties = {name: {"properties": properties}}
-    return {"properties": properties}

@@ -60,7 +60,7 @@ class Judge(Protocol):
         """Yield the pairs of members that match, by their places, the earlier one first."""
         ...
 
-    def intent(self, member: Member) -> JSON:
+    def intent(self, member: Member, /) -> JSON:
         """Return what stands in the index of intents for a member."""
         ...
 
