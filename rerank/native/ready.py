@@ -61,7 +61,7 @@ class Grouped:
         if not count:
             return ""
         documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
-        remedy = f"index them again: shinglefold index SOURCE --index {index} --groups"
+        remedy = f"number them: shinglefold backfill {index} && shinglefold regroup {index}"
         return f"{documents} no group of the scheme {self._scheme}; {remedy}"
 
 
