@@ -105,7 +105,10 @@ class Numbering:
         earlier: dict[int, list[tuple[int, float]]] = {}
         for pair in self._likeness.among(asked):
             earlier.setdefault(pair.other, []).append((pair.one, pair.likeness))
-        numbers = [numbers_of(one.print, self._scope(one), id_) for one, id_ in zip(asked, ids, strict=True)]
+        numbers = [
+            numbers_of(one.print, self._scope(one), self.index, id_)
+            for one, id_ in zip(asked, ids, strict=True)
+        ]
         free = [
             number
             for several, one in zip(numbers, choices, strict=True)

@@ -10,18 +10,18 @@ CHOICES = 4
 _BITS = 63
 
 
-def numbers_of(made: Fingerprint, scope: Sequence[object], id_: str) -> tuple[int, ...]:
+def numbers_of(made: Fingerprint, scope: Sequence[object], index: str, id_: str) -> tuple[int, ...]:
     """Return the numbers a document may found a group with, in the order they are to be tried.
 
     Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without
-    any text has a number of its id.
+    any text has one number, of its index and id: its own, also where others that are searched with it have
+    its id, and also where it is stored already.
 
     Args:
         scope: the values of the fields within which documents are alike.
     """
-    text = made.digest or f"\0{id_}"
-    told = repr((made.scheme, text, [str(value) for value in scope]))
-    return tuple(_number(told, choice) for choice in range(CHOICES))
+    told = repr((made.scheme, made.digest or f"\0{index}\0{id_}", [str(value) for value in scope]))
+    return tuple(_number(told, choice) for choice in range(CHOICES if made.digest else 1))
 
 
 def _number(told: str, choice: int) -> int:

@@ -289,7 +289,7 @@ class Gate:
             return Verdict("refused", id_, reason=why)
         source = {name: value for name, value in document.items() if name not in ("_id", "_index")}
         scope = [asked.values.get(name, ()) for name in self.policy.scope]
-        return Member(id_, source, asked, numbers_of(asked.print, scope, id_))
+        return Member(id_, source, asked, numbers_of(asked.print, scope, self.index, id_))
 
     def _told(self, verdict: Verdict) -> Verdict:
         """Return a verdict with its reason in words."""

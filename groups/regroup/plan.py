@@ -95,10 +95,11 @@ def _choices(census: Census, place: int, scheme: Scheme) -> Iterator[int]:
     """Yield the numbers a document may found a group with, as it would have them when it is indexed."""
     code = int(census.scopes[place])
     scope: Sequence[object] = census.values[code] if code >= 0 else ()
-    id_ = census.keys[place].id
-    yield from numbers_of(Fingerprint(scheme.id, "", 0, census.digest(place)), scope, id_)
+    key = census.keys[place]
+    yield from numbers_of(Fingerprint(scheme.id, "", 0, census.digest(place)), scope, key.index, key.id)
     for more in count():
-        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, id_ if not more else f"{id_}\0{more}")
+        id_ = key.id if not more else f"{key.id}\0{more}"
+        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, key.index, id_)
 
 
 def _count(census: Census, leaders: Int64s, counts: RegroupCounts) -> None:

@@ -48,7 +48,7 @@ def test_a_document_with_another_text_leaves_its_group(engine, pipeline, text):
 
 def test_a_number_that_another_group_has_is_passed_over(engine, pipeline, text):
     found = _index(engine, pipeline, [{"id": "a", "body": text("a")}])
-    first, second, *_ = numbers_of(Fingerprint.from_field(found["a"]), (), "a")
+    first, second, *_ = numbers_of(Fingerprint.from_field(found["a"]), (), "texts", "a")
     assert found["a"]["group"] == first
     taken = {**_index(engine, pipeline, [{"id": "b", "body": text("b")}])["b"], "group": first}
     engine.delete_by_query("texts", {"match_all": {}})
@@ -60,3 +60,13 @@ def test_a_number_that_another_group_has_is_passed_over(engine, pipeline, text):
 def test_documents_without_any_text_are_groups_of_their_own(engine, pipeline):
     found = _index(engine, pipeline, [{"id": "a", "body": ""}, {"id": "b", "body": ""}])
     assert found["a"]["group"] != found["b"]["group"]
+
+
+def test_documents_without_any_text_keep_their_numbers_when_they_are_indexed_again(engine, pipeline):
+    documents = [{"id": "a", "body": ""}, {"id": "b", "body": "слово"}]
+    assert _index(engine, pipeline, documents) == _index(engine, pipeline, documents)
+
+
+def test_documents_without_any_text_and_of_one_id_are_told_apart_by_their_index():
+    empty = Fingerprint("scheme", "", 0)
+    assert not {*numbers_of(empty, (), "one", "a")} & {*numbers_of(empty, (), "other", "a")}
