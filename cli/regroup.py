@@ -174,6 +174,7 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
     if summary.resumed:
         yield "went on from its checkpoint; the figures are of all runs"
     if counts.left:
-        yield f"{counts.left:,} documents without a readable fingerprint of the scheme were left as they are"
+        left = "1 document" if counts.left == 1 else f"{counts.left:,} documents"
+        yield f"left as they are: {left} without a readable fingerprint of the scheme"
     for reason, count in list(counts.reasons.items())[:5]:
         yield f"failed {count:,} times: {reason}"

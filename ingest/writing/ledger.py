@@ -136,8 +136,9 @@ class Ledger:
 
     def _notes(self) -> Iterator[str]:
         if count := self.meter.counts["equal_ids"]:
+            have = "1 document has" if count == 1 else f"{count:,} documents have"
             yield (
-                f"{count:,} documents have an id that came before in this run, and replaced the earlier one; "
+                f"{have} an id that came before in this run, and replaced the earlier one; "
                 f"the first is {self.equal}"
             )
         if count := self.meter.counts["written_over"]:
