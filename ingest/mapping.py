@@ -77,13 +77,17 @@ def ensure_index(
             pass
         else:
             return True
-    _check_takes_new(engine, index)
+    check_takes_new(engine, index)
     check_index(engine.mappings(index), index, recipe)
     return False
 
 
-def _check_takes_new(engine: Engine, index: str) -> None:
-    """Refuse an alias that no new document could go to, before the first one is tried."""
+def check_takes_new(engine: Engine, index: str) -> None:
+    """Refuse an alias that no new document could go to, before the first one is tried.
+
+    Raises:
+        ConfigError: it is one.
+    """
     if engine.templates is None:
         return
     try:

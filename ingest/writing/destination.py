@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
-from shinglefold.ingest.mapping import check_index, ensure_index
+from shinglefold.ingest.mapping import check_index, check_takes_new, ensure_index
 from shinglefold.recipe import Recipe
 
 
@@ -32,10 +32,11 @@ class Destination:
         Raises:
             SchemeMismatch: it was made with another scheme.
             RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
-            ConfigError: it was not made for fingerprints.
+            ConfigError: it was not made for fingerprints, or is an alias without an index for new documents.
         """
         self.there = self.engine.index_exists(self.index)
         if self.there:
+            check_takes_new(self.engine, self.index)
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
 
     def prepare(self) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.cli.backfill import _folder
 from shinglefold.cli.hints import Hints, again
+from shinglefold.cli.maintenance import checkpoint_path
+from shinglefold.settings import Settings
 
 ADDRESSES = [
     "ftp://ada:hidden@host",
@@ -49,8 +50,11 @@ def test_neither_do_the_commands_to_type_next():
 
 
 def test_a_checkpoint_is_not_named_after_a_server():
-    assert _folder("http://ada:hidden@host") == Path()
-    assert _folder("pages") == Path("pages")
+    at_server = checkpoint_path(Settings(data_dir="http://ada:hidden@host"), "backfill", "pages")
+    assert at_server == Path(".backfill-pages.json")
+    assert checkpoint_path(Settings(data_dir="site"), "regroup", "a/b", "-1-of-2") == Path(
+        "site/.regroup-a_b-1-of-2.json"
+    )
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

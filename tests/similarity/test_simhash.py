@@ -16,7 +16,7 @@ def by_definition(features, weights):
             weight if int(feature) >> bit & 1 else -weight
             for feature, weight in zip(features, weights, strict=True)
         )
-        value |= (balance > 0) << bit
+        value |= int(balance > 0) << bit
     return value
 
 
