@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
+from shinglefold import steps as general
 from shinglefold.contracts import JSON, Capabilities, Engine, Parameters, Search
 from shinglefold.errors import EngineError
 
@@ -57,31 +58,9 @@ class AsyncEngine(Protocol):
 
 def drive(engine: Engine, steps: Steps[Result]) -> Result:
     """Run a search on an engine. What the engine raises is raised at the call, so that it can clean up."""
-    try:
-        call = next(steps)
-        while True:
-            try:
-                answer = getattr(engine, call.method)(*call.arguments)
-            except BaseException as error:
-                call = steps.throw(error)
-            else:
-                call = steps.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+    return general.drive(steps, lambda call: getattr(engine, call.method)(*call.arguments))
 
 
 async def drive_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
     """Run a search on an engine whose methods are awaited."""
-    try:
-        call = next(steps)
-        while True:
-            try:
-                answer = await getattr(engine, call.method)(*call.arguments)
-            except BaseException as error:
-                call = steps.throw(error)
-            else:
-                call = steps.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+    return await general.drive_async(steps, lambda call: getattr(engine, call.method)(*call.arguments))

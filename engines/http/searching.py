@@ -1,7 +1,7 @@
 """What the blocking and the awaited engine do alike: written once, as steps that yield their requests."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
@@ -13,6 +13,7 @@ from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
+from shinglefold.steps import drive, drive_async
 
 T = TypeVar("T")
 #: Yields requests, each to be sent by calling it; gets what the client returns, or raises, and returns T.
@@ -21,34 +22,16 @@ Steps = Generator[Callable[[], Any], Any, T]
 
 def done(steps: Steps[T]) -> T:
     """Send the requests of steps one after the other, and return what comes of it."""
-    try:
-        request = next(steps)
-        while True:
-            try:
-                answer = request()
-            except Exception as error:
-                request = steps.throw(error)
-            else:
-                request = steps.send(answer)
-    except StopIteration as end:
-        found: T = end.value
-        return found
+    return drive(steps, _sent)
 
 
 async def awaited(steps: Steps[T]) -> T:
     """Do as ``done`` does, where the client's answers are awaited."""
-    try:
-        request: Callable[[], Awaitable[Any]] = next(steps)
-        while True:
-            try:
-                answer = await request()
-            except Exception as error:
-                request = steps.throw(error)
-            else:
-                request = steps.send(answer)
-    except StopIteration as end:
-        found: T = end.value
-        return found
+    return await drive_async(steps, _sent)
+
+
+def _sent(request: Callable[[], Any]) -> Any:  # noqa: ANN401 - an answer, or an awaitable
+    return request()
 
 
 class HttpSearches(ABC):

@@ -19,7 +19,7 @@ from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import Terms, decide, tidy
 from shinglefold.groups.gate.requests import Drop, Write
-from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore, now, run
+from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore, now
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.numbers import numbers_of
@@ -29,6 +29,7 @@ from shinglefold.ingest.processors.texts import gather
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.stored_passages import matched_passages
 from shinglefold.seal import Seal, check_sealed
+from shinglefold.steps import drive
 from shinglefold.stored import without_fingerprint
 
 #: Documents decided at once.
@@ -258,14 +259,14 @@ class Gate:
         found = [self._member(document) for document in documents]
         members = [one for one in found if isinstance(one, Member)]
         with self._alone():
-            decided = iter(run(decide(members, self._terms), self._store.answer) if members else ())
+            decided = iter(drive(decide(members, self._terms), self._store.answer) if members else ())
             if len(self._terms.done) > _KEPT or time.monotonic() - self._tidied > _SECONDS:
                 self._tidy()
         return [self._told(next(decided)) if isinstance(one, Member) else one for one in found]
 
     def _tidy(self) -> None:
         if isinstance(self._store, ServerStore):
-            run(tidy(self._terms), self._store.answer)
+            drive(tidy(self._terms), self._store.answer)
         self._terms.done.clear()
         self._tidied = time.monotonic()
 

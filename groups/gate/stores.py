@@ -29,27 +29,11 @@ from shinglefold.groups.gate.requests import (
     Refresh,
     Request,
     Seen,
-    Steps,
     Write,
 )
 from shinglefold.groups.lookup import Lookup
 
 _NONE = Guard(0, 0)
-
-
-def run(steps: Steps[Any], answer: Callable[[Request], Any]) -> Any:  # noqa: ANN401 - the steps' own result
-    """Run steps to their end, each request answered by a store."""
-    try:
-        request = next(steps)
-        while True:
-            try:
-                answered = answer(request)
-            except BaseException as error:
-                request = steps.throw(error)
-            else:
-                request = steps.send(answered)
-    except StopIteration as end:
-        return end.value
 
 
 def now() -> int:
@@ -233,4 +217,4 @@ class ExclusiveStore:
         return self._versions[id_]
 
 
-__all__ = ["Documents", "ExclusiveStore", "ServerStore", "now", "run"]
+__all__ = ["Documents", "ExclusiveStore", "ServerStore", "now"]
