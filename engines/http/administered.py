@@ -7,6 +7,7 @@ from shinglefold.contracts import JSON, BulkResult, IndexInfo
 from shinglefold.engines.deletion import delete_found
 from shinglefold.engines.http.answers import check_given, check_local, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.engines.http.patience import patient
 from shinglefold.errors import IndexMissing, UnsupportedQuery
 
 #: What an alias keeps when it moves to another index.
@@ -35,6 +36,15 @@ class AdministeredEngine(HttpEngine):
         except IndexMissing:
             # What is behind a data stream has no aliases, and OpenSearch does not tell it by them.
             aliases = {name: {} for name in self.index_settings(pattern)}
+        stats = self._stats(pattern)
+        return [
+            _info(name, stats.get(name), names)
+            for name, names in sorted(aliases.items())
+            if pattern.startswith(".") or _of_users(name)
+        ]
+
+    @patient
+    def _stats(self, pattern: str) -> JSON:
         with self._asking():
             answer = plain(
                 self._client.indices.stats(
@@ -44,12 +54,7 @@ class AdministeredEngine(HttpEngine):
                     forbid_closed_indices=False,
                 )
             )
-        stats = answer["indices"]
-        return [
-            _info(name, stats.get(name), names)
-            for name, names in sorted(aliases.items())
-            if pattern.startswith(".") or _of_users(name)
-        ]
+        return dict(answer["indices"])
 
     def check(self, index: str) -> None:
         """Check that there is such an index; servers watch over their files themselves.
@@ -88,6 +93,7 @@ class AdministeredEngine(HttpEngine):
         check_given(index)
         return delete_found(self, index, query)
 
+    @patient
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, an alias or a pattern means.
 
@@ -100,6 +106,7 @@ class AdministeredEngine(HttpEngine):
             answer = plain(self._client.indices.get_mapping(index=pattern))
         return {index: dict(entry.get("mappings") or {}) for index, entry in answer.items()}
 
+    @patient
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
         """Add fields to an index, and replace its ``_meta`` where one is given.
 
@@ -110,6 +117,7 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             self._client.indices.put_mapping(index=index, body=dict(mappings))
 
+    @patient
     def component_template(self, name: str) -> JSON | None:
         """Return a component template, or None where there is none of this name."""
         with self._asking():
@@ -118,6 +126,7 @@ class AdministeredEngine(HttpEngine):
             answer = plain(self._client.cluster.get_component_template(name=name))
         return _installable(answer["component_templates"][0]["component_template"])
 
+    @patient
     def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace a component template.
 
@@ -127,12 +136,14 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             self._client.cluster.put_component_template(name=name, body=dict(body))
 
+    @patient
     def index_templates(self) -> dict[str, JSON]:
         """Return every index template by name."""
         with self._asking():
             answer = plain(self._client.indices.get_index_template())
         return {entry["name"]: _installable(entry["index_template"]) for entry in answer["index_templates"]}
 
+    @patient
     def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace an index template.
 
@@ -142,16 +153,19 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             self._client.indices.put_index_template(name=name, body=dict(body))
 
+    @patient
     def resolved_template(self, name: str) -> JSON:
         """Return what an index template makes, its components taken in: settings, mappings and aliases."""
         with self._asking():
             return dict(plain(self._client.indices.simulate_template(name=name))["template"])
 
+    @patient
     def legacy_templates(self) -> dict[str, JSON]:
         """Return every template of the older kind by name."""
         with self._asking():
             return plain(self._client.indices.get_template())
 
+    @patient
     def index_settings(self, pattern: str) -> dict[str, JSON]:
         """Return the settings of each index a name means, by flat names; of closed ones, too.
 
@@ -167,6 +181,7 @@ class AdministeredEngine(HttpEngine):
             )
         return {name: dict(entry["settings"]) for name, entry in answer.items()}
 
+    @patient
     def data_streams(self, pattern: str) -> dict[str, str]:
         """Return the data streams of a name or pattern, and the index template each is made from.
 
@@ -197,7 +212,8 @@ class AdministeredEngine(HttpEngine):
         except IndexMissing:
             return {}
 
-    def _aliases(self, pattern: str, **options: str) -> dict[str, JSON]:
+    @patient
+    def _aliases(self, /, pattern: str, **options: str) -> dict[str, JSON]:
         with self._asking():
             answer = plain(self._client.indices.get_alias(index=pattern, **options))
         return {name: dict(entry["aliases"]) for name, entry in answer.items()}

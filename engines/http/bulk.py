@@ -1,8 +1,6 @@
 """Bulk through a client's helper: what a server is too busy for is sent again, what it refuses comes back."""
 
 import base64
-import random
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +8,7 @@ from typing import Any
 
 from shinglefold.contracts import BulkFailure, BulkResult
 from shinglefold.engines.http.failures import BUSY, block_remedy, field_remedy, reason, unseen_remedy
+from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineError, EngineUnavailable
 
 Action = Mapping[str, Any]
@@ -28,24 +27,6 @@ class Malformed(Exception):
         super().__init__(reason)
         self.status = status
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Retries:
-    """How often to try again: after about ``first`` seconds, doubled each time, half of it by chance.
-
-    Without the chance all indexers that a busy server sent away would be back at the same moment.
-    """
-
-    number: int = 3
-    first: float = 0.25
-    most: float = 10.0
-    chance: Callable[[], float] = random.random
-    sleep: Callable[[float], None] = time.sleep
-
-    def wait(self, attempt: int) -> None:
-        """Wait before retry ``attempt``, from 0."""
-        self.sleep(min(self.most, self.first * 2.0**attempt) * (0.5 + 0.5 * self.chance()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from typing import Any, Self
 
 from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http.answers import check_given, check_name, plain
-from shinglefold.engines.http.bulk import Bulk, Malformed, Retries
+from shinglefold.engines.http.bulk import Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, NoDocument
+from shinglefold.engines.http.patience import Retries, patient
 from shinglefold.engines.http.searching import HttpSearches, done
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
@@ -27,7 +28,7 @@ class HttpEngine(HttpSearches):
 
     def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
         super().__init__(connection)
-        self._retries = retries or Retries(connection.retries)
+        self.retries = retries or Retries(connection.retries)
 
     def __enter__(self) -> Self:
         return self
@@ -80,12 +81,14 @@ class HttpEngine(HttpSearches):
         with self._asking():
             self._client.indices.delete(index=index)
 
+    @patient
     def index_exists(self, index: str) -> bool:
         """Tell whether there is such an index or alias."""
         check_name(index)
         with self._asking():
             return bool(self._client.indices.exists(index=index))
 
+    @patient
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
         return done(self._mapping(index))
@@ -100,14 +103,16 @@ class HttpEngine(HttpSearches):
             EngineError: the server can't be reached or does not let us in, and nothing was done yet.
         """
         self._check_open()
-        return Bulk(self._send, self._retries, self._takes_writes).run(actions)
+        return Bulk(self._send, self.retries, self._takes_writes).run(actions)
 
+    @patient
     def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches."""
         check_given(index)
         with self._asking():
             self._client.indices.refresh(index=index)
 
+    @patient
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return a document as it is now, refreshed or not, or None."""
         check_name(index)

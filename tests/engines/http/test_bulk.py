@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shinglefold.contracts import BulkResult
-from shinglefold.engines.http.bulk import CHUNK, Bulk, Malformed, Retries, chunks, with_id
+from shinglefold.engines.http.bulk import CHUNK, Bulk, Malformed, chunks, with_id
+from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 
 
