@@ -1,14 +1,15 @@
-"""The two faces of canonicalization, which agree on every input.
+"""The faces of canonicalization, which agree on every input.
 
-``tokens`` gives strings with offsets, for people; ``hash_batch`` gives hashes by the block, for the index:
+``tokens`` gives strings with offsets, for people; ``hash_batch`` gives hashes by the block, for fingerprints:
 there a lexicon maps the hash of a word form to the hash of its canonical token, and only forms never seen
-before become Python strings and go through a language plugin.
+before become Python strings and go through a language plugin. ``text_batch`` gives strings likewise, for an
+engine that searches canonical words.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import xxhash
@@ -17,6 +18,7 @@ from shinglefold.canon.lexicon import Found, Lexicon
 from shinglefold.canon.pieces import blocks
 from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
+from shinglefold.canon.strings import Strings
 from shinglefold.canon.words import Form, canonical_form, hashed
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.language import Unit
@@ -52,6 +54,7 @@ class Canonicalizer:
         self.lexicon = Lexicon(capacity, identity)
         # The word face has a cache of its own, smaller because it holds strings.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
+        self._canonical = Strings(min(capacity, 1 << 18))
 
     @classmethod
     def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
@@ -162,6 +165,24 @@ class Canonicalizer:
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
 
+    def text_batch(self, texts: Sequence[str]) -> list[str]:
+        """Return the canonical tokens of each text with a space between them, as ``tokens`` does of one.
+
+        Cost: about 0.25 µs a token once its form is known. Memory: as ``hash_batch``, and the answer.
+        """
+        declared = self._declared(texts, None)
+        found: list[list[str]] = [[] for _ in texts]
+        for block in blocks(texts):
+            segments = segment(block.pieces, self._router.tables)
+            chosen = choose(self._router, segments, declared[block.numbers]).astype(np.int64)
+            word = partial(self._word, segments, chosen)
+            words = self._canonical.all_of(self._keys(segments, chosen), word)
+            bounds = segments.bounds.tolist()
+            for number, start, end in zip(block.numbers, bounds, bounds[1:], strict=False):
+                # What was dropped is empty.
+                found[number].append(" ".join(filter(None, words[start:end])))
+        return [" ".join(filter(None, parts)) for parts in found]
+
     def _declared(self, texts: Sequence[str], languages: Sequence[str | None] | None) -> Int64s:
         if languages is None:
             return np.full(len(texts), -1, np.int64)
@@ -171,8 +192,7 @@ class Canonicalizer:
 
     def _looked_up(self, segments: Segments, chosen: Int64s) -> Found:
         """Return what the lexicon knows of the tokens, after it learned those it did not know."""
-        keys = segments.keys ^ self._salts[chosen]
-        keys[keys == 0] = 1
+        keys = self._keys(segments, chosen)
         found = self.lexicon.find(keys)
         missing = np.flatnonzero(~found.known)
         if not len(missing):
@@ -187,6 +207,17 @@ class Canonicalizer:
         self.lexicon.learn(new, *learned)
         found.values[missing], found.repairs[missing] = learned[0][inverse], learned[1][inverse]
         return found
+
+    def _keys(self, segments: Segments, chosen: Int64s) -> Uint64s:
+        """Return what stands for each token's folded characters in its language; never 0."""
+        keys = segments.keys ^ self._salts[chosen]
+        keys[keys == 0] = 1
+        return keys
+
+    def _word(self, segments: Segments, chosen: Int64s, token: int) -> str:
+        """Return the canonical form of a token, empty where it is dropped."""
+        mixed = bool(self._router.mixed(segments.traits[token : token + 1])[0])
+        return self._form(segments.word(token), int(chosen[token]), mixed).canonical or ""
 
     def _uncached_form(self, word: str, language: int, mixed: bool) -> Form:
         return canonical_form(self._router, word, language, mixed=mixed)

@@ -22,9 +22,9 @@ class Analysis:
         if not callable(tokens):
             raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
         self._tokens = cast(Callable[..., Sequence[Token]], tokens)
-        # A document's texts go together where that can be: each alone has numpy's cost a call.
-        self._batch: Callable[[Sequence[str]], list[Sequence[Token]]] | None = getattr(
-            canonicalizer, "tokens_batch", None
+        # Many texts go together where that can be: each alone has numpy's cost a call.
+        self._batch: Callable[[Sequence[str]], list[str]] = getattr(
+            canonicalizer, "text_batch", self._one_by_one
         )
         self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
         # The same query is often asked again, for the next window or page.
@@ -41,8 +41,7 @@ class Analysis:
 
     def column_texts(self, texts: Sequence[str]) -> list[str]:
         """Return the tokens of each text as the text columns hold them: one space between them."""
-        batch = self._batch(texts) if self._batch else map(self._tokens, texts)
-        return [well_formed(" ".join([token.text for token in tokens])) for tokens in batch]
+        return [well_formed(text) for text in self._batch(texts)]
 
     def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
         """Return the different ways to read a query.
@@ -51,6 +50,9 @@ class Analysis:
         reading without any token is left out.
         """
         return self._readings(text)
+
+    def _one_by_one(self, texts: Sequence[str]) -> list[str]:
+        return [" ".join([token.text for token in self._tokens(text)]) for text in texts]
 
     def _read(self, text: str) -> tuple[tuple[str, ...], ...]:
         found = [self._tokens(text), *(self._tokens(text, code) for code in self._codes)]

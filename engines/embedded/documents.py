@@ -1,8 +1,9 @@
 """A JSON document as tantivy keeps it: columns to search, and the source to give back."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import tantivy
@@ -31,11 +32,20 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document ready to be written, and the catalog grown by what was new in it."""
+    """A document ready to be written but for its ``texts``, and the catalog grown by what was new in it.
+
+    ``texts``: columns, and the text each is to have the words of.
+    """
 
     document: tantivy.Document
     catalog: Catalog
     source: Source
+    texts: Sequence[tuple[str, str]]
+
+    @property
+    def characters(self) -> int:
+        """How much there is to be analysed."""
+        return sum(len(text) for _, text in self.texts)
 
 
 @dataclass(slots=True)
@@ -97,8 +107,8 @@ class _Walk:
         return self.new_objects[above]
 
 
-def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, Any]) -> Prepared:  # noqa: A002
-    """Return a document ready to be written.
+def prepare(catalog: Catalog, id: str, source: Mapping[str, Any]) -> Prepared:  # noqa: A002
+    """Return a document ready for ``analyse``.
 
     Raises:
         ValueError: a value does not fit its mapping, or the source is no JSON.
@@ -121,12 +131,18 @@ def prepare(catalog: Catalog, analysis: Analysis, id: str, source: Mapping[str, 
                 names.add(own.path)
             if count > 1:
                 document.add_text(NAMES, MANY + own.path)
-    analyzed = analysis.column_texts([text for _, text in texts])
-    for (column, _), tokens in zip(texts, analyzed, strict=True):
-        document.add_text(column, tokens)
-    for name in names | set(_parents(names)):
+    for name in names.union(*map(_parents, names)):
         document.add_text(NAMES, name)
-    return Prepared(document, catalog, written)
+    return Prepared(document, catalog, written, texts)
+
+
+def analyse(documents: Iterable[Prepared], analysis: Analysis) -> None:
+    """Give documents the words of their texts: of many at once, as each alone has numpy's cost a call."""
+    wanted = [(one.document, column, text) for one in documents for column, text in one.texts]
+    words = analysis.column_texts([text for _, _, text in wanted])
+    for document, column, _ in reversed(wanted):
+        # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
+        document.add_text(column, words.pop())
 
 
 def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:
@@ -228,10 +244,10 @@ def _items(value: object) -> Iterator[Any]:
         yield value
 
 
-def _parents(names: set[str]) -> Iterator[str]:
-    for name in names:
-        parts = name.split(".")
-        yield from (".".join(parts[:count]) for count in range(1, len(parts)))
+@lru_cache(maxsize=4096)  # the same few fields in every document
+def _parents(name: str) -> tuple[str, ...]:
+    parts = name.split(".")
+    return tuple(".".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def _short(value: object) -> str:

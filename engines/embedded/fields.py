@@ -24,6 +24,9 @@ class Kind(Enum):
     DOUBLE = "d"
     BINARY = ""
 
+    #: Enum's own is Python code, and this is asked for with each value of each document.
+    __hash__ = object.__hash__
+
     @property
     def pool(self) -> str:
         """The letter of the pool, empty for what is only stored."""
@@ -78,7 +81,8 @@ def to_index(field: Field, value: object) -> Indexed | None:
     if isinstance(converted, str) and field.kind is Kind.KEYWORD:
         if len(converted) > field.ignore_above:
             return None
-        if len(converted.encode()) > _LONGEST_KEYWORD:
+        # No character takes more than four bytes.
+        if 4 * len(converted) > _LONGEST_KEYWORD and len(converted.encode()) > _LONGEST_KEYWORD:
             raise ValueError(f"keyword longer than {_LONGEST_KEYWORD} bytes; set ignore_above or use text")
     return converted
 

@@ -37,14 +37,17 @@ def column_name(number: int) -> str:
     return f"h{number}"
 
 
+_NAMES = tuple(map(column_name, range(COLUMNS)))
+
+
 def add_head(document: tantivy.Document, data: bytes, stored_as: str) -> None:
     """Add a head to a document: to the columns, or stored under a name where it is too long for them."""
     if len(data) > COLUMNS * _WIDTH:
         document.add_bytes(stored_as, data)
         return
     padded = data.ljust(-(-len(data) // _WIDTH) * _WIDTH)
-    for number, value in enumerate(np.frombuffer(padded, "<u8").tolist()):
-        document.add_unsigned(column_name(number), value)
+    for name, value in zip(_NAMES, np.frombuffer(padded, "<u8").tolist(), strict=False):
+        document.add_unsigned(name, value)
 
 
 def load_heads(

@@ -10,7 +10,7 @@ import tantivy
 
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.documents import prepare, stored_source
+from shinglefold.engines.embedded.documents import analyse, prepare, stored_source
 from shinglefold.engines.embedded.heads import read_head
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
@@ -67,7 +67,8 @@ def _copy(
     _, found = find(searcher, tantivy.Query.all_query(), searcher.num_docs)
     for _, address in found:
         source = stored_source(searcher, address)
-        ready = prepare(catalog, analysis, read_head(source.head).id, source.load())
+        ready = prepare(catalog, read_head(source.head).id, source.load())
+        analyse([ready], analysis)
         writer.add_document(ready.document)
     writer.commit()
     writer.wait_merging_threads()

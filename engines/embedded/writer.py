@@ -11,13 +11,15 @@ import tantivy
 from shinglefold.engines.embedded.actions import Action, Refused, merged
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.documents import Source, prepare
+from shinglefold.engines.embedded.documents import Prepared, Source, analyse, prepare
 from shinglefold.engines.embedded.integrity import read_meta
 from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.errors import EngineError
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
 _THREADS = 1
+#: Changes that wait to be written together, and characters of their texts: so many are analysed at a time.
+_WAITING, _CHARACTERS = 256, 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,10 @@ class Writer:
     catalog: Catalog
     committed: Committed
     _tantivy: tantivy.IndexWriter
+    #: What is not committed, by id; of this what tantivy has not got yet, in order, None where it goes.
     _pending: dict[str, Source | None] = field(default_factory=dict)
+    _waiting: list[tuple[str, Prepared | None]] = field(default_factory=list)
+    _characters: int = 0
     _actions: int = 0
     _size: int = 0
     _grown: bool = False
@@ -100,9 +105,7 @@ class Writer:
         if action.verb == "delete":
             if self.source(action.id) is None:
                 raise Refused(404, f"[{action.id}]: document missing")
-            self._delete(action.id)
-            self._pending[action.id] = None
-            self._actions += 1
+            self._add(action.id, None)
         elif action.verb == "update":
             old = self.source(action.id)
             if old is None and action.otherwise is None:
@@ -122,6 +125,7 @@ class Writer:
 
     def delete(self, query: tantivy.Query) -> None:
         """Delete what a query finds among what is committed."""
+        self._write()
         with translated(f"writing to {self.folder.name}"):
             self._tantivy.delete_documents_by_query(query)
         self._actions += 1
@@ -136,6 +140,7 @@ class Writer:
 
         The catalog goes first: one that knows more fields than the documents do is harmless.
         """
+        self._write()
         with self._writing():
             if self._grown:
                 self.catalog.save(self.folder)
@@ -155,25 +160,37 @@ class Writer:
 
     def _put(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
         try:
-            ready = prepare(self.catalog, self.analysis, id, source)
+            ready = prepare(self.catalog, id, source)
         except NoColumnLeft as error:
             if not error.too_many:
                 raise
             raise Refused(400, f"illegal_argument_exception: {error}") from error
         except ValueError as error:
             raise Refused(400, f"mapper_parsing_exception: {error}") from error
-        self._delete(id)
-        with self._writing():
-            self._tantivy.add_document(ready.document)
-        self._pending[id] = ready.source
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
-        self._actions += 1
-        self._size += len(ready.source.main) + len(ready.source.head)
+        self._add(id, ready)
 
-    def _delete(self, id: str) -> None:  # noqa: A002
+    def _add(self, id: str, ready: Prepared | None) -> None:  # noqa: A002
+        """Take a change that can be done."""
+        self._waiting.append((id, ready))
+        self._pending[id] = ready.source if ready else None
+        self._actions += 1
+        if ready:
+            self._size += len(ready.source.main) + len(ready.source.head)
+            self._characters += ready.characters
+        if len(self._waiting) >= _WAITING or self._characters >= _CHARACTERS:
+            self._write()
+
+    def _write(self) -> None:
+        """Give tantivy what waits."""
+        waiting, self._waiting, self._characters = self._waiting, [], 0
+        analyse((ready for _, ready in waiting if ready), self.analysis)
         with self._writing():
-            self._tantivy.delete_documents_by_term("_id", id)
+            for id_, ready in waiting:
+                self._tantivy.delete_documents_by_term("_id", id_)
+                if ready:
+                    self._tantivy.add_document(ready.document)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

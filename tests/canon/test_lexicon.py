@@ -92,6 +92,13 @@ def test_a_save_that_fails_leaves_nothing_behind(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
+def test_words_forgotten_are_found_again(scheme):
+    batches = [list(texts(200, seed)) for seed in range(3)]
+    whole, tiny = Canonicalizer.of(scheme), Canonicalizer.of(scheme, capacity=50)
+    for batch in [*batches, *batches]:
+        assert tiny.text_batch(batch) == whole.text_batch(batch)
+
+
 def test_a_capacity_below_one_is_refused():
     with pytest.raises(ConfigError, match="below 1"):
         Lexicon(capacity=0)

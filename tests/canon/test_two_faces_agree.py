@@ -1,4 +1,4 @@
-"""The face for people and the face for the index are one canonicalization."""
+"""The faces for people, for fingerprints and for an engine are one canonicalization."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -19,9 +19,12 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
     assert len(hashed) == len(batch)
     assert hashed.offsets[0] == 0
     assert hashed.offsets[-1] == len(hashed.hashes)
+    written = canonicalizer.text_batch(batch)
     for number, text in enumerate(batch):
         own = hashed.hashes[hashed.offsets[number] : hashed.offsets[number + 1]].tolist()
-        assert [token_hash(token.text) for token in canonicalizer.tokens(text)] == own, repr(text)
+        words = [token.text for token in canonicalizer.tokens(text)]
+        assert [token_hash(word) for word in words] == own, repr(text)
+        assert " ".join(words) == written[number], repr(text)
     return len(hashed.hashes)
 
 
