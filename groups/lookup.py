@@ -13,6 +13,8 @@ from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
 Hit = Mapping[str, Any]
 #: Documents read for a batch; where there are more, each of the batch has a search of its own.
 _WINDOW = 1000
+#: Documents read for numbers of groups that are taken.
+_NUMBERS = 100
 #: Documents asked for at once: some 22 values each, and servers take 65,536 in a query.
 BATCH = 1000
 
@@ -64,18 +66,29 @@ class Lookup:
         if query is None:
             return Found([], [])
         hits = self._search(self._body({"bool": {"filter": [query, *filters]}}))
-        if len(hits) == self._window:
-            hits = self._each(asked, filters)
-        return Found(hits, self._likeness.to_hits(asked, hits))
+        return self._found(asked, hits, filters)
+
+    def find_with_numbers(
+        self, asked: Sequence[Asked], field: str, numbers: Sequence[int]
+    ) -> tuple[Found, set[int]]:
+        """Return what ``find`` and ``numbers`` do, asked for in one request."""
+        query = self._any_of(asked)
+        if query is None or not numbers:
+            return self.find(asked), self.numbers(field, numbers)
+        taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
+        hits, told = self._searched([self._body({"bool": {"filter": [query]}}), taken])
+        return self._found(asked, hits, ()), self._numbers(field, numbers, told)
 
     def numbers(self, field: str, numbers: Sequence[int]) -> set[int]:
         """Return which of some values a number field has in any document."""
         if not numbers:
             return set()
-        body = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, 100, [field])
-        hits = self._search(body)
+        body = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
+        return self._numbers(field, numbers, self._search(body))
+
+    def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> set[int]:
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
-        if len(hits) < 100:
+        if len(hits) < _NUMBERS:
             return found
         # One that many documents have hides the others.
         for number in set(numbers) - found:
@@ -86,6 +99,15 @@ class Lookup:
     def group(self, clauses: Sequence[JSON], most: int) -> list[JSON]:
         """Return documents that meet some clauses, and no more of them than asked for."""
         return self._search(self._body({"bool": {"filter": list(clauses)}}, most))
+
+    def groups(self, several: Sequence[Sequence[JSON]], most: int) -> list[list[JSON]]:
+        """Return documents that meet each of several clauses, no more of each than asked for: one request."""
+        return self._searched([self._body({"bool": {"filter": list(clauses)}}, most) for clauses in several])
+
+    def _found(self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON]) -> Found:
+        if len(hits) == self._window:
+            hits = self._each(asked, filters)
+        return Found(hits, self._likeness.to_hits(asked, hits))
 
     def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
         field, likeness = self._likeness.field, self._likeness
@@ -126,7 +148,19 @@ class Lookup:
         return body | ({"sort": [{self._first: {"order": "desc"}}]} if self._first else {})
 
     def _search(self, body: JSON) -> list[JSON]:
-        answer = self._engine.search(self._index, body, self._parameters)
+        return self._hits(self._engine.search(self._index, body, self._parameters))
+
+    def _searched(self, bodies: Sequence[JSON]) -> list[list[JSON]]:
+        """Return the hits of several searches that are sent as one request."""
+        parameters = self._parameters or {}
+        found: list[list[JSON]] = []
+        for answer in self._engine.msearch([(self._index, body, parameters) for body in bodies]):
+            if isinstance(answer, EngineError):
+                raise answer
+            found.append(self._hits(answer))
+        return found
+
+    def _hits(self, answer: JSON) -> list[JSON]:
         if lacks := missing(answer):
             raise EngineError(f"{self._index}: a search was not answered whole ({lacks}); try again")
         hits: list[JSON] = answer["hits"]["hits"]

@@ -7,8 +7,9 @@ from typing import ClassVar
 from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, ProcessorError, Refused
+from shinglefold.groups.gate.face import document_id
 from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.gate import Gate, document_id
+from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.ingest.processors.options import Options
@@ -64,7 +65,7 @@ class Uniqueness:
         ready = [one for one in outcomes if isinstance(one, dict)]
         bare = [{name: value for name, value in one.items() if name != "_ingest"} for one in ready]
         verdicts = iter(gate.admit(bare))
-        gate.close()
+        gate.refresh()
         forms = Forms(field)
         return [
             self._outcome(one, next(verdicts), forms) if isinstance(one, dict) else one for one in outcomes

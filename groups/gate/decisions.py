@@ -44,7 +44,15 @@ class Found:
     """It resembles nothing: it founds a group of its own."""
 
 
-Choice = Refuse | Join | Adopt | Found | Stay
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """It is in already with the same text, and others may have joined it: it stays as it is."""
+
+    group: int | None
+    leads: bool
+
+
+Choice = Refuse | Join | Adopt | Found | Keep | Stay
 
 
 def choose(member: Member, policy: Policy) -> Choice:
@@ -53,6 +61,8 @@ def choose(member: Member, policy: Policy) -> Choice:
     A stored document decides whoever else is deciding. Without one nobody is let in who sees an open intent
     of a document it resembles.
     """
+    if member.kept is not None:
+        return Keep(*member.kept)
     likes = sorted(member.likes, key=lambda like: (-like.likeness, like.id))
     if policy.action == "refuse" and likes:
         return Refuse(likes[0])

@@ -6,11 +6,11 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.ingest.paths import put
+from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.stored import stored_parts
 
-#: Parts of the field of fingerprints: the group's number, whether the document leads it, and until when
-#: an empty document keeps the place of one that is being decided on.
-GROUP, LEADER, PENDING = "group", "leader", "pending"
+#: Parts of the field of fingerprints: the group's number, and whether the document leads it.
+GROUP, LEADER = "group", "leader"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,19 @@ class Forms:
 
     field: str
 
-    def placeholder(self, until: int) -> JSON:
+    def placeholder(self, until: int, attempt: str) -> JSON:
         """Return the document that keeps a place: no field of the user's, no fingerprint."""
-        return put({}, self.field, {PENDING: until})
+        return put({}, self.field, {PENDING: until, ATTEMPT: attempt})
 
     def pending(self, source: Mapping[str, Any]) -> int | None:
         """Return until when a placeholder keeps its place; None for a document."""
         until = stored_parts(source, self.field).get(PENDING)
         return until if isinstance(until, int) else None
+
+    def attempt(self, source: Mapping[str, Any]) -> str | None:
+        """Return the attempt that a placeholder keeps its place for; None for a document."""
+        attempt = stored_parts(source, self.field).get(ATTEMPT)
+        return attempt if isinstance(attempt, str) else None
 
     def group(self, source: Mapping[str, Any]) -> int | None:
         """Return the number of a document's group, None where it has none."""

@@ -1,55 +1,34 @@
 """The gate in front of an index: documents in, verdicts out."""
 
-import base64
+import os
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Condition
-from typing import Any, Self
+from typing import Self
 
 from shinglefold.contracts import JSON, Document, Engine, ExclusiveWrites, GuardedWrites
-from shinglefold.errors import ConfigError, Refused, ShinglefoldError
-from shinglefold.groups.gate.forms import LEADER, PENDING, Forms
-from shinglefold.groups.gate.intents import Intents, ensure_intents
-from shinglefold.groups.gate.mapped import concrete_index, nested, scope_definition
+from shinglefold.errors import EngineError
+from shinglefold.groups.gate.face import BATCH, SECONDS, Face, batches, let_in
 from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.opening import open_gate
 from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.protocol import Terms, decide, tidy
+from shinglefold.groups.gate.protocol import decide, tidy
 from shinglefold.groups.gate.requests import Drop, Write
 from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore, now
-from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.groups.lookup import Lookup
-from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.paths import get
-from shinglefold.ingest.processors.texts import gather
-from shinglefold.recipe import Recipe
+from shinglefold.placeholders import PENDING
 from shinglefold.rerank.stored_passages import matched_passages
-from shinglefold.seal import Seal, check_sealed
+from shinglefold.seal import Seal
 from shinglefold.steps import drive
 from shinglefold.stored import without_fingerprint
 
-#: Documents decided at once.
-_BATCH = 300
-#: Decided intents kept, and seconds they are kept, before searches are made to see their documents.
-_KEPT, _SECONDS = 500, 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Judge:
-    likeness_of: Likeness
-    intent: Callable[[Member], JSON]
-
-    def likeness(self, member: Member, source: Any) -> float | None:  # noqa: ANN401 - JSON
-        found = self.likeness_of.to_hits([member.print], [{"_source": source}])
-        return found[0].likeness if found else None
-
-    def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
-        found = self.likeness_of.among([member.print for member in members])
-        return [(pair.one, pair.other) for pair in found]
+#: Seconds to wait for callers that were there a moment ago, so that they are decided together.
+_GATHERED = 0.002
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +41,7 @@ class _Waiting:
     done: bool = False
 
 
-class Gate:
+class Gate(Face):
     """Lets documents into an index, or not, by a policy; documents of the same moment included.
 
     Threads may share a gate: those that come while it decides are decided together. Any number of processes
@@ -73,6 +52,7 @@ class Gate:
         index: was set up for fingerprints; for ``tag`` and ``cap`` with groups.
         pipeline: makes fingerprints; by default that of the index.
         seal: of the key that the index is sealed with.
+        lease: seconds after which others clear away what this gate has begun, where it died.
 
     Raises:
         ConfigError: the index was not set up for it, or the engine can't do it.
@@ -88,35 +68,26 @@ class Gate:
         seal: Seal | None = None,
         lease: float = 30.0,
     ) -> None:
-        self.engine, self.policy = engine, policy or Policy()
-        self.index = concrete_index(engine, index)
-        mappings = engine.mappings(self.index)
-        self.recipe = Recipe.of(mappings, index)
-        check_sealed(self.recipe.sealed, seal, f"index {index!r}")
-        self._check_groups(index)
-        self._pipeline, self._seal = pipeline, seal
-        rules = Rules(
-            self.policy.min_resemblance,
-            self.policy.min_length_ratio,
-            self.policy.measure,
-            self.policy.scope,
-            self.policy.across_languages,
-        )
-        self._likeness = Likeness(self.recipe.scheme, self.recipe.field, rules, seal)
-        self._forms = Forms(self.recipe.field)
-        self._store, intent = self._opened(mappings)
-        self._terms = Terms(
-            self.policy,
-            _Judge(self._likeness, intent),
-            self._forms,
-            _attempt,
-            groups=self.recipe.groups,
-            lease=round(lease * 1000),
-        )
+        opened = open_gate(engine, index, policy or Policy(), seal, lease)
+        super().__init__(opened, pipeline, seal)
+        self.engine = engine
+        newest = engine.newest if isinstance(engine, GuardedWrites) else None
+        lookup = Lookup(engine, opened.index, opened.likeness, first=opened.first, parameters=newest)
+        self._documents = Documents(lookup, opened.forms, opened.recipe.groups)
+        self._store: ServerStore | ExclusiveStore
+        if isinstance(engine, GuardedWrites):
+            self._store = ServerStore(
+                engine, engine, opened.index, opened.intents, self._documents, opened.read_back
+            )
         self._waiting: list[_Waiting] = []
         self._deciding = False
+        self._callers = 0
         self._turn = Condition()
-        self._tidied = time.monotonic()
+        self._process = os.getpid()
+        self._refreshed = time.monotonic()
+        self._refreshing: Future[None] | None = None
+        self._refreshed_then: tuple[str, ...] = ()
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-gate")
 
     def __enter__(self) -> Self:
         return self
@@ -135,12 +106,7 @@ class Gate:
             EngineError: the engine can't go on; whether it was let in is unknown where its id was not given.
         """
         (verdict,) = self.add_all([document])
-        if verdict.status != "accepted":
-            like = verdict.like
-            if like is None:
-                raise Refused(verdict.reason)
-            raise Refused(verdict.reason, like.id, like.likeness, verdict.group)
-        return verdict
+        return let_in(verdict)
 
     def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
         """Let documents in as far as the policy does, and return what became of each, in order.
@@ -148,21 +114,9 @@ class Gate:
         Raises:
             EngineError: the engine can't go on; what was let in until then stays.
         """
-        pipeline = self._made()
-        kept = [without_fingerprint(one, self.recipe.field) for one in documents]
-        outcomes = [
-            outcome
-            for begin in range(0, len(kept), _BATCH)
-            for outcome in pipeline.run_block(kept[begin : begin + _BATCH])
-        ]
-        given = [
-            Verdict("failed", document_id(one), reason=_failed(outcome.failure))
-            if outcome.document is None
-            else {**outcome.document, "_id": document_id(outcome.document)}
-            for one, outcome in zip(documents, outcomes, strict=True)
-        ]
-        admitted = iter(self.admit([one for one in given if not isinstance(one, Verdict)]))
-        return [one if isinstance(one, Verdict) else next(admitted) for one in given]
+        made = self.made(documents)
+        admitted = iter(self.admit([one for one in made if not isinstance(one, Verdict)]))
+        return [one if isinstance(one, Verdict) else next(admitted) for one in made]
 
     def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints, as a pipeline makes them; ``_id`` is theirs.
@@ -172,14 +126,18 @@ class Gate:
         """
         if not documents:
             return []
+        if os.getpid() != self._process:
+            raise EngineError("a gate is of the process that opened it: open another after a fork")
         own = _Waiting(documents)
         together: list[_Waiting] = []
         with self._turn:
             self._waiting.append(own)
+            self._turn.notify_all()
             while self._deciding and not own.done:
                 self._turn.wait()
             if not own.done:
                 self._deciding = True
+                self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
                 together, self._waiting = self._waiting, []
         if together:
             try:
@@ -187,6 +145,7 @@ class Gate:
             finally:
                 with self._turn:
                     self._deciding = False
+                    self._callers = len(together) + len(self._waiting)
                     self._turn.notify_all()
         if own.error is not None:
             raise own.error
@@ -206,9 +165,9 @@ class Gate:
         stored = self.engine.get(self.index, like)
         if stored is None:
             return []
-        (outcome,) = self._made().run_block([without_fingerprint(document, self.recipe.field)])
+        (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         given = document if outcome.document is None else outcome.document
-        tokens = self._made().tools.canonicalizer.tokens
+        tokens = self.pipeline.tools.canonicalizer.tokens
         return matched_passages(stored["_source"], given, self.recipe.fields, tokens)
 
     def sweep(self) -> int:
@@ -216,26 +175,38 @@ class Gate:
 
         They are in nobody's way but that of searches for all documents. On an embedded engine there are none.
         """
-        store = self._store
-        if not isinstance(store, ServerStore):
+        shared = self._opened.shared
+        if shared is None:
             return 0
+        store = self._store
+        assert isinstance(store, ServerStore)
         self.engine.refresh(self.index)
         clause = {"range": {f"{self.recipe.field}.{PENDING}": {"lt": now()}}}
-        found = tuple(hit["_id"] for hit in store.documents.lookup.group([clause], 1000))
+        found = tuple(hit["_id"] for hit in self._documents.lookup.group([clause], 1000))
         held = [one for one in store.guarded.read(self.index, found) if one is not None]
-        dead = [one for one in held if self._forms.pending(one.source) is not None]
+        dead = [one for one in held if self._opened.forms.pending(one.source) is not None]
         written = store.answer(Write(tuple(Drop("documents", one.id, one.guard) for one in dead)))
         return sum(one.status == 200 for one in written)
 
+    def refresh(self) -> None:
+        """Let searches see what was let in."""
+        if self._refreshing is not None:
+            self._refreshing.exception()
+            self._settle_refresh()
+        if (shared := self._opened.shared) is not None:
+            drive(tidy(shared), self._store.answer)
+
     def close(self) -> None:
-        """Let searches see what was let in; a second call does nothing."""
-        if self._terms.done:
-            self._tidy()
+        """Let searches see what was let in, and take the gate's notes away; again it does nothing."""
+        self._aside.shutdown()
+        self.refresh()
+        if (shared := self._opened.shared) is not None:
+            drive(shared.depart(), self._store.answer)
 
     def _decide_together(self, together: Sequence[_Waiting]) -> None:
         try:
             documents = [document for one in together for document in one.documents]
-            verdicts = iter(self._decided(documents))
+            verdicts = iter([verdict for batch in batches(documents) for verdict in self._batch(batch)])
             for one in together:
                 one.verdicts = [next(verdicts) for _ in one.documents]
         except BaseException as error:
@@ -247,130 +218,41 @@ class Gate:
             for one in together:
                 one.done = True
 
-    def _decided(self, documents: Sequence[Document]) -> list[Verdict]:
-        verdicts: list[Verdict] = []
-        while len(verdicts) < len(documents):
-            begin = len(verdicts)
-            batch = _different(documents[begin : begin + _BATCH])
-            verdicts += self._batch(batch)
-        return verdicts
-
     def _batch(self, documents: Sequence[Document]) -> list[Verdict]:
-        found = [self._member(document) for document in documents]
+        found = [self.member(document) for document in documents]
         members = [one for one in found if isinstance(one, Member)]
         with self._alone():
-            decided = iter(drive(decide(members, self._terms), self._store.answer) if members else ())
-            if len(self._terms.done) > _KEPT or time.monotonic() - self._tidied > _SECONDS:
-                self._tidy()
-        return [self._told(next(decided)) if isinstance(one, Member) else one for one in found]
+            self._refresh_aside()
+            decided = iter(drive(decide(members, self._opened.terms), self._store.answer) if members else ())
+        return [self.told(next(decided)) if isinstance(one, Member) else one for one in found]
 
-    def _tidy(self) -> None:
-        if isinstance(self._store, ServerStore):
-            drive(tidy(self._terms), self._store.answer)
-        self._terms.done.clear()
-        self._tidied = time.monotonic()
+    def _refresh_aside(self) -> None:
+        """Have searches see what was let in about once a second, while decisions go on."""
+        shared = self._opened.shared
+        if shared is None:
+            return
+        if self._refreshing is not None and self._refreshing.done():
+            self._settle_refresh()
+            drive(shared.clean(self._opened.forms), self._store.answer)
+        if self._refreshing is None and time.monotonic() - self._refreshed > SECONDS:
+            self._refreshed_then = shared.settled()
+            if self._refreshed_then:
+                self._refreshing = self._aside.submit(self.engine.refresh, self.index)
+
+    def _settle_refresh(self) -> None:
+        refreshing, self._refreshing = self._refreshing, None
+        self._refreshed = time.monotonic()
+        assert refreshing is not None
+        refreshing.result()
+        if (shared := self._opened.shared) is not None:
+            shared.seen(self._refreshed_then)
 
     def _alone(self) -> AbstractContextManager[None]:
         """Return what keeps other processes from writing, where the engine wants that."""
-        if isinstance(self._store, ServerStore):
+        if not isinstance(self.engine, ExclusiveWrites):
             return nullcontext()
-        assert isinstance(self.engine, ExclusiveWrites)
-        self._store = ExclusiveStore(self.engine, self.index, self._store.documents)
+        self._store = ExclusiveStore(self.engine, self.index, self._documents)
         return Patient(self.engine, self.index)
 
-    def _member(self, document: Document) -> Member | Verdict:
-        id_ = str(document["_id"])
-        try:
-            asked = self._likeness.asked(document)
-            fields = [name for name in self.recipe.fields if get(document, name) is not None]
-            text = gather(document, fields, True) if fields else ""
-        except ShinglefoldError as error:
-            return Verdict("failed", id_, reason=str(error))
-        if why := self.policy.misfit(len(text or "")):
-            return Verdict("refused", id_, reason=why)
-        source = {name: value for name, value in document.items() if name not in ("_id", "_index")}
-        scope = [asked.values.get(name, ()) for name in self.policy.scope]
-        return Member(id_, source, asked, numbers_of(asked.print, scope, self.index, id_))
 
-    def _told(self, verdict: Verdict) -> Verdict:
-        """Return a verdict with its reason in words."""
-        like = verdict.like
-        if verdict.status != "refused" or like is None:
-            return verdict
-        why = f"it resembles {like.id!r} of {self.index!r} ({self.policy.measure} {like.likeness:.2f})"
-        if verdict.full:
-            why += f", whose group has {self.policy.most:,} documents already"
-        return Verdict("refused", verdict.id, verdict.group, like=like, full=verdict.full, reason=why)
-
-    def _made(self) -> Pipeline:
-        if self._pipeline is None:
-            if self.recipe.pipeline is None:
-                raise ConfigError(f"index {self.index!r} notes no pipeline: give the gate one")
-            self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
-        return self._pipeline
-
-    def _check_groups(self, index: str) -> None:
-        if self.policy.action != "refuse" and not self.recipe.groups:
-            raise ConfigError(
-                f"index {index!r} numbers no groups, which the policy {self.policy.action!r} needs: "
-                f"shinglefold setup {index} --groups, then shinglefold regroup {index}"
-            )
-
-    def _opened(self, mappings: JSON) -> tuple[ServerStore | ExclusiveStore, Callable[[Member], JSON]]:
-        """Return the store, and what makes the document of an intent."""
-        field, groups = self.recipe.field, self.recipe.groups
-        first = f"{field}.{LEADER}" if groups else ""
-        if isinstance(self.engine, GuardedWrites):
-            newest = self.engine.newest
-            lookup = Lookup(self.engine, self.index, self._likeness, first=first, parameters=newest)
-            scopes = {
-                scope.field: scope_definition(mappings, scope.field, self.index)
-                for scope in self._likeness.scopes
-                if not scope.field.startswith(f"{field}.")
-            }
-            self.engine.put_mappings(self.index, nested(field, {PENDING: {"type": "long"}}))
-            name = ensure_intents(self.engine, self.index, self.recipe, scopes)
-            intents = Intents.of(self.engine, name, self._likeness, newest)
-            documents = Documents(lookup, self._forms, groups)
-            return ServerStore(self.engine, self.engine, self.index, documents, intents), intents.source
-        if not isinstance(self.engine, ExclusiveWrites):
-            raise ConfigError("this engine has neither guarded nor exclusive writes, which a gate needs")
-        lookup = Lookup(self.engine, self.index, self._likeness, first=first)
-        return ExclusiveStore(self.engine, self.index, Documents(lookup, self._forms, groups)), _plain_intent
-
-
-def _plain_intent(member: Member) -> JSON:
-    assert member.guard is not None
-    return {
-        "document": member.id,
-        "guard": (member.guard.seq_no, member.guard.primary_term),
-        "order": member.order,
-        "until": member.until,
-        "claim": member.claim,
-    }
-
-
-def _attempt() -> str:
-    return f"{time.time_ns():020}-{uuid.uuid4().hex[:12]}"
-
-
-def document_id(document: Mapping[str, Any]) -> str:
-    """Return the id of a document, a new one where it has none."""
-    given = document.get("_id", document.get("id"))
-    if given is not None and given != "":
-        return str(given)
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
-
-
-def _failed(failure: object) -> str:
-    return "the pipeline dropped it" if failure is None else str(failure)
-
-
-def _different(documents: Sequence[Document]) -> list[Document]:
-    """Return documents up to the first whose id came before."""
-    seen: set[str] = set()
-    for place, document in enumerate(documents):
-        if str(document["_id"]) in seen:
-            return list(documents[:place])
-        seen.add(str(document["_id"]))
-    return list(documents)
+__all__ = ["BATCH", "Gate"]

@@ -1,27 +1,28 @@
-"""Intents of writers that died: when one is open, and how it is cleared."""
+"""Intents of writers that died: when one is open, and how it is closed."""
 
-from shinglefold.contracts import Held, Written
+from shinglefold.contracts import Held
 from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.requests import DONE, MISSING, Action, Drop, Intent, Merge, Steps, Write
+from shinglefold.groups.gate.requests import Action, Drop, Intent, Merge
 
 
-def is_open(intent: Intent, held: Held | None) -> bool:
-    """Tell whether an intent may still become a document: its document has the version that it is decided on.
+def is_open(intent: Intent, held: Held | None, forms: Forms) -> bool:
+    """Tell whether an intent may still become a document: its document is as it is decided on.
 
     Args:
         held: the document as it is now.
     """
-    return held is not None and held.guard == intent.guard
+    if held is None:
+        return False
+    if intent.guard is None:
+        return forms.attempt(held.source) == intent.attempt
+    return held.guard == intent.guard
 
 
-def clear(intent: Intent, held: Held, forms: Forms) -> Steps[None]:
-    """Take the guard of an open intent away, and only then the intent.
+def closing(held: Held, forms: Forms) -> Action:
+    """Return what takes the guard of an open intent away, so that nothing is let in by it any more.
 
     A placeholder is deleted. A document that was to be changed stays, in another version.
     """
-    guarded: Action = Merge("documents", intent.document, {}, intent.guard)
     if forms.pending(held.source) is not None:
-        guarded = Drop("documents", intent.document, intent.guard)
-    answers: list[Written] = yield Write((guarded,))
-    if answers[0].status in (DONE, MISSING):
-        yield Write((Drop("intents", intent.attempt),))
+        return Drop("documents", held.id, held.guard)
+    return Merge("documents", held.id, {}, held.guard)

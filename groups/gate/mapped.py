@@ -15,8 +15,12 @@ def concrete_index(engine: Engine, index: str) -> str:
     return names[0]
 
 
-def scope_definition(mappings: JSON, path: str, index: str) -> JSON:
-    """Return how a scope is mapped, to map it alike among the intents."""
+def check_scope(mappings: JSON, path: str, index: str) -> None:
+    """Refuse a scope whose values an index can't tell.
+
+    Raises:
+        ConfigError: it is not mapped, or has no doc values.
+    """
     node: Any = mappings
     for name in path.split("."):
         node = (node.get("properties") or {}).get(name) if isinstance(node, Mapping) else None
@@ -26,7 +30,6 @@ def scope_definition(mappings: JSON, path: str, index: str) -> JSON:
             f"index {index!r}: the scope {path!r} is {'not mapped' if kind is None else f'of type {kind}'}; "
             "name a field with doc values, such as a keyword"
         )
-    return {name: node[name] for name in ("type", "format", "ignore_above") if name in node}
 
 
 def nested(field: str, properties: JSON) -> JSON:

@@ -62,6 +62,7 @@ class Member:
         document: what is to be stored, with its fingerprint.
         print: what it is compared by; the protocol hands it on only.
         numbers: for its own group, in the order they are to be tried.
+        words: two members that match have one in common.
 
     Attributes:
         started: since when it wants in: who waited longest goes first, and keeps its turn when it withdraws.
@@ -77,6 +78,7 @@ class Member:
     document: Mapping[str, Any]
     print: Any
     numbers: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
     started: int = 0
     until: int = 0
     attempt: str = ""

@@ -1,7 +1,7 @@
 """What the protocol asks of a store, and what it is answered: nothing here knows of engines."""
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from shinglefold.contracts import JSON, Guard, Held
@@ -13,7 +13,10 @@ Result = TypeVar("Result")
 #: The two indices: the user's own, and that of intents beside it.
 Where = Literal["documents", "intents"]
 #: What a write answers that was not guarded, or whose guard held; and one whose guard did not.
-DONE, CONFLICT, MISSING = 200, 409, 404
+DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
+
+#: The store has too much to do; it was not done.
+BUSY = (429, 503)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,12 @@ Action = Put | Merge | Drop
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Run actions; each is answered by status and new guard. ``refresh`` makes them visible before that."""
+    """Run actions; each is answered by status and new guard.
+
+    Those on one of the two indices are run in their order; searches need not see any of them.
+    """
 
     actions: tuple[Action, ...]
-    refresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,7 @@ class Read:
     """Read documents as they are now, visible to searches or not; None for one that is gone."""
 
     ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FindIntents:
-    """Search the intents that match each member; answered with a list of ``Intent`` a member."""
-
-    members: "tuple[Member, ...]"
+    where: Where = "documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +78,10 @@ class FindDocuments:
 
 
 @dataclass(frozen=True, slots=True)
-class FindGroup:
-    """Search a group: the intents that claim a place in it, and the ids of its documents.
+class FindGroups:
+    """Search groups; answered with the ids of ``most`` documents of each. ``leaders``: that lead it."""
 
-    ``leaders``: only documents that lead it.
-    """
-
-    group: int
+    groups: tuple[int, ...]
     most: int
     leaders: bool = False
 
@@ -107,24 +103,28 @@ class Now:
     """Tell the time, in milliseconds."""
 
 
-Request = Write | Read | FindIntents | FindDocuments | FindGroup | Refresh | Pause | Now
+Request = Write | Read | FindDocuments | FindGroups | Refresh | Pause | Now
 #: Yields requests, is sent their answers, returns the result.
 Steps = Generator[Request, Any, Result]
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Somebody is deciding about a document.
+    """Somebody is deciding about a document, or has decided, and searches need not see it yet.
 
-    ``guard`` is the version of the document that it is decided on: as long as the document has it, the
-    decision is open. ``order``: of two that match, who comes first. ``until``: when others may clear it.
+    ``guard``: the version of the document that is changed; None where the attempt keeps the place of a new
+    one. As long as the document has it the decision is open. ``order``: of two that match, who comes first.
+    ``until``: when others may clear it. ``words``: two that match have one in common. ``print``: what
+    it is compared by.
     """
 
     attempt: str
     document: str
-    guard: Guard
+    guard: Guard | None
     order: tuple[int, str]
     until: int
+    words: tuple[str, ...] = ()
+    print: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +133,6 @@ class Seen:
 
     ids: tuple[str, ...] = ()
     taken: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """What a search found of a group."""
-
-    claims: tuple[Intent, ...] = ()
-    ids: tuple[str, ...] = field(default=())
 
 
 __all__ = ["Guard", "Held"]

@@ -8,7 +8,6 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Engine, Guard, GuardedWrites, Held, Written
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.gate.intents import Intents
 from shinglefold.groups.gate.member import Member
 from shinglefold.groups.gate.requests import (
     CONFLICT,
@@ -17,10 +16,7 @@ from shinglefold.groups.gate.requests import (
     Action,
     Drop,
     FindDocuments,
-    FindGroup,
-    FindIntents,
-    Group,
-    Intent,
+    FindGroups,
     Merge,
     Now,
     Pause,
@@ -32,8 +28,6 @@ from shinglefold.groups.gate.requests import (
     Write,
 )
 from shinglefold.groups.lookup import Lookup
-
-_NONE = Guard(0, 0)
 
 
 def now() -> int:
@@ -56,23 +50,22 @@ class Documents:
 
     def seen(self, members: Sequence[Member]) -> list[Seen]:
         """Return what was found for each member."""
-        found = self.lookup.find([member.print for member in members])
+        numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
+        asked = [member.print for member in members]
+        found, taken = self.lookup.find_with_numbers(asked, f"{self.forms.field}.{GROUP}", numbers)
         ids: list[list[str]] = [[] for _ in members]
         for pair in found.pairs:
             ids[pair.one].append(found.hits[pair.other]["_id"])
-        numbers = {number for member in members for number in member.numbers} if self.groups else set()
-        taken = self.lookup.numbers(f"{self.forms.field}.{GROUP}", sorted(numbers))
         return [
             Seen(tuple(dict.fromkeys(several)), frozenset(taken.intersection(member.numbers)))
             for several, member in zip(ids, members, strict=True)
         ]
 
-    def group(self, asked: FindGroup) -> tuple[str, ...]:
-        """Return the ids of documents of a group."""
-        clauses: list[JSON] = [{"term": {f"{self.forms.field}.{GROUP}": asked.group}}]
-        if asked.leaders:
-            clauses.append({"term": {f"{self.forms.field}.{LEADER}": True}})
-        return tuple(hit["_id"] for hit in self.lookup.group(clauses, asked.most))
+    def in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
+        """Return the ids of documents of each group."""
+        leading: list[JSON] = [{"term": {f"{self.forms.field}.{LEADER}": True}}] if asked.leaders else []
+        clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}, *leading] for group in asked.groups]
+        return [tuple(hit["_id"] for hit in hits) for hits in self.lookup.groups(clauses, asked.most)]
 
 
 @dataclass(slots=True)
@@ -82,32 +75,31 @@ class ServerStore:
     engine: Engine
     guarded: GuardedWrites
     index: str
+    intents: str
     documents: Documents
-    intents: Intents
+    #: The fields of documents that a decision reads again.
+    read_back: tuple[str, ...]
 
     def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         """Answer one request of the protocol."""
         ways: dict[type, Callable[[Any], Any]] = {
-            Write: self._write,
-            Read: lambda asked: self.guarded.read(self.index, asked.ids, self.intents.read_back),
-            FindIntents: lambda asked: self.intents.matching(asked.members),
+            Write: lambda asked: self.guarded.write([self._action(one) for one in asked.actions]),
+            Read: self._read,
             FindDocuments: lambda asked: self.documents.seen(asked.members),
-            FindGroup: self._group,
+            FindGroups: self.documents.in_groups,
             Refresh: lambda _: self.engine.refresh(self.index),
             Pause: lambda asked: pause(asked.milliseconds),
             Now: lambda _: now(),
         }
         return ways[type(request)](request)
 
-    def _write(self, asked: Write) -> list[Written]:
-        return self.guarded.write([self._action(one) for one in asked.actions], refresh=asked.refresh)
-
-    def _group(self, asked: FindGroup) -> Group:
-        claims = () if asked.leaders else tuple(self.intents.claims(asked.group))
-        return Group(claims, self.documents.group(asked))
+    def _read(self, asked: Read) -> list[Held | None]:
+        if asked.where == "intents":
+            return self.guarded.read(self.intents, asked.ids)
+        return self.guarded.read(self.index, asked.ids, self.read_back)
 
     def _action(self, action: Action) -> JSON:
-        where = {"documents": self.index, "intents": self.intents.name}[action.where]
+        where = self.index if action.where == "documents" else self.intents
         sent: JSON = {"_index": where, "_id": action.id}
         if action.guard is not None:
             sent |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
@@ -123,13 +115,12 @@ class ServerStore:
 
 @dataclass(slots=True)
 class ExclusiveStore:
-    """An index that nobody else writes to as long as this lasts: intents and places need not be stored."""
+    """An index that nobody else writes to as long as this lasts: places need not be stored."""
 
     engine: Engine
     index: str
     documents: Documents
     _places: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
-    _intents: dict[str, JSON] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
     _dirty: bool = False
 
@@ -138,9 +129,8 @@ class ExclusiveStore:
         ways: dict[type, Callable[[Any], Any]] = {
             Write: lambda asked: [self._write(action) for action in asked.actions],
             Read: lambda asked: [self._read(id_) for id_ in asked.ids],
-            FindIntents: lambda asked: [[] for _ in asked.members],
             FindDocuments: lambda asked: self.documents.seen(asked.members),
-            FindGroup: self._group,
+            FindGroups: self._in_groups,
             Refresh: lambda _: self._refresh(),
             # Nobody else is there to wait for.
             Pause: lambda _: None,
@@ -148,22 +138,14 @@ class ExclusiveStore:
         }
         return ways[type(request)](request)
 
-    def _group(self, asked: FindGroup) -> Group:
+    def _in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
         self._refresh()
-        claims = () if asked.leaders else tuple(self._claims(asked.group))
-        return Group(claims, self.documents.group(asked))
+        return self.documents.in_groups(asked)
 
     def _refresh(self) -> None:
         if self._dirty:
             self.engine.refresh(self.index)
             self._dirty = False
-
-    def _claims(self, group: int) -> list[Intent]:
-        return [
-            Intent(attempt, made["document"], Guard(*made["guard"]), tuple(made["order"]), made["until"])
-            for attempt, made in self._intents.items()
-            if made["claim"] == group
-        ]
 
     def _read(self, id_: str) -> Held | None:
         if id_ in self._places:
@@ -173,8 +155,6 @@ class ExclusiveStore:
         return None if found is None else Held(id_, found["_source"], Guard(self._versions.get(id_, 0), 0))
 
     def _write(self, action: Action) -> Written:
-        if action.where == "intents":
-            return self._intend(action)
         held = self._read(action.id)
         if isinstance(action, Put) and action.create:
             return Written(CONFLICT) if held is not None else self._keep(action)
@@ -184,13 +164,6 @@ class ExclusiveStore:
         if isinstance(action, Drop) and kept is not None:
             return Written(DONE)
         return self._send(action)
-
-    def _intend(self, action: Action) -> Written:
-        if isinstance(action, Put):
-            self._intents[action.id] = action.source
-        else:
-            self._intents.pop(action.id, None)
-        return Written(DONE, _NONE)
 
     def _keep(self, action: Put) -> Written:
         version = self._next(action.id)

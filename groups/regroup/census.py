@@ -12,6 +12,7 @@ from shinglefold.errors import InputError
 from shinglefold.groups.gate.forms import GROUP, LEADER
 from shinglefold.ingest.maintenance.stored import Key, key_of
 from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s
+from shinglefold.placeholders import is_placeholder
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
@@ -102,7 +103,7 @@ class Taking:
             made = self._readable(parts)
             if made is not None:
                 self._add(hit, made, number, parts.get(LEADER) is True)
-            elif "scheme" in parts or not parts.keys() <= {"pending"} or not parts:
+            elif "scheme" in parts or not is_placeholder(hit["_source"], self.path):
                 # A placeholder of the gate is no document yet.
                 self.left += 1
                 self.reserved |= {number} - {NO_GROUP}

@@ -5,8 +5,10 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, run_alone
+from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, named, run_alone
+from support.gate.store import Source, Store
 
+from shinglefold.groups.gate.notes import WRITERS
 from shinglefold.groups.gate.policy import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.
@@ -46,10 +48,13 @@ def _check_refused(explorer):
         if (left := replace(store, late=0, woken=0, naps=0)) in tried:
             return
         tried.add(left)
-        last, (verdict,) = run_alone(store, Newcomer("x", (("dx", "a"),)), policy, relation)
+        last, (verdict,) = run_alone(store, Newcomer("x", (("dx", "a"),), cleans=True), policy, relation)
         wanted = "refused" if any(relation.alike("a", text) for text in _texts(store)) else "accepted"
         assert verdict.status == wanted
         assert len(accepted(last)) == len(there) + (wanted == "accepted")
+        kept = {FORMS.attempt(source) for _, source in last.there("documents").values()} - {None}
+        assert not kept & named(store), "a place is kept for ever"
+        assert len(last.there("intents")[WRITERS][1]["names"]) == 1, "the dead are named for ever"
 
     return check
 
@@ -103,7 +108,53 @@ def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts
 
 def test_a_batch_of_two_copies_and_a_third_let_one_in():
     explorer = Explorer(_writers(["a", "a"], ["a"]), _REFUSE, Relation(), crashes=0, late=False)
-    assert explorer.walk(_check_refused(explorer)) > 10
+    assert explorer.walk(_check_refused(explorer)) > 5
+
+
+@pytest.mark.parametrize("crashes", [0, 1])
+def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
+    writers = [replace(one, cleans=True) for one in _writers(["a"], ["a"])]
+    explorer = Explorer(writers, _REFUSE, Relation(), crashes)
+    assert explorer.walk(_check_refused(explorer)) > 50
+
+
+@pytest.mark.parametrize(
+    ("cleans", "apart", "texts"),
+    [
+        ((0,), (0,), (["b", "a"], ["a"])),
+        ((1,), (0,), (["b", "a"], ["a"])),
+        ((0, 1), (0,), (["a", "b"], ["a"])),
+    ],
+    ids=["clears", "cleared", "both"],
+)
+def test_a_gate_whose_notes_were_cleared_away_tells_them_again_before_it_goes_on(cleans, apart, texts):
+    writers = [
+        replace(one, cleans=number in cleans, apart=number in apart)
+        for number, one in enumerate(_writers(*texts))
+    ]
+    explorer = Explorer(writers, _REFUSE, Relation(), crashes=0)
+    assert explorer.walk(_check_refused(explorer)) > 20
+
+
+def test_of_two_that_change_the_same_document_and_another_that_resembles_it_one_is_let_in():
+    stored = Source({"dedup": {"digest": "x"}})
+    start = Store().put("documents", "d00", 1, stored).refreshed()
+    writers = [Newcomer("w0", (("d00", "a"),)), Newcomer("w1", (("d10", "a"),))]
+    explorer = Explorer(writers, _REFUSE, Relation(), crashes=1, start=start)
+    assert explorer.walk(_check_changed) > 20
+
+
+def _check_changed(store, ended):
+    there = accepted(store)
+    assert _texts(store).count("a") <= 1, "both were let in"
+    assert "d00" in there, "what was to be changed is gone"
+    for verdict in (verdict for verdicts in ended for verdict in verdicts or ()):
+        if verdict.status == "accepted":
+            assert there[verdict.id]["dedup"]["digest"] == "a"
+        else:
+            assert there[verdict.like.id]["dedup"]["digest"] == "a"
+    if None not in ended:
+        assert _texts(store).count("a") == 1
 
 
 @pytest.mark.parametrize("crashes", [0, 1])

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts import Written
 from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.notes import WRITERS
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import Terms, decide, tidy
+from shinglefold.groups.gate.register import Shared
 from shinglefold.groups.gate.requests import (
     Now,
     Pause,
@@ -21,28 +24,40 @@ from shinglefold.groups.gate.requests import (
 
 @dataclass(frozen=True)
 class Newcomer:
-    """A writer: its documents by id and text, and its number."""
+    """A writer: its documents by id and text.
+
+    ``cleans``: it clears away what the dead have left. ``apart``: it takes its documents one by one.
+    """
 
     name: str
     texts: tuple[tuple[str, str], ...]
+    cleans: bool = False
+    apart: bool = False
 
-    def steps(self, policy: Policy, relation: Relation, done: list[str]) -> Steps[list[Verdict]]:
+    def steps(self, policy: Policy, relation: Relation, register: Shared) -> Steps[list[Verdict]]:
         members = [
-            Member(id_, {"dedup": {"digest": text}}, text, (_number(text), _number(text) + 1))
+            Member(
+                id_,
+                {"dedup": {"digest": text}},
+                text,
+                (_number(text), _number(text) + 1),
+                relation.words(text),
+            )
             for id_, text in self.texts
         ]
-        counted = iter(range(1000))
-        terms = Terms(
-            policy,
-            Letters(relation),
-            FORMS,
-            lambda: f"{self.name}-{next(counted):03}",
-            patience=10**9,
-            done=done,
-        )
-        verdicts = yield from decide(members, terms)
-        yield from tidy(terms)
+        terms = Terms(policy, Letters(relation), FORMS, register.names, register, patience=10**9)
+        verdicts: list[Verdict] = []
+        for batch in [[one] for one in members] if self.apart else [members]:
+            verdicts += yield from decide(batch, terms)
+            yield from tidy(register)
+            if self.cleans:
+                yield from register.clean(FORMS)
         return verdicts
+
+    def register(self) -> Shared:
+        """Return what it knows of others in the beginning: nothing."""
+        counted = iter(range(1000))
+        return Shared(lambda: f"{self.name}-{next(counted):03}")
 
 
 def _number(text: str) -> int:
@@ -62,7 +77,7 @@ class Place:
     answers: tuple[Any, ...] = ()
     key: int = 0
     request: Any = None
-    parts: tuple[Written, ...] = ()
+    parts: tuple[tuple[int, Written], ...] = ()
     dead: bool = False
     parked: tuple[Store, tuple[int, ...], int] | None = None
 
@@ -103,7 +118,7 @@ class Explorer:
     def _key(self, node: Any) -> int:
         store, places, crashes, turn = node
         told = tuple(
-            (place.key, len(place.parts), place.dead, place.parked and place.parked[1:]) for place in places
+            (place.key, place.parts, place.dead, place.parked and place.parked[1:]) for place in places
         )
         return hash((store, told, crashes, turn if self.switches is not None else 0))
 
@@ -116,6 +131,12 @@ class Explorer:
             if place.dead or isinstance(request, list):
                 continue
             running = True
+            if isinstance(request, Write) and (at := _alone(request, place.parts, store)) is not None:
+                # Nor here.
+                store, written = store.run(request.actions[at])
+                moved = self._done(number, place, at, written)
+                yield store, _with(places, number, self._asleep(moved, store, places)), crashes, turn
+                return
             if isinstance(request, Now):
                 # Nobody else notices: no other order needs to be looked at.
                 moved = self._asleep(self._answered(number, place, store.late), store, places)
@@ -187,33 +208,32 @@ class Explorer:
             if place.parked and woke(place.parked, store, far):
                 yield store, self._answered(number, place, None)
         elif isinstance(request, Refresh):
-            yield store.refreshed("documents"), self._answered(number, place, None)
+            yield store.refreshed(), self._answered(number, place, None)
         elif isinstance(request, Write):
-            done = len(place.parts)
-            if done < len(request.actions):
-                changed, written = store.run(request.actions[done])
-                moved = replace(place, parts=(*place.parts, written))
-                last = done + 1 == len(request.actions) and not request.refresh
-                yield changed, self._answered(number, place, list(moved.parts)) if last else moved
-            else:
-                wheres = {action.where for action in request.actions}
-                for where in wheres:
-                    store = store.refreshed(where)
-                yield store, self._answered(number, place, list(place.parts))
+            for at in _next_of(request, place.parts):
+                changed, written = store.run(request.actions[at])
+                yield changed, self._done(number, place, at, written)
         else:
             yield store, self._answered(number, place, store.answer(request, self.relation))
 
+    def _done(self, number: int, place: Place, at: int, written: Written) -> Place:
+        """Return a writer of whose request one more action is done."""
+        parts = tuple(sorted((*place.parts, (at, written)), key=itemgetter(0)))
+        if len(parts) < len(place.request.actions):
+            return replace(place, parts=parts)
+        return self._answered(number, place, [one for _, one in parts])
+
     def _replayed(self, number: int, answers: tuple[Any, ...]) -> Place:
         """Return a writer that was given some answers."""
-        done: list[str] = []
-        steps = self.writers[number].steps(self.policy, self.relation, done)
+        register = self.writers[number].register()
+        steps = self.writers[number].steps(self.policy, self.relation, register)
         try:
             request: Any = next(steps)
             for answer in answers:
                 request = steps.send(answer)
         except StopIteration as end:
             return Place(answers, hash(repr(end.value)), end.value)
-        return Place(answers, hash((_local(steps), tuple(done))), request)
+        return Place(answers, hash((_local(steps), _told(register))), request)
 
     def _answered(self, number: int, place: Place, answer: Any) -> Place:
         key = (number, place.key, repr(answer))
@@ -242,7 +262,7 @@ def run_alone(
         if isinstance(request, Pause):
             place = explorer._answered(0, place, None)
             continue
-        ((store, place),) = explorer._step(0, store, place)
+        store, place = next(explorer._step(0, store, place))
     return store, request
 
 
@@ -253,11 +273,44 @@ def accepted(store: Store) -> dict[str, Any]:
     }
 
 
+def named(store: Store) -> set[str]:
+    """Return the attempts that all know of."""
+    there = {id_: source for id_, (_, source) in store.there("intents").items()}
+    heads = [there[name] for name in there.get(WRITERS, {"names": ()})["names"] if name in there]
+    rounds = [there[name] for head in heads for name in head["rounds"] if name in there]
+    return {intent["attempt"] for round_ in rounds for intent in round_["intents"]}
+
+
+def _next_of(request: Write, parts: tuple[tuple[int, Written], ...]) -> list[int]:
+    """Return the places of actions that may be done next: of each index the first that is not done."""
+    done = {at for at, _ in parts}
+    firsts: dict[str, int] = {}
+    for at, action in enumerate(request.actions):
+        if at not in done:
+            firsts.setdefault(action.where, at)
+    return list(firsts.values())
+
+
+def _alone(request: Write, parts: tuple[tuple[int, Written], ...], store: Store) -> int | None:
+    """Return the place of an action that nobody else can notice."""
+    private = (at for at in _next_of(request, parts) if store.private(request.actions[at]))
+    return next(private, None)
+
+
+def _told(register: Shared) -> str:
+    """Return all that a register knows; what is in a set in order."""
+    own = (getattr(register, name) for name in register.__slots__ if name not in ("names", "known"))
+    known = (getattr(register.known, name) for name in register.known.__slots__)
+    return repr([sorted(one) if isinstance(one, set) else one for one in (*own, *known)])
+
+
 def _local(steps: Any) -> int:
     """Return what tells the state of steps: where each stands that waits for another, and what it knows."""
     told = []
     while (frame := getattr(steps, "gi_frame", None)) is not None:
-        known = {name: value for name, value in frame.f_locals.items() if name not in ("terms", "self")}
+        known = {
+            name: value for name, value in frame.f_locals.items() if name not in ("terms", "self", "register")
+        }
         told.append((frame.f_code.co_name, frame.f_lasti, repr(known)))
         steps = steps.gi_yieldfrom
     return hash(tuple(told))

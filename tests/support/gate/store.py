@@ -13,13 +13,11 @@ from typing import Any
 from shinglefold.contracts import Guard, Held, Written
 from shinglefold.groups.gate.forms import Forms
 from shinglefold.groups.gate.member import Member
+from shinglefold.groups.gate.notes import WRITERS
 from shinglefold.groups.gate.requests import (
     Drop,
     FindDocuments,
-    FindGroup,
-    FindIntents,
-    Group,
-    Intent,
+    FindGroups,
     Merge,
     Now,
     Put,
@@ -56,6 +54,10 @@ class Relation:
 
     pairs: frozenset[frozenset[str]] = frozenset()
 
+    def words(self, text: str) -> tuple[str, ...]:
+        """Return what texts that are alike have one in common of."""
+        return tuple(sorted({text, *(other for pair in self.pairs if text in pair for other in pair)}))
+
     def alike(self, one: str, other: str) -> bool:
         return one == other or frozenset((one, other)) in self.pairs
 
@@ -75,22 +77,14 @@ class Letters:
 
     relation: Relation
 
-    def likeness(self, member: Member, source: Any) -> float | None:
-        return self.relation.likeness(member, source)
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[float | None]:
+        return [self.relation.likeness(member, source) for member, source in pairs]
 
     def pairs(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
         return self.relation.pairs_of(members)
 
-    def intent(self, member: Member) -> dict[str, Any]:
-        assert member.guard is not None
-        return {
-            "print": member.print,
-            "document": member.id,
-            "guard": member.guard.seq_no,
-            "order": member.order,
-            "until": member.until,
-            "claim": member.claim,
-        }
+    def print(self, member: Member) -> dict[str, Any]:
+        return {"dedup": {"digest": member.print}}
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,6 @@ class Store:
     documents: Shelf = ()
     intents: Shelf = ()
     seen_documents: Shelf = ()
-    seen_intents: Shelf = ()
     late: int = 0
     woken: int = 0
     naps: int = 0
@@ -127,22 +120,17 @@ class Store:
         new = Source(action.source if isinstance(action, Put) else _merged(source, action.parts))
         return self.put(action.where, action.id, version + 1, new), Written(200, Guard(version + 1, 1))
 
-    def refreshed(self, where: str) -> "Store":
-        return replace(self, **{f"seen_{where}": getattr(self, where)})
+    def refreshed(self) -> "Store":
+        return replace(self, seen_documents=self.documents)
 
     def answer(self, request: Request, relation: Relation) -> Any:
         if isinstance(request, Now):
             return self.late
         if isinstance(request, Read):
-            there = self.there("documents")
+            there = self.there(request.where)
             return [
                 Held(id_, there[id_][1], Guard(there[id_][0], 1)) if id_ in there else None
                 for id_ in request.ids
-            ]
-        if isinstance(request, FindIntents):
-            return [
-                [one for text, _, one in self._intents() if relation.alike(text, member.print)]
-                for member in request.members
             ]
         documents = self.there("seen_documents")
         if isinstance(request, FindDocuments):
@@ -158,20 +146,20 @@ class Store:
                 )
                 for member in request.members
             ]
-        assert isinstance(request, FindGroup)
-        ids = (
-            id_
-            for id_, (_, source) in documents.items()
-            if FORMS.group(source) == request.group and (FORMS.leads(source) or not request.leaders)
-        )
-        claims = (one for _, claim, one in self._intents() if claim == request.group)
-        return Group(tuple(claims), tuple(ids)[: request.most])
+        assert isinstance(request, FindGroups)
+        return [
+            tuple(
+                id_
+                for id_, (_, source) in documents.items()
+                if FORMS.group(source) == group and (FORMS.leads(source) or not request.leaders)
+            )[: request.most]
+            for group in request.groups
+        ]
 
-    def _intents(self) -> Iterator[tuple[str, int | None, Intent]]:
-        for attempt, (_, made) in self.there("seen_intents").items():
-            order = (made["order"][0], made["order"][1])
-            intent = Intent(attempt, made["document"], Guard(made["guard"], 1), order, made["until"])
-            yield made["print"], made["claim"], intent
+    def private(self, action: Put | Merge | Drop) -> bool:
+        """Tell whether nobody else can notice an action: a note of a new name, which is not named yet."""
+        fresh = action.where == "intents" and action.id not in self.shelf("intents")
+        return fresh and isinstance(action, Put) and action.id != WRITERS
 
 
 def napped_on(store: Store) -> Store:

@@ -1,0 +1,109 @@
+"""What a gate is opened with: the index made ready for it, and how its documents are compared and stored."""
+
+import time
+import uuid
+from dataclasses import dataclass
+
+from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites
+from shinglefold.errors import ConfigError
+from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.gate.intents import ensure_intents
+from shinglefold.groups.gate.judge import Fingerprints
+from shinglefold.groups.gate.mapped import check_scope, concrete_index, nested
+from shinglefold.groups.gate.policy import Policy
+from shinglefold.groups.gate.register import Alone, Shared
+from shinglefold.groups.gate.terms import Terms
+from shinglefold.groups.likeness import Likeness, Rules
+from shinglefold.placeholders import ATTEMPT, PENDING
+from shinglefold.recipe import Recipe
+from shinglefold.seal import Seal, check_sealed
+
+#: The parts of a placeholder; by the first a sweep finds it.
+_PLACEHOLDER: JSON = {
+    PENDING: {"type": "long"},
+    ATTEMPT: {"type": "keyword", "index": False, "doc_values": False},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An index with a gate before it.
+
+    ``intents``: the index of intents, empty where one process at a time writes and needs none. ``read_back``:
+    the fields of documents that a decision reads again. ``first``: that by which leaders come first.
+    """
+
+    index: str
+    intents: str
+    recipe: Recipe
+    likeness: Likeness
+    forms: Forms
+    terms: Terms
+    read_back: tuple[str, ...]
+    first: str
+
+    @property
+    def shared(self) -> Shared | None:
+        """What it tells other gates; None where there are none."""
+        register = self.terms.register
+        return register if isinstance(register, Shared) else None
+
+
+def open_gate(engine: Engine, index: str, policy: Policy, seal: Seal | None, lease: float) -> Opened:
+    """Make an index ready for a gate.
+
+    Raises:
+        ConfigError: the index was not set up for it, or the engine can't do it.
+    """
+    concrete = concrete_index(engine, index)
+    mappings = engine.mappings(concrete)
+    recipe = Recipe.of(mappings, index)
+    check_sealed(recipe.sealed, seal, f"index {index!r}")
+    _check_groups(recipe, index, policy)
+    likeness = Likeness(recipe.scheme, recipe.field, _rules(policy), seal)
+    scopes = [scope.field for scope in likeness.scopes]
+    for scope in scopes:
+        check_scope(mappings, scope, index)
+    intents = ""
+    if isinstance(engine, GuardedWrites):
+        engine.put_mappings(concrete, nested(recipe.field, _PLACEHOLDER))
+        intents = ensure_intents(engine, concrete)
+    elif not isinstance(engine, ExclusiveWrites):
+        raise ConfigError("this engine has neither guarded nor exclusive writes, which a gate needs")
+    milliseconds = round(lease * 1000)
+    forms = Forms(recipe.field)
+    terms = Terms(
+        policy,
+        Fingerprints(likeness),
+        forms,
+        _attempt,
+        Shared(_attempt, milliseconds) if intents else Alone(),
+        groups=recipe.groups,
+        lease=milliseconds,
+    )
+    parts = ("digest", "signature", GROUP, LEADER, PENDING, ATTEMPT)
+    read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes)
+    first = f"{recipe.field}.{LEADER}" if recipe.groups else ""
+    return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first)
+
+
+def _rules(policy: Policy) -> Rules:
+    return Rules(
+        policy.min_resemblance,
+        policy.min_length_ratio,
+        policy.measure,
+        policy.scope,
+        policy.across_languages,
+    )
+
+
+def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:
+    if policy.action != "refuse" and not recipe.groups:
+        raise ConfigError(
+            f"index {index!r} numbers no groups, which the policy {policy.action!r} needs: "
+            f"shinglefold setup {index} --groups, then shinglefold regroup {index}"
+        )
+
+
+def _attempt() -> str:
+    return f"{time.time_ns():020}-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,175 @@
+"""How members are decided whose intents all know of: each is let in, refused, or leaves to begin again."""
+
+from collections.abc import Sequence
+
+from shinglefold.contracts import Held, Written
+from shinglefold.groups.gate.claims import claimed
+from shinglefold.groups.gate.decisions import Adopt, Choice, Found, Join, Keep, Refuse, Stay, choose
+from shinglefold.groups.gate.entering import held_by, leave
+from shinglefold.groups.gate.forms import Forms
+from shinglefold.groups.gate.leases import closing, is_open
+from shinglefold.groups.gate.member import Like, Member, Verdict
+from shinglefold.groups.gate.requests import (
+    BUSY,
+    CONFLICT,
+    CREATED,
+    DONE,
+    MISSING,
+    FindGroups,
+    Intent,
+    Merge,
+    Now,
+    Pause,
+    Put,
+    Refresh,
+    Steps,
+    Write,
+)
+from shinglefold.groups.gate.terms import Terms
+
+
+def settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> Steps[None]:
+    """Decide about members until each has a verdict or has withdrawn.
+
+    No search is made again: whoever comes after the first one sees our intent, and waits for us.
+    """
+    entered = inside[0].until - terms.lease
+    while inside:
+        now = yield from _read(inside, terms)
+        left = len(inside)
+        slow = now - entered > terms.lease // 2
+        leaving: list[Member] = []
+        accepted: list[tuple[Member, int | None, bool]] = []
+        choices = yield from _chosen(inside, terms)
+        for member, choice in zip(inside, choices, strict=True):
+            match choice:
+                case Keep():
+                    accepted.append((member, choice.group, choice.leads))
+                case Stay():
+                    if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):
+                        leaving.append(member)
+                case Refuse():
+                    leaving.append(member)
+                    like = choice.like
+                    member.verdict = Verdict("refused", member.id, like.group, like=like, full=choice.full)
+                case Join():
+                    accepted.append((member, choice.group, False))
+                case _:
+                    accepted.append((member, member.number if terms.groups else None, True))
+        yield from _let_in(accepted, leaving, terms)
+        inside = [member for member in inside if member.guard is not None and member.verdict is None]
+        _tell(members, inside)
+        if inside and len(inside) == left:
+            yield Pause(10)
+            if any(one.guard is not None for member in inside for one in member.pending):
+                # That a change was given up can't be seen in the document.
+                yield from terms.register.look()
+
+
+def _waits_outside(member: Member, members: Sequence[Member]) -> bool:
+    """Tell whether a member waits for one of its batch that is not deciding now."""
+    return any(members[place].verdict is None and members[place].guard is None for place in member.waits)
+
+
+def _tell(members: Sequence[Member], inside: Sequence[Member]) -> None:
+    """Let members know what became of the earlier ones that they resemble."""
+    for member in inside:
+        decided = {place for place in member.waits if members[place].verdict is not None}
+        member.known |= {members[place].id for place in decided}
+        member.waits -= decided
+
+
+def _read(members: Sequence[Member], terms: Terms) -> Steps[int]:
+    """Read what was found as it is now: which intents are open, and which documents match."""
+    now: int = yield Now()
+    held = yield from held_by(id_ for member in members for id_ in member.known)
+    left = terms.register.known.left
+    met = {one.attempt: one for member in members for one in member.intents if one.attempt not in left}
+    if dead := [
+        one for one in met.values() if one.until < now and is_open(one, held.get(one.document), terms.forms)
+    ]:
+        yield from clear(dead, held, terms.forms)
+    for member in members:
+        member.pending = [
+            one
+            for one in member.intents
+            if one.attempt not in left and is_open(one, held.get(one.document), terms.forms)
+        ]
+        member.likes = []
+    asked = [
+        (member, held[id_])
+        for member in members
+        for id_ in sorted(member.known)
+        if id_ in held and id_ != member.id
+    ]
+    likenesses = terms.judge.likenesses([(member, one.source) for member, one in asked])
+    for (member, one), likeness in zip(asked, likenesses, strict=True):
+        if likeness is not None:
+            group, leads = terms.forms.group(one.source), terms.forms.leads(one.source)
+            member.likes.append(Like(one.id, likeness, one.guard, group, leads))
+    return now
+
+
+def clear(dead: Sequence[Intent], held: dict[str, Held], forms: Forms) -> Steps[None]:
+    """Take the guards of open intents away, and note what their documents are after that."""
+    ids = sorted({one.document for one in dead})
+    yield Write(tuple(closing(held[id_], forms) for id_ in ids))
+    for id_ in ids:
+        del held[id_]
+    held |= yield from held_by(ids)
+
+
+def _chosen(members: Sequence[Member], terms: Terms) -> Steps[list[Choice]]:
+    """Return what is to be done with members, their groups looked at where that depends on them."""
+    choices: list[Choice] = []
+    for member in members:
+        choice = choose(member, terms.policy)
+        if isinstance(choice, Adopt):
+            choice = yield from _adopted(member, choice, terms)
+        choices.append(choice)
+    if terms.policy.action == "cap":
+        return (yield from claimed(members, choices, terms))
+    return choices
+
+
+def _adopted(member: Member, choice: Adopt, terms: Terms) -> Steps[Choice]:
+    """Hand the first group that has lost its leader over to the document of it that is the most alike."""
+    yield Refresh()
+    for group in dict.fromkeys(like.group for like in choice.likes):
+        assert group is not None
+        (found,) = yield FindGroups((group,), 10, leaders=True)
+        # A document that is changed leads its old group no more.
+        held = yield from held_by(set(found) - {member.id})
+        if any(_leads(one, group, terms.forms) for one in held.values()):
+            continue
+        heir = next(like for like in choice.likes if like.group == group)
+        (written,) = yield Write((Merge("documents", heir.id, terms.forms.leader(), heir.guard),))
+        return Join(group, heir) if written.status == DONE else Stay.HOLD
+    return Found()
+
+
+def _leads(held: Held, group: int, forms: Forms) -> bool:
+    return forms.leads(held.source) and forms.group(held.source) == group
+
+
+def _let_in(
+    accepted: Sequence[tuple[Member, int | None, bool]], leaving: Sequence[Member], terms: Terms
+) -> Steps[None]:
+    """Let documents in under their guards, and others leave; one whose guard is gone begins again."""
+    writes = [
+        Put("documents", member.id, terms.forms.stamped(member.document, group, leads), member.guard)
+        for member, group, leads in accepted
+    ]
+    answers: list[Written] = yield from leave(leaving, terms, writes)
+    terms.register.settle(member.attempt for member, _, _ in accepted)
+    failed: list[Member] = []
+    for (member, group, leads), written in zip(accepted, answers, strict=False):
+        if written.status in (DONE, CREATED):
+            member.verdict = Verdict(
+                "accepted", member.id, group, leads and group is not None, replaced=member.changes
+            )
+            continue
+        failed.append(member)
+        if written.status not in (CONFLICT, MISSING, *BUSY):
+            member.verdict = Verdict("failed", member.id, reason=written.reason)
+    yield from leave(failed, terms)

@@ -1,0 +1,44 @@
+"""What decisions are made by: the rules, who compares, and what gates tell each other."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shinglefold.groups.gate.forms import Forms
+from shinglefold.groups.gate.member import Member
+from shinglefold.groups.gate.policy import Policy
+from shinglefold.groups.gate.register import Register
+
+
+class Judge(Protocol):
+    """Compares documents."""
+
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[float | None]:
+        """Return how alike members and sources of stored documents are; None where they do not match."""
+        ...
+
+    def pairs(self, members: Sequence[Member]) -> Iterable[tuple[int, int]]:
+        """Yield the pairs of members that match, by their places, the earlier one first."""
+        ...
+
+    def print(self, member: Member, /) -> Any:  # noqa: ANN401 - JSON
+        """Return what others compare a member by, as a stored document has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a decision is made by.
+
+    ``groups``: whether documents are given the number of their group. ``lease``: milliseconds after which
+    others may clear an intent; ``patience``: after which a member gives up. ``attempts``: makes ids.
+    """
+
+    policy: Policy
+    judge: Judge
+    forms: Forms
+    attempts: Callable[[], str]
+    register: Register
+    groups: bool = True
+    lease: int = 30_000
+    patience: int = 90_000
