@@ -10,6 +10,7 @@ from bench.table import Row, keep, shown
 
 #: Name on the command line → module with ``measure()``.
 BENCHMARKS: Mapping[str, str] = {
+    "sign": "bench.speed.sign",
     "stages": "bench.stages",
     "quality": "bench.quality",
     "quality_schemes": "bench.quality_schemes",

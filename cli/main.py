@@ -19,6 +19,7 @@ from shinglefold.interruption import raise_interrupted
 _COMMANDS = (
     "demo",
     "index",
+    "sign",
     "add",
     "search",
     "similar",

@@ -103,6 +103,26 @@ def _documents(
     yield from records
 
 
+def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: str | None) -> None:
+    """See that sources can be read and are what they should be, before the first is worked on.
+
+    Raises:
+        InputError: one does not exist.
+        ConfigError: its name does not say its format, it holds dead letters, or they are to be written to it.
+    """
+    from shinglefold.ingest import read
+    from shinglefold.ingest.signing.tasks import is_parquet, row_groups
+
+    check_dead_letters(dead_letters, sources, "")
+    for source in sources:
+        if is_parquet(source):
+            next(row_groups(source), None)
+        else:
+            records = read(source, options)
+            if source != "-" and Path(source).is_file():
+                next(_documents(source, records, None), None)
+
+
 def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:
     """Refuse a file for dead letters that is a source: letters would be mixed with documents.
 

@@ -9,6 +9,7 @@ import numpy as np
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
+from shinglefold.ingest.field_json import fields_json
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
@@ -92,6 +93,12 @@ class Fingerprinter:
         """
         return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
 
+    def fingerprint_json(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+    ) -> list[bytes]:
+        """Return the fingerprint of each text as the JSON of ``Fingerprint.to_field``, in order."""
+        return [one for batch, made in self._sketched(texts, languages) for one in self._json(batch, made)]
+
     def fingerprint_arrays(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
     ) -> FingerprintArrays:
@@ -164,9 +171,7 @@ class Fingerprinter:
             signatures = self.sketcher.signatures(made)
             digests = self.sketcher.digests(batch.hashes, batch.offsets)
         counts = made.shingles.tolist()
-        self.meter.languages.update(batch.languages)
-        self.meter.counts["repairs"] += int(batch.repairs.sum())
-        self.meter.counts["without_signature"] += len(batch) - int(made.valid.sum())
+        self._count(batch, made)
         return [
             Fingerprint(
                 self._id,
@@ -178,6 +183,16 @@ class Fingerprinter:
             )
             for d in range(len(batch))
         ]
+
+    def _json(self, batch: TokenBatch, made: Sketches) -> list[bytes]:
+        self._count(batch, made)
+        with self.meter.stage("sketch"):
+            return fields_json(self._id, self.sketcher, batch, made)
+
+    def _count(self, batch: TokenBatch, made: Sketches) -> None:
+        self.meter.languages.update(batch.languages)
+        self.meter.counts["repairs"] += int(batch.repairs.sum())
+        self.meter.counts["without_signature"] += len(batch) - int(made.valid.sum())
 
     def _arrays(self, batch: TokenBatch, made: Sketches) -> FingerprintArrays:
         return FingerprintArrays(

@@ -9,7 +9,7 @@ from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
 from shinglefold.sketch.grouping import megashingles, supershingles
 from shinglefold.sketch.groups import connected, led
-from shinglefold.sketch.keywords import to_keywords
+from shinglefold.sketch.keywords import letters, to_keywords
 from shinglefold.sketch.packing import low_bits, pack, packed_size, unpack
 from shinglefold.sketch.pairs import Pairs, find_pairs, iter_pairs
 from shinglefold.sketch.shingles import shingle_hashes, shingle_set
@@ -38,6 +38,7 @@ __all__ = [
     "least_estimate",
     "led",
     "length_ratio",
+    "letters",
     "low_bits",
     "megashingles",
     "nominate",

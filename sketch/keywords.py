@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
-from shinglefold.model import Uint32s, Uint64s
+from shinglefold.model import Bytes, Uint64s
 
 #: Characters of a keyword that name bits of its supershingle. A sixth one would cost two bytes a keyword on
 #: disk (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
@@ -35,27 +35,33 @@ def to_keywords(supershingles: Uint64s, valid: NDArray[np.bool_]) -> list[tuple[
 
     Cost: about 0.1 µs a keyword; the strings are cut out of one array, not formatted one by one.
     """
-    rows = iter(_texts(supershingles[valid]).tolist())
+    found = letters(supershingles[valid])
+    texts = found.astype(np.uint32).view(f"U{found.shape[2]}")[:, :, 0]
+    rows = iter(texts.tolist())
     return [tuple(next(rows)) if good else () for good in valid.tolist()]
 
 
-def _texts(supershingles: Uint64s) -> NDArray[np.str_]:
+def letters(supershingles: Uint64s) -> Bytes:
+    """Return the ASCII letters of all keywords, uint8 (D, M, characters of a keyword).
+
+    Raises:
+        ConfigError: more groups than a keyword can name.
+    """
     documents, groups = supershingles.shape
     if groups > _MOST_SLOTS:
         raise ConfigError(f"{groups} groups can't be named in a keyword: lower groups to {_MOST_SLOTS}")
-    alphabet = np.array([ord(letter) for letter in _ALPHABET], np.uint32)
+    alphabet = np.frombuffer(_ALPHABET.encode("ascii"), np.uint8)
     slots = slot_characters(groups)
-    length = slots + HASHED
-    letters = np.empty((documents, groups, length), np.uint32)
-    letters[:, :, :slots] = _digits(np.arange(groups, dtype=np.uint64), slots, alphabet)
-    letters[:, :, slots:] = _digits(supershingles, HASHED, alphabet)
-    return letters.view(f"U{length}")[:, :, 0]
+    found = np.empty((documents, groups, slots + HASHED), np.uint8)
+    found[:, :, :slots] = _digits(np.arange(groups, dtype=np.uint64), slots, alphabet)
+    found[:, :, slots:] = _digits(supershingles, HASHED, alphabet)
+    return found
 
 
-def _digits(values: Uint64s, count: int, alphabet: Uint32s) -> Uint32s:
+def _digits(values: Uint64s, count: int, alphabet: Bytes) -> Bytes:
     """Return the lowest ``count`` base-64 digits as letters, the highest first, along a new last axis."""
-    letters = np.empty((*values.shape, count), np.uint32)
+    found = np.empty((*values.shape, count), np.uint8)
     for place in range(count):
         sextets = (values >> np.uint64(6 * (count - 1 - place))).astype(np.uint8) & np.uint8(63)
-        letters[..., place] = alphabet[sextets]
-    return letters
+        found[..., place] = alphabet[sextets]
+    return found

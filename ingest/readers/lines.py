@@ -18,11 +18,12 @@ _GZIP = b"\x1f\x8b"
 
 
 class Line(NamedTuple):
-    """One line without its end: its number from 1, its bytes, or why it has none."""
+    """One line without its end: its number from 1, its bytes, or why it has none; ``file``: of several."""
 
     number: int
     raw: bytes
     reason: str
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,14 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
         yield Line(number, raw.rstrip(b"\r\n"), "")
 
 
+def is_gzip(head: bytes) -> bool:
+    """Tell whether a stream is compressed, by its first bytes."""
+    return head.startswith(_GZIP)
+
+
 def _unpacked(stream: IO[bytes]) -> IO[bytes]:
     peek = getattr(stream, "peek", None)
-    if peek is None or peek(len(_GZIP))[: len(_GZIP)] != _GZIP:
+    if peek is None or not is_gzip(peek(len(_GZIP))):
         return stream
     unpacked: Any = gzip.GzipFile(fileobj=stream)
     return unpacked  # type: ignore[no-any-return]

@@ -33,7 +33,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
         return read_folder(name, options)
     if name != STANDARD_INPUT and not Path(name).exists():
         raise InputError(f"cannot read {name}: no such file or folder; check the path")
-    return _read_stream(name, options, _format(name, options))
+    return _read_stream(name, options, format_of(name, options))
 
 
 def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Record]:
@@ -49,7 +49,12 @@ def _records(source: Source, options: ReadOptions, kind: Format) -> Iterator[Rec
     return read_page(source, options, kind == "html")
 
 
-def _format(path: str, options: ReadOptions) -> Format:
+def format_of(path: str, options: ReadOptions) -> Format:
+    """Return how a source is written: as told, or by its name.
+
+    Raises:
+        ConfigError: its name does not say it, and nobody does.
+    """
     if options.format != "auto":
         return options.format
     if path == STANDARD_INPUT:

@@ -42,6 +42,9 @@ def folder(tmp_path_factory, examples_file) -> Path:
     (place / "documents.jsonl").write_text("\n".join(lines[:3]), "utf-8")
     (place / "draft.txt").write_text(page["body"], "utf-8")
     (place / "published.html").write_text(f"<p>{page['body']}</p>", "utf-8")
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"id": ["a", "b"], "text": [page["body"], "few words"]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, place / "pages.parquet")
     row = f'{page["title"]},"{page["body"]}","{page["body"]}"\n'
     (place / "dump.csv").write_text(f"page_id,title,body,text\n1,{row}2,{row}", "utf-8")
     (place / "pipeline.json").write_text(json.dumps(_PIPELINE))

@@ -1,0 +1,1 @@
+"""How fast: from file to file, the kernel inside it, and grouping at scale."""

@@ -1,0 +1,127 @@
+"""``shinglefold sign`` as it is typed, beside the kernel inside it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import corpora
+from bench.table import Row
+from shinglefold.ingest import Fingerprinter
+from shinglefold.registry import make_scheme
+
+#: Documents of the file; of the kernel's share; of a file so short that starting is all.
+DOCUMENTS, OWN, FEW, WORDS = 60_000, 2_000, 10, 500
+_COMMAND = str(Path(sys.executable).with_name("shinglefold"))
+
+
+def measure() -> list[Row]:
+    """Return documents a second, µs of CPU a document of the whole way, and beside it the kernel's."""
+    texts = corpora.russian(OWN, WORDS)
+    with tempfile.TemporaryDirectory() as folder, _lexicon(Path(folder) / "lexicon"):
+        source = Path(folder) / "texts.jsonl"
+        _write(source, texts, DOCUMENTS)
+        few = Path(folder) / "few.jsonl"
+        _write(few, texts, FEW)
+        _signed(few, Path(folder) / "warm.jsonl")
+        _assert_answers(few, Path(folder) / "warm.jsonl", texts)
+        first = min(_first_line(source) for _ in range(3))
+        start = min(_signed(few, Path(folder) / "few.out").cpu for _ in range(3))
+        runs, kernels = [], []
+        for number in range(3):
+            kernels.append(_kernel(texts))
+            runs.append(_signed(source, Path(folder) / f"{number}.out"))
+        whole, kernel = min(run.cpu for run in runs) - start, min(kernels)
+        clock, peak = min(run.seconds for run in runs), max(run.peak for run in runs)
+    note = f"{DOCUMENTS:,} generated Russian texts of {WORDS} words, JSONL to JSONL, warm"
+    own = whole / (DOCUMENTS - FEW) * 1e6
+    return [
+        Row(
+            "sign: documents a second of the clock",
+            DOCUMENTS / clock,
+            "documents/s",
+            f"{note}, start included",
+        ),
+        Row("sign: CPU a document, all processes", own, "µs", note),
+        Row("kernel: CPU a document", kernel, "µs", "text → fingerprint as JSON, in turns with the above"),
+        Row("sign ÷ kernel", own / kernel, "times", "CPU; asked 1.4"),
+        Row("sign: documents/s two such cores have CPU for", 2e6 / own, "documents/s", "asked 13,900"),
+        Row("sign: CPU of starting", start, "s", f"{FEW} documents"),
+        Row("sign: first document out", first, "s", "of the clock, to standard output; asked 1"),
+        Row("sign: peak memory of the largest process", peak, "MB"),
+    ]
+
+
+class _Ran:
+    """What a run took."""
+
+    def __init__(self, seconds: float, cpu: float, peak: float) -> None:
+        self.seconds, self.cpu, self.peak = seconds, cpu, peak
+
+
+def _signed(source: Path, target: Path) -> _Ran:
+    start = time.perf_counter()
+    arguments = [_COMMAND, "sign", source, "-o", target, "--overwrite"]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    # Of a process that waited for its children the time is theirs, too.
+    return _Ran(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def _first_line(source: Path) -> float:
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [_COMMAND, "sign", source], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        seconds = time.perf_counter() - start
+        process.kill()
+    return seconds
+
+
+def _kernel(texts: tuple[str, ...]) -> float:
+    fingerprinter = Fingerprinter(make_scheme())
+    fingerprinter.fingerprint_json(texts)
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        fingerprinter.fingerprint_json(texts)
+        times.append(time.process_time() - start)
+    return min(times) / len(texts) * 1e6
+
+
+def _write(path: Path, texts: tuple[str, ...], count: int) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            document = {
+                "id": str(number),
+                "url": f"https://example.org/{number}",
+                "body": texts[number % len(texts)],
+            }
+            file.write(json.dumps(document, ensure_ascii=False) + "\n")
+
+
+def _assert_answers(source: Path, target: Path, texts: tuple[str, ...]) -> None:
+    made = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    given = [json.loads(line) for line in source.read_text("utf-8").splitlines()]
+    prints = [one.pop("dedup") for one in made]
+    assert made == given
+    assert prints == [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts[:FEW])]
+
+
+@contextmanager
+def _lexicon(path: Path) -> Iterator[None]:
+    """Keep the words for the next command."""
+    os.environ["SHINGLEFOLD_LEXICON_FILE"] = str(path)
+    try:
+        yield
+    finally:
+        del os.environ["SHINGLEFOLD_LEXICON_FILE"]

@@ -1,0 +1,248 @@
+"""``shinglefold sign SOURCE…``: documents with their fingerprints, from file to file."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
+from shinglefold.cli.options import chosen_scheme, fields_option, preset_option, workers_option
+from shinglefold.cli.output import flush_output, printable, remark, times, write_json, write_line
+from shinglefold.cli.sources import check_sources, make_read_options, page_prefixes, reading_options
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.signing.parts import SignOptions
+    from shinglefold.ingest.signing.run import Job, Pace, Signed
+    from shinglefold.scheme import Scheme
+    from shinglefold.settings import Settings
+
+
+@command(
+    examples="""
+    shinglefold sign articles.jsonl.gz -o signed.jsonl
+    shinglefold sign pages.parquet --field text -o signed.parquet
+    shinglefold sign dump.csv --id-field page_id --only-ids -o prints.parquet
+    zcat pages.jsonl.gz | shinglefold sign - | head -1
+    """
+)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="JSONL, or Parquet where its name ends in .parquet; by default JSONL to standard output.",
+)
+@click.option("--only-ids", is_flag=True, help="Write nothing of a document but its id and its fingerprint.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is whole.")
+@click.option("--restart", is_flag=True, help="Begin anew where a run into FILE was broken off.")
+@fields_option("Field with text, whose fingerprint is made", "title and body")
+@click.option(
+    "--language-field", default="lang", show_default=True, metavar="FIELD", help="Field with the language."
+)
+@click.option(
+    "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+)
+@reading_options
+@click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended.")
+@preset_option
+@workers_option
+@click.pass_obj
+def sign(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    output: str | None,
+    overwrite: bool,
+    restart: bool,
+    dead_letters: str | None,
+    workers: int | None,
+    preset: str | None,
+    **given: Any,  # noqa: ANN401 - what is signed, and how it is read
+) -> int:
+    """Write documents with their fingerprints, in order, for any loader.
+
+    SOURCE is JSONL, CSV (both also .gz), Parquet, an HTML or text file, a folder of such files, or - for
+    standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
+    that some documents failed.
+    """
+    from shinglefold.cli.progress import progress_bar
+    from shinglefold.ingest.signing.run import sign as signed
+
+    settings = invocation.settings()
+    options = sign_options(settings, **given)
+    check_output(output, sources, options, overwrite=overwrite, restart=restart)
+    check_sources(sources, options.reading, dead_letters)
+    scheme = chosen_scheme(invocation, preset)
+    job = make_job(sources, options, scheme, settings, output)
+    lexicon = job.signer.tools.canonicalizer.lexicon
+    if settings.lexicon_file:
+        lexicon.load(settings.lexicon_file)
+    from dataclasses import replace
+
+    job = replace(
+        job,
+        restart=restart,
+        workers=settings.workers if workers is None else workers,
+        dead_letters=dead_letters,
+    )
+    with progress_bar("signing") as bar:
+        summary = signed(job, lambda pace: bar(pace.fraction, told(pace)))
+    if settings.lexicon_file and not summary.stopped:
+        from shinglefold.cli.index import keep_lexicon
+
+        keep_lexicon(lexicon, settings.lexicon_file)
+    return ending(invocation, summary, options, output, named=bool(given["fields"]))
+
+
+def sign_options(
+    settings: "Settings",
+    *,
+    fields: tuple[str, ...],
+    language_field: str,
+    html: bool,
+    only_ids: bool,
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    header: bool | None,
+) -> "SignOptions":
+    """Return what is signed and how, as the flags and settings say."""
+    from shinglefold.ingest.signing.parts import SignOptions
+    from shinglefold.recipe import TEXTS
+
+    reading = make_read_options(format, id_field, encoding, header)
+    return SignOptions(fields or TEXTS, language_field, html, only_ids, settings.field, reading)
+
+
+def check_output(
+    output: str | None, sources: tuple[str, ...], options: "SignOptions", *, overwrite: bool, restart: bool
+) -> None:
+    """Refuse an output that can't be made, or would destroy something.
+
+    Raises:
+        ConfigError: it is there already, is a source, or is Parquet of documents whose types nobody knows.
+        UsageError: flags that need a file are given without one.
+    """
+    from shinglefold.errors import ConfigError
+    from shinglefold.ingest.signing.tasks import is_parquet
+
+    if output is None:
+        if overwrite or restart:
+            raise click.UsageError("--overwrite and --restart are of a file: name it with -o FILE")
+        return
+    place = Path(output)
+    if place.is_dir():
+        raise ConfigError(f"{output} is a folder: name a file in it")
+    if any(Path(source).is_file() and place.exists() and Path(source).samefile(place) for source in sources):
+        raise ConfigError(f"{output} is a source, too: name another file with -o")
+    if place.exists() and not overwrite:
+        raise ConfigError(f"{output} is there already: name another file, or replace it with --overwrite")
+    if is_parquet(output) and not options.only_ids and not all(map(is_parquet, sources)):
+        raise ConfigError(
+            f"{output}: JSON and CSV do not say of which types the columns of a Parquet file are; "
+            "add --only-ids, or write JSONL"
+        )
+
+
+def make_job(
+    sources: tuple[str, ...],
+    options: "SignOptions",
+    scheme: "Scheme",
+    settings: "Settings",
+    output: str | None,
+) -> "Job":
+    """Return what is to be done, with all that decides what is written."""
+    from shinglefold.cli.seals import seal_of_settings
+    from shinglefold.ingest.signing.identity import identity
+    from shinglefold.ingest.signing.parts import Signer
+    from shinglefold.ingest.signing.run import Job
+    from shinglefold.ingest.signing.tasks import is_parquet
+
+    seal = seal_of_settings(settings)
+    prefixes = page_prefixes(sources, options.reading)
+    target = sys.stdout.buffer if output is None else Path(output)
+    made = identity(sources, options, scheme, "" if seal is None else seal.id)
+    parquet = output is not None and is_parquet(output)
+    return Job(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
+
+
+def told(pace: "Pace") -> str:
+    """Return how far a run is, in words."""
+    failed = f", {pace.failed:,} failed" if pace.failed else ""
+    left = "" if pace.left is None else f", {_span(pace.left)} left"
+    return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def ending(
+    invocation: Invocation, summary: "Signed", options: "SignOptions", output: str | None, *, named: bool
+) -> int:
+    """Tell what a run did, and return the exit code.
+
+    Where documents went to standard output, all this goes to standard error.
+    """
+    warned = list(_warnings(invocation, summary, options, named))
+    if output is None:
+        flush_output()
+        for line in _lines(summary):
+            remark(line)
+    elif invocation.json:
+        write_json({**summary.to_json(), "warnings": warned})
+    else:
+        for line in _lines(summary):
+            write_line(line)
+    for line in warned:
+        remark(f"warning: {printable(line)}")
+    code = _code(summary, output)
+    return PARTLY if code == DONE and named and set(options.fields) - summary.present else code
+
+
+def _code(summary: "Signed", output: str | None) -> int:
+    if summary.stopped:
+        again = "" if output is None else "; the same command goes on from there"
+        remark(f"stopped: {printable(summary.stopped)}{again}")
+        return stopped_code(summary.stopped)
+    if not summary.read:
+        remark("no documents found; check the sources, or say their --format")
+        return FAILED
+    if summary.failed:
+        return PARTLY if summary.signed else FAILED
+    return DONE
+
+
+def _warnings(
+    invocation: Invocation, summary: "Signed", options: "SignOptions", named: bool
+) -> Iterator[str]:
+    from shinglefold.cli.hints import again
+    from shinglefold.cli.text_warnings import text_warnings
+    from shinglefold.ingest.text_fields import FieldWatch
+
+    watch = FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample))
+    unsigned = summary.counts.get("without_signature", 0)
+    yield from text_warnings(
+        watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other), restart=True)
+    )
+
+
+def _lines(summary: "Signed") -> Iterator[str]:
+    total = summary.seconds.get("total", 0.0)
+    fresh = summary.read - summary.resumed
+    taken = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
+    yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{taken}"
+    yield f"{total:.1f} s, {fresh / total if total else 0:,.0f} documents/s"
+    languages = [f"{code} {count:,}" for code, count in sorted(summary.languages.items())]
+    yield f"scheme {summary.scheme}; languages: {', '.join(languages) or 'none'}"
+    yield from (f"{name.replace('_', ' ')}: {count:,}" for name, count in summary.counts.items())
+    first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
+    for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]:
+        yield f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
+    if summary.dead_letters:
+        yield f"failed ones are kept in {summary.dead_letters}"

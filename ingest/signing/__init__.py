@@ -1,0 +1,1 @@
+"""From file to file: documents get their fingerprints without any engine, in order and resumable."""

@@ -1,0 +1,139 @@
+"""How far a run is, on disk: a killed one goes on where it was, and nothing is written twice or in half.
+
+Beside FILE stands the folder ``FILE.unfinished`` until the run is whole. What was made goes into it first;
+only then the journal notes how much that is, both brought to the disk in this order. What is there beyond the
+last note is cut off and made again.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from shinglefold.errors import ConfigError, InputError, why
+
+#: Seconds between notes: what a kill costs at most.
+_PAUSE = 1.0
+#: Seconds another run is waited for.
+_PATIENCE = 5.0
+State = dict[str, Any]
+
+
+class Journal:
+    """The journal of one run, which no other run may write meanwhile.
+
+    Args:
+        target: the file that is made.
+        identity: all that decides what is written, as JSON.
+    """
+
+    def __init__(self, target: Path, identity: Mapping[str, Any]) -> None:
+        self.target = target
+        self.folder = target.with_name(f"{target.name}.unfinished")
+        self._path = self.folder / "journal"
+        self._identity = json.loads(json.dumps(identity))
+        self._file: int | None = None
+        self._noted = monotonic()
+
+    def open(self, restart: bool = False) -> State | None:
+        """Begin, or go on; return what the last note says, None where there is none.
+
+        Args:
+            restart: begin anew, whatever there is.
+
+        Raises:
+            ConfigError: the folder is of a run with other sources or options, or another run writes to it.
+            InputError: the folder can't be made.
+        """
+        try:
+            self.folder.mkdir(exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise InputError(f"cannot write beside {self.target}: {why(error)}; check the path") from error
+        self._lock(self._file)
+        notes = [] if restart else self._notes()
+        if notes and notes[0] != self._identity:
+            raise ConfigError(
+                f"{self.folder} is left of a run with {_difference(notes[0], self._identity)}: repeat that "
+                "one, or begin anew with --restart"
+            )
+        if not notes:
+            self._clear()
+            self._append(self._identity)
+        return notes[-1] if len(notes) > 1 else None
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a note."""
+        return monotonic() - self._noted >= _PAUSE
+
+    def note(self, state: State) -> None:
+        """Note how far the run is; what it says was made must be on the disk."""
+        self._append(state)
+        self._noted = monotonic()
+
+    def close(self) -> None:
+        """Let another run go on."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def remove(self) -> None:
+        """Remove the folder: the run is whole."""
+        shutil.rmtree(self.folder)
+
+    def _lock(self, file: int) -> None:
+        # The workers of a killed run hold it, too, and finish their parts before they notice.
+        end = monotonic() + _PATIENCE
+        while True:
+            try:
+                return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if monotonic() > end:
+                    raise ConfigError(
+                        f"another run is writing {self.target}: wait for it, or name another file"
+                    ) from error
+            sleep(0.05)
+
+    def _notes(self) -> list[State]:
+        """Return the notes that are whole; the one that was being written when the run ended is none."""
+        found: list[State] = []
+        for line in self._path.read_bytes().splitlines(keepends=True):
+            if not line.endswith(b"\n"):
+                break
+            # A note that was cut off is followed by a new line and other notes.
+            with suppress(ValueError):
+                found.append(json.loads(line))
+        return found
+
+    def _clear(self) -> None:
+        assert self._file is not None
+        os.ftruncate(self._file, 0)
+        for path in self.folder.iterdir():
+            if path != self._path:
+                path.unlink()
+
+    def _append(self, value: Mapping[str, Any]) -> None:
+        assert self._file is not None
+        line = json.dumps(value).encode() + b"\n"
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":
+            # Half a note: it never was one.
+            line = b"\n" + line
+        os.write(self._file, line)
+        os.fsync(self._file)
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the first thing in which two runs differ, in words."""
+    name = next((name for name in now if before.get(name) != now[name]), "")
+    return (
+        f"another {name} ({before.get(name)!r:.200}, here {now.get(name)!r:.200})"
+        if name
+        else "other options"
+    )

@@ -1,0 +1,347 @@
+"""Sign documents from file to file: workers make parts, the parent puts them together in order."""
+
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from time import perf_counter
+from typing import IO, Any
+
+from shinglefold.errors import InputError, why
+from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.signing.journal import Journal, State
+from shinglefold.ingest.signing.parts import Signer, Tally
+from shinglefold.ingest.signing.sinks import FileSink, Sink, StreamSink
+from shinglefold.ingest.signing.spans import read_lines
+from shinglefold.ingest.signing.tasks import RowGroup, Task, tasks
+from shinglefold.ingest.signing.writing import PartWriter, Question
+from shinglefold.ingest.writing.dead_letters import DeadLetters
+from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.ingest.writing.process import WorkerProcess, in_order
+from shinglefold.ingest.writing.summary import Failed
+from shinglefold.ingest.writing.workers import cores, forks, learn, saved
+
+#: Lines of one task that workers die of, after which its other lines are given up.
+_PATIENCE = 3
+_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The end of a run: ``read == signed + failed``.
+
+    ``resumed``: documents of these that a run before had read. ``seconds``: ``total`` of the clock, stages
+    added up over the workers. ``failures``: where each of the commonest reasons was met first. ``stopped``:
+    why the run ended early. ``present``: fields that some document has; ``sample``: a few documents.
+    """
+
+    target: str
+    scheme: str
+    read: int
+    signed: int
+    failed: int
+    resumed: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    failures: tuple[Failed, ...] = ()
+    dead_letters: str = ""
+    stopped: str = ""
+    present: frozenset[str] = frozenset()
+    sample: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as JSON, seconds to the millisecond."""
+        told = {name: value for name, value in asdict(self).items() if name not in ("present", "sample")}
+        return {**told, "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far a run is: the share of the sources, documents, how many a second, and seconds left."""
+
+    fraction: float
+    signed: int
+    failed: int
+    rate: float
+    left: float | None
+
+
+@dataclass(slots=True)
+class _Books:
+    """What became of all documents, over all runs of one output."""
+
+    letters: DeadLetters
+    signed: int = 0
+    failed: int = 0
+    tasks: int = 0
+    #: The source that is being read, and its lines so far.
+    source: str = ""
+    lines: int = 0
+    resumed: int = 0
+    meter: Meter = field(default_factory=Meter)
+    present: set[str] = field(default_factory=set)
+    sample: tuple[Mapping[str, Any], ...] = ()
+
+    def take_over(self, state: State) -> None:
+        """Go on with the books of a run before."""
+        self.signed, self.failed, self.tasks = state["signed"], state["failed"], state["tasks"]
+        self.source, self.lines = state["source"], state["lines"]
+        self.meter.counts.update(state["counts"])
+        self.meter.languages.update(state["languages"])
+        self.present.update(state["present"])
+        self.letters.reasons.update(state["reasons"])
+        self.resumed = self.signed + self.failed
+
+    def state(self, size: int) -> State:
+        """Return the books as the journal notes them."""
+        return {
+            "tasks": self.tasks,
+            "bytes": size,
+            "signed": self.signed,
+            "failed": self.failed,
+            "source": self.source,
+            "lines": self.lines,
+            "counts": dict(self.meter.counts),
+            "languages": dict(self.meter.languages),
+            "present": sorted(self.present),
+            "reasons": dict(self.letters.reasons.most_common(_REASONS)),
+        }
+
+    def book(self, task: Task, tally: Tally) -> None:
+        """Account for every document of a task."""
+        if task.source != self.source:
+            self.source, self.lines = task.source, 0
+        for stage, reason, record in tally.refused:
+            self.letters.write(stage, reason, replace(record, line=record.line + self.lines))
+        self.lines += tally.lines
+        self.signed += tally.signed
+        self.failed += len(tally.refused)
+        self.tasks += 1
+        self.meter.add(tally.meter)
+        self.present |= tally.present
+        self.sample = self.sample or tuple(tally.sample)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be signed, by whom, and into what.
+
+    ``prefixes``: what the ids of pages begin with, by the place of their source. ``identity``: all that
+    decides what is written, for the journal. ``target``: the file made, or an open stream. ``restart``: begin
+    anew where a run was broken off.
+    """
+
+    sources: tuple[str, ...]
+    signer: Signer
+    target: Path | IO[bytes]
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    prefixes: Mapping[int, str] = field(default_factory=dict)
+    parquet: bool = False
+    restart: bool = False
+    workers: int = 0
+    dead_letters: str | None = None
+
+
+def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
+    """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next one goes on from there.
+
+    Raises:
+        InputError: a source can't be read, or what is written can't be.
+        ConfigError: what an earlier run left is of other sources or options.
+    """
+    start = perf_counter()
+    with ExitStack() as stack:
+        letters = stack.enter_context(closing(DeadLetters(job.dead_letters)))
+        letters.check()
+        books = _Books(letters)
+        sink, journal, folder = _opened(job, stack)
+        if journal is not None and (state := journal.open(job.restart)) is not None:
+            books.take_over(state)
+            sink.resume(state)
+        else:
+            sink.resume(None)
+        interrupts = stack.enter_context(Interrupts())
+        run = _Run(job, books, sink, journal, folder, interrupts, progress)
+        stopped = run.all_tasks()
+        if not stopped:
+            sink.finish()
+    return _summary(job, books, stopped, perf_counter() - start)
+
+
+def _opened(job: Job, stack: ExitStack) -> tuple[Sink, Journal | None, Path]:
+    if not isinstance(job.target, Path):
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-")))
+        return StreamSink(job.target), None, folder
+    journal = stack.enter_context(closing(Journal(job.target, job.identity)))
+    if job.parquet:
+        from shinglefold.ingest.signing.parquet import ParquetSink
+
+        return ParquetSink(journal), journal, journal.folder
+    return FileSink(journal), journal, journal.folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    job: Job
+    books: _Books
+    sink: Sink
+    journal: Journal | None
+    folder: Path
+    interrupts: Interrupts
+    progress: Callable[[Pace], None] | None
+
+    def all_tasks(self) -> str:
+        """Take all tasks through the workers; return what ended that early, or nothing."""
+        stopped = ""
+        try:
+            with closing(self._answers()) as answers:
+                self._take_all(answers)
+        except KeyboardInterrupt as error:
+            stopped = str(error) or "interrupted"
+        # After any other end the last note stands: a part may be half taken.
+        self._note()
+        return stopped
+
+    def _take_all(self, answers: Iterator[tuple[Question, Tally]]) -> None:
+        start, already, since = perf_counter(), self.books.resumed, None
+        for question, tally in answers:
+            self.interrupts.check()
+            if tally.problem:
+                raise InputError(tally.problem)
+            since = question.task.fraction if since is None else since
+            self.sink.take(Path(question.path), tally.size)
+            self.books.book(question.task, tally)
+            if self.journal is not None and self.journal.due:
+                self._note()
+            if self.progress is not None:
+                self.progress(_pace(self.books, question.task, since, already, perf_counter() - start))
+        self.interrupts.check()
+
+    def _note(self) -> None:
+        if self.journal is not None:
+            try:
+                size = self.sink.sync()
+            except OSError as error:
+                raise InputError(f"cannot write {self.job.target}: {why(error)}") from error
+            self.journal.note(self.books.state(size))
+
+    def _questions(self) -> Iterator[Question]:
+        found = tasks(self.job.sources, self.job.signer.options.reading, dict(self.job.prefixes))
+        done = self.books.tasks
+        left = islice(found, done, None)
+        for number in count(done):
+            with self.interrupts.breakable():
+                task = next(left, None)
+            if task is None:
+                return
+            yield Question(
+                task, str(self.folder / f"part-{number:08}{self.sink.suffix}"), sample=number == done
+            )
+
+    def _answers(self) -> Generator[tuple[Question, Tally], None, None]:
+        make = PartWriter(self.job.signer, self.job.parquet)
+        processes = self.job.workers or cores()
+        if processes == 1 or not forks():
+            yield from ((question, make(question)) for question in self._questions())
+            return
+        most = self.job.signer.options.reading.max_bytes
+        self.job.signer.tools.warm()
+        workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
+        try:
+            yield from in_order(workers, self._questions(), partial(_line_by_line, most))
+            learn(self.job.signer.tools.canonicalizer.lexicon, workers)
+        finally:
+            for worker in workers:
+                worker.close()
+
+
+def _work(make: PartWriter, asked: Question | Path) -> tuple[Question, Tally] | bool:
+    """Answer a question, or save the lexicon to a file."""
+    if isinstance(asked, Path):
+        return saved(make.signer.tools.canonicalizer.lexicon, asked)
+    return asked, make(asked)
+
+
+def _line_by_line(most: int, worker: WorkerProcess, question: Question) -> tuple[Question, Tally]:
+    """Return the answer to a question a worker died of: the guilty lines failed, the others as usual.
+
+    Args:
+        most: bytes of a line.
+
+    Raises:
+        InputError: it was a row group, which has no lines.
+    """
+    task = question.task
+    if isinstance(task, RowGroup):
+        raise InputError(
+            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}"
+        )
+    whole, crashes = Tally(), 0
+    read = read_lines(task, most)
+    with open(question.path, "wb") as part:
+        for place, line in enumerate(read.lines):
+            found = None
+            if crashes < _PATIENCE:
+                worker.ask(replace(question, path=f"{question.path}.one", alone=place))
+                found = worker.answer()
+            if found is None:
+                crashes += 1
+                reason = f"the worker process died: {worker.fate}"
+                raw = line.raw.decode("utf-8", "surrogateescape")
+                record = Record(None, line.file or task.source, line.number, reason, raw)
+                whole.refused.append(("worker", reason, record))
+                continue
+            _, one = found
+            part.write(Path(f"{question.path}.one").read_bytes())
+            _add(whole, one)
+    Path(f"{question.path}.one").unlink(missing_ok=True)
+    whole.lines = read.count
+    whole.meter.counts["crashes"] += min(crashes, _PATIENCE)
+    whole.size = Path(question.path).stat().st_size
+    return question, whole
+
+
+def _add(whole: Tally, one: Tally) -> None:
+    whole.signed += one.signed
+    whole.refused += one.refused
+    whole.meter.add(one.meter)
+    whole.present |= one.present
+    whole.problem = whole.problem or one.problem
+
+
+def _pace(books: _Books, task: Task, since: float, already: int, seconds: float) -> Pace:
+    done = books.signed + books.failed
+    share = task.fraction - since
+    left = seconds * (1 - task.fraction) / share if share > 0 and seconds > 1 else None
+    return Pace(task.fraction, books.signed, books.failed, (done - already) / max(seconds, 1e-9), left)
+
+
+def _summary(job: Job, books: _Books, stopped: str, total: float) -> Signed:
+    letters = books.letters
+    return Signed(
+        target=str(job.target) if isinstance(job.target, Path) else "-",
+        scheme=job.signer.tools.scheme.id,
+        read=books.signed + books.failed,
+        signed=books.signed,
+        failed=books.failed,
+        resumed=books.resumed,
+        seconds={**books.meter.seconds, "total": total},
+        languages=dict(books.meter.languages.most_common()),
+        counts={name: count for name, count in sorted(books.meter.counts.items()) if count},
+        reasons=dict(letters.reasons.most_common()),
+        failures=tuple(
+            Failed(reason, *letters.first[reason])
+            for reason, _ in letters.reasons.most_common(_REASONS)
+            if reason in letters.first
+        ),
+        dead_letters=str(letters.path) if letters.kept else "",
+        stopped=stopped,
+        present=frozenset(books.present),
+        sample=books.sample,
+    )

@@ -1,0 +1,121 @@
+"""Where parts go: appended to one file in order, or handed on to standard output."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import IO, Protocol
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.signing.journal import Journal, State
+
+_CHUNK = 1 << 20
+
+
+class Sink(Protocol):
+    """Takes parts in order."""
+
+    suffix: str
+
+    def resume(self, state: State | None) -> None:
+        """Cut off what stands beyond the last note."""
+        ...
+
+    def take(self, part: Path, size: int) -> None:
+        """Take a part, whose file is gone afterwards."""
+        ...
+
+    def sync(self) -> int:
+        """Bring everything to the disk and return how much that is."""
+        ...
+
+    def finish(self) -> None:
+        """Let the whole be seen."""
+        ...
+
+
+class FileSink:
+    """Appends JSON lines to a file that gets its name once it is whole."""
+
+    suffix = ".tmp"
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._path = journal.folder / "output"
+        self._file: IO[bytes] | None = None
+
+    def resume(self, state: State | None) -> None:
+        """Cut off what stands beyond the last note.
+
+        Raises:
+            InputError: there is less than that.
+        """
+        noted = state["bytes"] if state else 0
+        self._path.touch()
+        # Not for appending, which the kernel's own copying refuses.
+        self._file = self._path.open("r+b")
+        if self._path.stat().st_size < noted:
+            raise InputError(f"{self._path} is shorter than its journal says: begin anew with --restart")
+        self._file.truncate(noted)
+        self._file.seek(noted)
+
+    def take(self, part: Path, size: int) -> None:
+        """Append a part."""
+        assert self._file is not None
+        with part.open("rb") as made:
+            _copied(made, self._file, size)
+        part.unlink()
+
+    def sync(self) -> int:
+        """Bring everything to the disk and return its bytes."""
+        assert self._file is not None
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return os.fstat(self._file.fileno()).st_size
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        assert self._file is not None
+        self._file.close()
+        self._path.replace(self._journal.target)
+        self._journal.remove()
+
+
+class StreamSink:
+    """Hands parts on to a stream, which nobody can go on with."""
+
+    suffix = ".tmp"
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def resume(self, state: State | None) -> None:
+        """Begin."""
+
+    def take(self, part: Path, size: int) -> None:
+        """Write a part."""
+        with part.open("rb") as made:
+            shutil.copyfileobj(made, self._stream, _CHUNK)
+        self._stream.flush()
+        part.unlink()
+
+    def sync(self) -> int:
+        """Return nothing: what is written is gone."""
+        return 0
+
+    def finish(self) -> None:
+        """End."""
+
+
+def _copied(made: IO[bytes], output: IO[bytes], size: int) -> None:
+    """Append a file to another, inside the kernel where it can do that."""
+    output.flush()
+    done = 0
+    try:
+        while done < size and (sent := os.sendfile(output.fileno(), made.fileno(), done, size - done)):
+            done += sent
+    except (AttributeError, OSError):
+        if done:
+            raise
+    if not done:
+        shutil.copyfileobj(made, output, _CHUNK)
+        output.flush()

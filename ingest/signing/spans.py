@@ -1,0 +1,80 @@
+"""The lines of a task, read by the worker itself where the task is a range of bytes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from shinglefold.ingest.readers.lines import Line
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.signing.tasks import Lines, Span
+
+#: Bytes read ahead where a line is longer than its range.
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The lines of a task; see ``Lines``. ``count``: of a range, that begin in it, blank ones too."""
+
+    source: str
+    encoding: str
+    lines: Sequence[Line]
+    count: int = 0
+    refused: tuple[Record, ...] = ()
+    replaced: int = 0
+    named: bool = False
+
+
+def read_lines(task: Span | Lines, max_bytes: int) -> Read:
+    """Return the lines of a task; those of a range are numbered from 1 on there.
+
+    Args:
+        max_bytes: a longer line has a reason instead of its bytes.
+    """
+    if isinstance(task, Lines):
+        return Read(task.source, task.encoding, task.lines, 0, task.refused, task.replaced, task.named)
+    found = _span_lines(task, max_bytes)
+    return Read(task.source, task.encoding, found, len(found))
+
+
+def _span_lines(task: Span, max_bytes: int) -> list[Line]:
+    # Unbuffered: the whole range is one read.
+    with open(task.source, "rb", buffering=0) as file:
+        begin = max(0, task.begin - 1)
+        file.seek(begin)
+        data = _whole(file, task.end - begin)
+        # A line that begins before the range is another task's; what is behind its end begins here.
+        raws = data.split(b"\n")
+        del raws[: 1 if task.begin else 0]
+        if not raws:
+            return []
+        if raws[-1] == b"":
+            raws.pop()
+            return _numbered(raws)
+        last, reason = _to_its_end(file, raws.pop(), max_bytes)
+        return [*_numbered(raws), Line(len(raws) + 1, last.rstrip(b"\r"), reason)]
+
+
+def _numbered(raws: Sequence[bytes]) -> list[Line]:
+    return [Line(number, raw.rstrip(b"\r"), "") for number, raw in enumerate(raws, 1)]
+
+
+def _whole(file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    while len(data) < size and (more := file.read(size - len(data))):
+        data += more
+    return data
+
+
+def _to_its_end(file: IO[bytes], begun: bytes, max_bytes: int) -> tuple[bytes, str]:
+    """Return a line that goes on behind its range, or why it is left out."""
+    pieces, size = [begun], len(begun)
+    while more := file.read(_CHUNK):
+        head, newline, _ = more.partition(b"\n")
+        pieces.append(head)
+        size += len(head)
+        if newline or size > max_bytes:
+            break
+    if size > max_bytes:
+        return b"", f"longer than {max_bytes:,} bytes"
+    return b"".join(pieces), ""

@@ -1,0 +1,158 @@
+"""sign as it is typed: outputs, refusals, exit codes, and what a loader makes of the output."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.engines import open_engine
+from shinglefold.examples import articles
+from shinglefold.registry import make_scheme
+
+_TEXT = "The quick brown fox jumps over the lazy dog near the bank of the river every morning"
+_COUNT = sum(1 for _ in articles())
+_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
+
+
+def documents_of(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("key", ["", "a secret of sixteen bytes or more"])
+def test_the_fingerprints_are_those_of_an_index_sealed_or_not(run, examples_file, monkeypatch, key):
+    if key:
+        monkeypatch.setenv("SHINGLEFOLD_SEAL_KEY", key)
+    assert run("index", examples_file, "--engine", "kept").code == 0
+    assert run("sign", examples_file, "-o", "signed.jsonl").code == 0
+    with open_engine("kept") as engine:
+        hits = engine.search("pages", {"query": {"match_all": {}}, "size": 1_000})["hits"]["hits"]
+    stored = {hit["_id"]: hit["_source"]["dedup"] for hit in hits}
+    signed = {one["id"]: one["dedup"] for one in documents_of(Path("signed.jsonl").read_text("utf-8"))}
+    assert signed == stored
+    assert all(("." in one["digest"].removeprefix(one["scheme"])) for one in signed.values())
+
+
+def test_any_loader_can_store_what_was_signed_and_it_folds(run, examples_file):
+    assert run("setup", "news", "--engine", "kept").code == 0
+    run("sign", examples_file, "-o", "signed.jsonl")
+    signed = documents_of(Path("signed.jsonl").read_text("utf-8"))
+    with open_engine("kept", Canonicalizer.of(make_scheme())) as engine:
+        assert engine.index_exists("news")
+        actions = [
+            {"_op_type": "index", "_index": "news", "_id": one["id"], "_source": one} for one in signed
+        ]
+        assert not engine.bulk(actions).failures
+        engine.refresh("news")
+    told = run("doctor", "news", "--engine", "kept", "--json")
+    assert told.code == 0, told.out
+    page = run("search", "ледокол", "--index", "news", "--engine", "kept", "--json").json()
+    assert page["dedup"]["scheme"] == signed[0]["dedup"]["scheme"]
+
+
+def test_documents_go_to_standard_output_and_the_summary_beside_it(run, examples_file):
+    ran = run("sign", examples_file)
+    assert ran.code == 0
+    assert [one["id"] for one in documents_of(ran.out)] == [one["id"] for one in articles()]
+    assert f"{_COUNT} signed, 0 failed, of {_COUNT} read" in ran.err
+
+
+def test_standard_input_is_signed(run):
+    lines = "".join(json.dumps({"id": n, "body": f"{_TEXT} {n}"}) + "\n" for n in range(5))
+    ran = run("sign", "-", "--workers", "2", stdin=lines)
+    assert [one["id"] for one in documents_of(ran.out)] == list(range(5))
+
+
+def test_the_summary_is_json_where_asked_for(run, examples_file):
+    ran = run("sign", examples_file, "-o", "signed.jsonl", "--json")
+    told = ran.json()
+    assert told["read"] == told["signed"] == _COUNT
+    assert sum(told["languages"].values()) == told["read"]
+    assert told["target"] == "signed.jsonl"
+
+
+def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_one(run, examples_file):
+    Path("signed.jsonl").write_text("mine")
+    refused = run("sign", examples_file, "-o", "signed.jsonl")
+    assert refused.code == 2
+    assert "--overwrite" in refused.err
+    assert Path("signed.jsonl").read_text() == "mine"
+    assert run("sign", examples_file, "-o", "signed.jsonl", "--overwrite").code == 0
+    assert len(documents_of(Path("signed.jsonl").read_text("utf-8"))) == _COUNT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.jsonl", "-o", "out.jsonl"], "no such file"),
+        (["d.jsonl", "-o", "d.jsonl", "--overwrite"], "is a source"),
+        (["d.jsonl", "-o", "out.parquet"], "--only-ids"),
+        (["d.jsonl", "--overwrite"], "-o FILE"),
+        (["d.jsonl", "-o", "."], "is a folder"),
+        (["d.jsonl", "-o", "no/such/folder/out.jsonl"], "cannot write"),
+        (["d.unknown"], "--format"),
+        (["letters.jsonl"], "dead letters"),
+        (["d.jsonl", "--dead-letters", "d.jsonl"], "is a source"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_first_document(run, arguments, words):
+    Path("d.jsonl").write_text(json.dumps({"id": 1, "body": _TEXT}) + "\n")
+    Path("d.unknown").write_text("x")
+    Path("letters.jsonl").write_text(
+        json.dumps({"reason": "x", "stage": "read", "line": 1, "source": "a", "raw": "b"}) + "\n"
+    )
+    ran = run("sign", *arguments)
+    assert ran.code in (1, 2)
+    assert words in ran.err
+    assert not Path("out.jsonl").exists()
+    assert not Path("out.jsonl.unfinished").exists()
+
+
+def test_exit_codes_tell_how_much_went_well(run):
+    Path("some.jsonl").write_text(json.dumps({"id": 1, "body": _TEXT}) + "\nno JSON\n")
+    ran = run("sign", "some.jsonl", "-o", "some.out", "--dead-letters", "letters")
+    assert ran.code == 3
+    assert "some.jsonl:2" in ran.out
+    assert len(documents_of(Path("letters").read_text())) == 1
+    Path("none.jsonl").write_text("no JSON\n")
+    assert run("sign", "none.jsonl", "-o", "none.out").code == 1
+    Path("empty.jsonl").write_text("")
+    assert run("sign", "empty.jsonl", "-o", "empty.out").code == 1
+
+
+def test_fields_without_text_are_told_with_those_that_have_some(run):
+    Path("d.jsonl").write_text("".join(json.dumps({"id": n, "content": _TEXT}) + "\n" for n in range(9)))
+    ran = run("sign", "d.jsonl", "-o", "out.jsonl")
+    assert "there is text in content" in ran.err
+    assert "--field content" in ran.err
+    named = run("sign", "d.jsonl", "-o", "more.jsonl", "--field", "contents", "--field", "content")
+    assert named.code == 3
+    assert "no document has the field contents" in named.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, number, code):
+    rows = [json.dumps({"id": n, "body": f"{_TEXT} number {n} " * 20}) for n in range(3_000)]
+    Path("d.jsonl").write_text("\n".join(rows) + "\n")
+    arguments = ["sign", "d.jsonl", "-o", "out.jsonl", "--json", "--workers", "2"]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGINT, before)
+    output = Path("out.jsonl.unfinished/output")
+    while command.poll() is None and not (output.exists() and output.stat().st_size):
+        pass
+    os.kill(command.pid, number)
+    out, err = command.communicate(timeout=60)
+    assert command.returncode == code, err
+    told = json.loads(out)
+    assert told["read"] == told["signed"] > 0
+    assert b"the same command goes on" in err
+    again = subprocess.run([*_COMMAND, *arguments], capture_output=True, check=True)
+    whole = json.loads(again.stdout)
+    assert whole["signed"] == 3_000
+    assert whole["resumed"] == told["read"]
+    assert [one["id"] for one in documents_of(Path("out.jsonl").read_text())] == list(range(3_000))

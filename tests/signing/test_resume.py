@@ -1,0 +1,139 @@
+"""A run that was killed or met a full disk goes on where it was: nothing torn, nothing doubled."""
+
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest.signing import journal, tasks
+from shinglefold.ingest.signing import run as running
+from shinglefold.ingest.signing.run import sign
+
+pytestmark = pytest.mark.usefixtures("small")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "d.jsonl"
+    rows = [json.dumps({"id": n, "body": f"text number {n} of many " * (n % 9)}) for n in range(300)]
+    rows[120] = "no JSON"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture
+def whole(make_job, source, tmp_path) -> bytes:
+    sign(make_job(source, tmp_path / "whole.jsonl"))
+    return (tmp_path / "whole.jsonl").read_bytes()
+
+
+def dies_after(job, parts: int) -> None:
+    """Run the job in a child that is gone, without any tidying up, after so many parts."""
+    child = os.fork()
+    if not child:
+        left = iter(range(parts))
+        sign(job, lambda _: next(left, None) is None and os._exit(9))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (0, 9)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_run_goes_on_where_it_was(make_job, source, tmp_path, whole, workers, seed):
+    chance = random.Random(seed)
+    job = make_job(source, tmp_path / "out.jsonl", workers=workers)
+    unfinished = tmp_path / "out.jsonl.unfinished"
+    for _ in range(3):
+        dies_after(job, chance.randrange(1, 8))
+        assert not (tmp_path / "out.jsonl").exists()
+        # A kill may leave half a note, and more output than was noted.
+        with (unfinished / "journal").open("ab") as notes:
+            notes.write(b'{"tasks": 99, "by')
+        with (unfinished / "output").open("ab") as output:
+            output.write(b'{"id": 5, "bo' * chance.randrange(5))
+    seen = []
+    made = sign(job, seen.append)
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+    assert (made.signed, made.failed) == (299, 1)
+    assert made.resumed > 0
+    assert list(made.reasons.values()) == [1]
+    assert seen[-1].fraction == 1.0
+    assert not unfinished.exists()
+
+
+def test_lines_are_named_by_their_numbers_in_the_file_after_going_on_too(make_job, source, tmp_path):
+    job = make_job(source, tmp_path / "out.jsonl")
+    dies_after(job, 2)
+    made = sign(job)
+    assert made.resumed > 0
+    assert [(one.source, one.line) for one in made.failures] == [(str(source), 121)]
+
+
+def test_what_was_noted_but_is_gone_is_told(make_job, source, tmp_path):
+    job = make_job(source, tmp_path / "out.jsonl")
+    dies_after(job, 3)
+    (tmp_path / "out.jsonl.unfinished" / "output").write_bytes(b"")
+    with pytest.raises(InputError, match="--restart"):
+        sign(job)
+    assert sign(replace(job, restart=True)).signed == 299
+
+
+def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, whole):
+    job = make_job(source, tmp_path / "out.jsonl")
+    dies_after(job, 3)
+    with pytest.raises(ConfigError, match=r"another texts.*--restart"):
+        sign(make_job(source, tmp_path / "out.jsonl", fields=("body", "title")))
+    source.write_bytes(source.read_bytes() + b'{"id": "new"}\n')
+    changed = make_job(source, tmp_path / "out.jsonl")
+    with pytest.raises(ConfigError, match=r"another sources.*--restart"):
+        sign(changed)
+    assert sign(replace(changed, restart=True)).signed == 300
+    assert (tmp_path / "out.jsonl").read_bytes().startswith(whole)
+
+
+def test_two_runs_into_one_file_do_not_mix(make_job, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_PATIENCE", 0.0)
+    job = make_job(source, tmp_path / "out.jsonl")
+    refused = []
+
+    def another(_):
+        if not refused:
+            with pytest.raises(ConfigError, match="another run") as told:
+                sign(job)
+            refused.append(told)
+
+    assert sign(job, another).signed == 299
+    assert refused
+
+
+def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
+    make_job, source, tmp_path, whole, monkeypatch
+):
+    job = make_job(source, tmp_path / "out.jsonl", workers=2)
+    made_by = running.PartWriter.__call__
+
+    def full(self, question):
+        tally = made_by(self, question)
+        if question.path.endswith("-00000006.tmp"):
+            tally.problem = f"{question.path}: No space left on device"
+        return tally
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running.PartWriter, "__call__", full)
+        with pytest.raises(InputError, match="No space left"):
+            sign(job)
+    made = sign(job)
+    assert made.resumed > 0
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+
+
+def test_the_plan_of_a_file_is_the_same_each_time(make_job, source):
+    reading = make_job(source, "-").signer.options.reading
+    plans = [list(tasks.tasks([str(source)], reading, {})) for _ in range(2)]
+    assert plans[0] == plans[1]
+    assert len(plans[0]) > 10
+    assert [task.begin for task in plans[0][1:]] == [task.end for task in plans[0][:-1]]
