@@ -190,7 +190,7 @@ class Signer:
         except (ValueError, RecursionError, InputError, msgspec.MsgspecError):
             return None
         target = self.options.target
-        if not value or "_source" in value or any([key.startswith(target) for key in value]):  # noqa: C419 - a handful, a list is faster
+        if not value or "_source" in value or any([key.startswith(target) for key in value]):  # noqa: C419
             return None
         return Plain(document, raw[:-1], line.file or read.source, line.number)
 
