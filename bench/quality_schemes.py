@@ -22,6 +22,11 @@ def _schemes() -> dict[str, Scheme]:
     dropping = CanonOptions(drop_function_words=True)
     return {
         "default": make_scheme(),
+        "preset once": make_scheme("once"),
+        "each shingle once": make_scheme().with_options(counted=False),
+        "168 values of 4 bits": make_scheme().with_options(values=168, bits=4),
+        "672 values of 1 bit": make_scheme().with_options(values=672, bits=1),
+        "w=1, t=.70": make_scheme().with_options(word_width=1, char_width=1, min_resemblance=0.7),
         "function words dropped": make_scheme(options=dropping),
         "function words dropped, t=.60": make_scheme(options=dropping).with_options(min_resemblance=0.6),
         "function words and adjectives dropped": make_scheme(
@@ -29,8 +34,8 @@ def _schemes() -> dict[str, Scheme]:
         ),
         "stems": make_scheme(options=CanonOptions("stem")),
         "surface forms": make_scheme(options=CanonOptions("surface")),
-        "t=.60": make_scheme().with_options(min_resemblance=0.6),
-        "t=.65": make_scheme().with_options(min_resemblance=0.65),
+        "t=.58": make_scheme().with_options(min_resemblance=0.58),
+        "t=.64": make_scheme().with_options(min_resemblance=0.64),
         "w=3": make_scheme().with_options(word_width=3, char_width=3),
         "14×6": make_scheme().with_options(groups=14, group_size=6),
         "preset classic": make_scheme("classic"),
@@ -39,6 +44,8 @@ def _schemes() -> dict[str, Scheme]:
 
 
 def _folded(corpus: str, name: str, scheme: Scheme) -> Row:
+    if scheme.decision.verify == "text":
+        scheme = scheme.with_options(verify="signature")
     prints = Fingerprinter(scheme).fingerprint_arrays(corpora.texts(corpus))
     found = prints.pairs(scheme)
     ids = [page["id"] for page in corpora.pages(corpus)]

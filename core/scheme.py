@@ -19,6 +19,9 @@ Mode = Literal["lemma", "stem", "surface"]
 Verify = Literal["keywords", "signature", "text"]
 #: Counts up whenever the same parameters would yield other bytes.
 ALGORITHM = 2
+#: Options that came after schemes had been stored, with what those meant. They are part of an id only where
+#: they differ, so that what was stored keeps its id.
+_SINCE: Mapping[str, bool] = {"counted": False, "both_ends": False}
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
@@ -70,16 +73,23 @@ class SketchOptions:
     ``values``: K min-hashes; ``bits`` of each are kept in the stored signature.
     ``groups``, ``group_size``: M supershingles of N consecutive min-hashes, over the first M·N values.
     ``min_shingles``: documents with fewer distinct shingles get no signature.
+    ``counted``: a shingle that comes again counts again: its second occurrence is another element than its
+    first. Resemblance is then that of bags, which is nearer to the edit similarity of words than that of
+    sets (bench/quality_schemes.py).
+    ``both_ends``: every function gives two values, its minimum and its maximum (as 2³² − 1 − maximum), so
+    that K values cost little more than K/2 do. The minima come first, then the maxima.
     """
 
     word_width: int = 2
     char_width: int = 2
-    values: int = 168
-    bits: int = 4
+    values: int = 336
+    bits: int = 2
     groups: int = 21
     group_size: int = 4
     min_shingles: int = 4
     seed: int = 1
+    counted: bool = True
+    both_ends: bool = True
 
     def __post_init__(self) -> None:
         _within("word_width", self.word_width, 1, 10)
@@ -96,6 +106,14 @@ class SketchOptions:
             )
         _within("min_shingles", self.min_shingles, 1, 1_000_000)
         _within("seed", self.seed, 0, 2**64 - 1)
+        for name in _SINCE:
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} {getattr(self, name)!r} is neither true nor false")
+        if self.both_ends and self.values % 2:
+            raise ConfigError(
+                f"values {self.values} is odd, and every function gives two: "
+                f"take {self.values + 1}, or set both_ends to false"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +129,7 @@ class Decision:
     """
 
     min_shared: int = 1
-    min_resemblance: float = 0.62
+    min_resemblance: float = 0.61
     min_length_ratio: float = 0.8
     verify: Verify = "text"
     min_similarity: float = 0.8
@@ -176,7 +194,8 @@ class Scheme:
                 LanguageRef(ref["code"], ref["version"], CanonOptions(**ref["options"]))
                 for ref in data["languages"]
             )
-            sketch, decision = SketchOptions(**data["sketch"]), Decision(**data["decision"])
+            sketch = SketchOptions(**{**_SINCE, **data["sketch"]})
+            decision = Decision(**data["decision"])
             scheme = cls(languages, data["name"], sketch, decision)
         except (KeyError, TypeError) as error:
             raise ConfigError(f"not a stored scheme: {error!r}") from error
@@ -205,24 +224,27 @@ def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
 
 @lru_cache(maxsize=64)  # asked for once a search
 def _id(languages: tuple[LanguageRef, ...], sketch: SketchOptions) -> str:
-    identity = {"languages": [asdict(ref) for ref in languages], "sketch": asdict(sketch)}
+    own = asdict(sketch)
+    named = {name: value for name, value in own.items() if value is not _SINCE.get(name)}
+    identity = {"languages": [asdict(ref) for ref in languages], "sketch": named}
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sf{ALGORITHM}-{xxhash.xxh3_64_hexdigest(text.encode())[:13]}"
 
 
-#: Presets by name. "default" is measured best on real revisions; the others follow the literature.
+_ONCE = SketchOptions(values=168, bits=4, counted=False, both_ends=False)
+#: Presets by name. "default" is measured best on real revisions; "once" was so before shingles were counted;
+#: the others follow the literature.
 PRESETS: Mapping[str, Scheme] = {
     "default": Scheme(),
+    "once": Scheme(name="once", sketch=_ONCE, decision=Decision(min_resemblance=0.62)),
     "classic": Scheme(
         name="classic",
-        sketch=SketchOptions(
-            word_width=3, char_width=3, values=84, bits=8, groups=14, group_size=6, min_shingles=4
-        ),
-        decision=Decision(verify="signature"),
+        sketch=replace(_ONCE, word_width=3, char_width=3, values=84, bits=8, groups=14, group_size=6),
+        decision=Decision(min_resemblance=0.62, verify="signature"),
     ),
     "fetterly": Scheme(
         name="fetterly",
-        sketch=SketchOptions(word_width=5, char_width=5, values=84, bits=8, groups=6, group_size=14),
+        sketch=replace(_ONCE, word_width=5, char_width=5, values=84, bits=8, groups=6, group_size=14),
         decision=Decision(min_shared=2, min_resemblance=0.0, min_length_ratio=0.0, verify="keywords"),
     ),
 }

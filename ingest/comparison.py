@@ -146,7 +146,8 @@ def compare_texts(
 
 def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashes: Uint64s) -> Uint64s:
     by_char = canonicalizer.unit(language) == "char"
-    return shingle_set(hashes, scheme.sketch.char_width if by_char else scheme.sketch.word_width)
+    width = scheme.sketch.char_width if by_char else scheme.sketch.word_width
+    return shingle_set(hashes, width, scheme.sketch.counted)
 
 
 def _same(batch: TokenBatch) -> bool:

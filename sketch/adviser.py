@@ -16,7 +16,7 @@ from shinglefold.sketch.shingles import MAX_WIDTH
 #: Layouts looked at: groups M, minima in a group N, groups that must be equal k.
 _MOST_GROUPS, _MOST_GROUP_SIZE, _MOST_SHARED = 64, 20, 4
 #: Values and bits of the signature unless more are needed for the groups.
-_VALUES, _BITS = 168, 4
+_VALUES, _BITS = 336, 2
 #: Strangers a keyword may nominate by a collision of its hash, a slot.
 _COLLISIONS = 0.01
 
@@ -33,7 +33,7 @@ class Requirements:
     ``strangers``: nominated documents that turn out to be no duplicates, a document, that may be borne.
     """
 
-    resemblance: float = 0.62
+    resemblance: float = 0.61
     miss: float = 0.05
     documents: int = 1_000_000
     near_share: float = 1e-5

@@ -133,8 +133,8 @@ def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
 
     Of two texts of n words and similarity s, (1 − s)·n words of each are in no match, and each of them spoils
     up to w shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), where no edit stands
-    beside another; two standard errors are taken off for the estimate.
+    beside another; three standard errors are taken off for the estimate.
     """
     spoiled = min(1.0, width * (1 - similar))
     worst = (1 - spoiled) / (1 + spoiled)
-    return max(0.0, worst - 2 * standard_error(worst, options.values, options.bits))
+    return max(0.0, worst - 3 * standard_error(worst, options.values, options.bits))

@@ -13,7 +13,7 @@ from shinglefold.sketch.grouping import supershingles
 from shinglefold.sketch.keywords import to_keywords
 from shinglefold.sketch.minhash import EMPTY, Affine32, minima
 from shinglefold.sketch.packing import low_bits, pack
-from shinglefold.sketch.shingles import batch_shingles, check_width, shingle_counts
+from shinglefold.sketch.shingles import batch_shingles, check_width, count_repeats, shingle_counts
 
 _BLOCK = 1 << 16
 #: Positions of a document looked at first when its distinct shingles are counted.
@@ -24,7 +24,7 @@ _GLANCE = 64
 class Sketches:
     """The sketches of D documents.
 
-    ``minima``: uint32 (D, K); all 2³²−1 where not valid.
+    ``minima``: uint32 (D, K), the second half of both ends' maxima; all 2³²−1 where not valid.
     ``shingles``: int64 (D,), shingle positions: max(0, tokens − width + 1).
     ``valid``: bool (D,), whether there are enough distinct shingles for a signature.
     """
@@ -39,7 +39,7 @@ class Sketches:
 
 @dataclass(frozen=True, slots=True)
 class Sketcher:
-    """Sketches documents by one set of options; holds the K functions drawn from the options' seed.
+    """Sketches documents by one set of options; holds the functions drawn from the options' seed.
 
     ``block``: tokens worked on at a time, for the cache's sake; the sketches do not depend on it.
     """
@@ -49,7 +49,8 @@ class Sketcher:
     functions: Affine32 = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "functions", Affine32.of(self.options.values, self.options.seed))
+        count = self.options.values // (1 + self.options.both_ends)
+        object.__setattr__(self, "functions", Affine32.of(count, self.options.seed))
 
     def sketch(self, hashes: Uint64s, offsets: Int64s, widths: Int64s | int | None = None) -> Sketches:
         """Sketch a batch of documents.
@@ -110,9 +111,12 @@ class Sketcher:
         shingles = batch_shingles(hashes, offsets, width)
         counts = shingle_counts(offsets, width)
         valid = _enough(shingles, offsets[:-1], counts, self.options.min_shingles)
+        if self.options.counted:
+            count_repeats(shingles, offsets, width)
         # reduceat gives a neighbour's value for an empty document, so these stay out.
         filled = np.flatnonzero(np.diff(offsets))
-        found = minima(shingles, offsets[:-1][filled], self.functions)
+        both = self.options.both_ends
+        found = minima(shingles, offsets[:-1][filled], self.functions, both_ends=both)
         result.minima[rows[filled]] = np.where(valid[filled, None], found, EMPTY)
         result.shingles[rows] = counts
         result.valid[rows] = valid

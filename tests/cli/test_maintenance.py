@@ -62,7 +62,7 @@ def test_doctor_counts_documents_without_a_group_and_says_how_they_get_one(run, 
 def test_setup_shows_changes_makes_them_and_then_has_none(run, site):
     planned = run("setup", site, "--preset", "classic", "--dry-run")
     assert planned.code == 0
-    assert "~ _meta.shinglefold.sketch.values: 168 → 84" in planned.out
+    assert "~ _meta.shinglefold.sketch.values: 336 → 84" in planned.out
     assert planned.out.splitlines()[-1] == "nothing was changed: this was a dry run"
     done = run("setup", site, "--preset", "classic", "--json").json()
     assert (done["done"], done["backfills"]) == (True, {"pages": 20})

@@ -56,12 +56,11 @@ def test_advice_grants_the_wish_or_says_what_to_relax(resemblance, miss, documen
 @pytest.mark.parametrize(
     ("needs", "keywords", "values"),
     [
-        (Requirements(resemblance=0.9, miss=0.01), 5 * 4, 168),
-        # More than the usual 168 only where the groups take more.
+        (Requirements(resemblance=0.9, miss=0.01), 5 * 4, 336),
         (
             Requirements(resemblance=0.5, miss=0.05, documents=10**9, near_share=0, strangers=1e-4),
             60 * 3,
-            180,
+            336,
         ),
     ],
 )

@@ -78,7 +78,7 @@ def sketched(name):
     }
 
 
-@pytest.mark.parametrize("name", ["default", "classic", "fetterly"])
+@pytest.mark.parametrize("name", ["default", "once", "classic", "fetterly"])
 def test_keywords_and_signatures_are_the_frozen_ones(name):
     path = FOLDER / f"{name}.json"
     found = sketched(name)
@@ -113,10 +113,19 @@ def defined(tokens, options):
         for token in window[1:]:
             chain = ((chain ^ chain >> 32) * 0xD6E8FEB86659FD93 + token) % 2**64
         shingles.append(mixed(chain))
-    minima = [
-        min(((both | 1) * (shingle >> 32 * (place % 2)) + (both >> 32)) % 2**32 for shingle in shingles)
-        for place, both in enumerate(drawn(options.seed, options.values))
+    if options.counted:
+        before = [shingles[:place].count(shingle) for place, shingle in enumerate(shingles)]
+        shingles = [
+            mixed((shingle + 0xD6E8FEB86659FD93 * times) % 2**64) if times else shingle
+            for shingle, times in zip(shingles, before, strict=True)
+        ]
+    permuted = [
+        [((both | 1) * (shingle >> 32 * (place % 2)) + (both >> 32)) % 2**32 for shingle in shingles]
+        for place, both in enumerate(drawn(options.seed, options.values // (1 + options.both_ends)))
     ]
+    minima = [min(values) for values in permuted]
+    if options.both_ends:
+        minima += [2**32 - 1 - max(values) for values in permuted]
     keywords = []
     for slot, first in enumerate(drawn(0, options.groups)):
         state = first
@@ -129,8 +138,8 @@ def defined(tokens, options):
     return keywords, packed.to_bytes(-(-options.values * options.bits // 8), "little")
 
 
-@pytest.mark.parametrize("name", ["default", "classic", "fetterly"])
-@pytest.mark.parametrize("text", ["thirty tokens", "page", "smallest and largest"])
+@pytest.mark.parametrize("name", ["default", "once", "classic", "fetterly"])
+@pytest.mark.parametrize("text", ["thirty tokens", "page", "page twice", "smallest and largest"])
 def test_the_frozen_bytes_follow_from_the_definition(name, text):
     keywords, signature = defined(documents()[text], PRESETS[name].sketch)
     frozen = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["documents"][text]

@@ -8,7 +8,7 @@ from support.sketches import batch, random_tokens, sketcher
 
 from shinglefold.errors import ConfigError
 from shinglefold.scheme import SketchOptions
-from shinglefold.sketch import Sketcher, shingle_hashes
+from shinglefold.sketch import Sketcher, shingle_hashes, shingle_set
 from shinglefold.sketch.minhash import EMPTY, Affine32, minima
 
 lengths = st.lists(st.integers(0, 60), max_size=12)
@@ -32,6 +32,16 @@ def test_minima_are_those_of_the_definition(tokens, values, seed):
     assert found.tolist() == naive_minima(document, 2, tool.functions)
 
 
+@given(st.integers(1, 12), st.integers(1, 100), st.integers(0, 2**64 - 1))
+def test_of_both_ends_the_maxima_stand_behind_the_minima(tokens, functions, seed):
+    document = random_tokens(tokens, tokens + 4)
+    tool = sketcher(values=2 * functions, both_ends=True, groups=1, group_size=1, min_shingles=1, seed=seed)
+    found = tool.sketch(*batch([document])).minima[0].tolist()
+    assert found[:functions] == naive_minima(document, 2, tool.functions)
+    upside_down = Affine32(-tool.functions.multipliers, -tool.functions.addends - np.uint32(1))
+    assert found[functions:] == naive_minima(document, 2, upside_down)
+
+
 @given(lengths, st.integers(1, 97))
 def test_the_result_does_not_depend_on_the_partition_into_blocks(sizes, block):
     documents = batch([random_tokens(seed, size) for seed, size in enumerate(sizes)])
@@ -48,6 +58,8 @@ def test_a_document_longer_than_a_block_keeps_its_minimum(sizes, block):
     shingles = random_tokens(9, sum(sizes))
     functions = Affine32.of(7, 3)
     assert (minima(shingles, starts, functions, block) == minima(shingles, starts, functions)).all()
+    whole = minima(shingles, starts, functions, both_ends=True)
+    assert (minima(shingles, starts, functions, block, both_ends=True) == whole).all()
 
 
 def test_a_very_long_document_equals_the_same_shingles_in_another_order():
@@ -85,6 +97,28 @@ def test_repeats_do_not_change_the_minima():
     tool = sketcher()
     once, thrice = (tool.sketch(*batch([np.tile(tokens, times)]), 1) for times in (1, 3))
     assert (once.minima == thrice.minima).all()
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(st.integers(0, 3), max_size=40), max_size=6), st.integers(1, 4))
+def test_counted_repeats_are_elements_of_their_own_in_each_document_alone(documents, width):
+    letters = random_tokens(4, 4)
+    arrays = [letters[np.array(document, np.int64)] for document in documents]
+    tool = sketcher(counted=True, values=40, groups=1, group_size=1, min_shingles=1)
+    together = tool.sketch(*batch(arrays), width)
+    for place, document in enumerate(arrays):
+        elements = shingle_set(document, width, counted=True)
+        assert len(elements) == together.shingles[place]
+        if len(elements):
+            least = minima(elements, np.zeros(1, np.int64), tool.functions)[0]
+            assert (together.minima[place] == least).all()
+
+
+def test_counted_once_more_leaves_what_was_there():
+    tokens = random_tokens(6, 40)
+    once, twice = (shingle_set(np.tile(tokens, times), 1, counted=True) for times in (1, 2))
+    assert set(once.tolist()) < set(twice.tolist())
+    assert len(twice) == 80
 
 
 def test_offsets_may_begin_anywhere():

@@ -13,11 +13,16 @@ from shinglefold.sketch import estimate, pack
 
 SCHEME = Scheme()
 VALUES, BITS = SCHEME.sketch.values, SCHEME.sketch.bits
+#: How many values may differ between two hits that match.
+MOST = int(np.count_nonzero(estimate(np.arange(VALUES), VALUES, BITS)[0] >= SCHEME.decision.min_resemblance))
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A hit to make: a copy of an original with some values changed, or one without a signature."""
+    """A hit to make: a copy of an original with some values changed, or one without a signature.
+
+    ``changed``: in sixtieths of the values that may differ between hits that match.
+    """
 
     original: int = 0
     changed: int = 0
@@ -34,7 +39,7 @@ class Spec:
 def values_of(spec: Spec) -> np.ndarray:
     """The b-bit values of a hit, each changed one surely different."""
     values = np.random.default_rng(spec.original).integers(0, 2**BITS, VALUES, dtype=np.uint32)
-    places = np.random.default_rng(spec.seed + 7919).permutation(VALUES)[: spec.changed]
+    places = np.random.default_rng(spec.seed + 7919).permutation(VALUES)[: round(spec.changed * MOST / 60)]
     values[places] = (values[places] + 1 + spec.seed % (2**BITS - 1)) % 2**BITS
     return values
 
@@ -76,7 +81,7 @@ def _grouped(spec: Spec) -> list[str]:
     return [f"{slot:02}-" + "-".join(map(str, group)) for slot, group in enumerate(groups)]
 
 
-#: Few originals and changes about the threshold (60 of 168 values), so that groups touch and overlap.
+#: Few originals and changes about the threshold (60), so that groups touch and overlap.
 specs = st.lists(
     st.builds(
         Spec,

@@ -1,5 +1,7 @@
 """Token hashes for the tests of sketches: random collections, and pairs of a known resemblance."""
 
+from typing import Any
+
 import numpy as np
 
 from shinglefold.model import Int64s, Uint64s
@@ -45,4 +47,6 @@ def revisions(seed: int, families: int, versions: int, most_edits: float = 0.3) 
 
 
 def sketcher(**options: int) -> Sketcher:
-    return Sketcher(SketchOptions(**options))
+    """Make a sketcher of sets and minima, unless told."""
+    plain: dict[str, Any] = {"counted": False, "both_ends": False, "values": 168, "bits": 4, **options}
+    return Sketcher(SketchOptions(**plain))

@@ -1,4 +1,7 @@
-"""Fingerprints of whole corpora, and how lists of them collapse; no engine is involved."""
+"""Fingerprints of whole corpora, and how lists of them collapse; no engine is involved.
+
+The scheme is that of the first indices, so that what they hold is seen to be read and folded as it was.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -10,6 +13,7 @@ from support.golden.corpora import file_of, pages_of
 from support.golden.digests import digest, in_blocks
 
 from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldOptions, collapse
 from shinglefold.scheme import Scheme
 
@@ -56,7 +60,7 @@ def collapsed(folder: Path, corpus: str) -> dict[str, Any]:
 
 @cache
 def _prepared(path: Path) -> tuple[Scheme, list[dict[str, Any]]]:
-    pipeline = Pipeline.from_json(default_definition())
+    pipeline = Pipeline.from_json(default_definition(), make_scheme("once"))
     outcomes = list(pipeline.run(pages_of(path)))
     assert all(outcome.status == "done" for outcome in outcomes)
     kept = ("id", "release", "dedup")

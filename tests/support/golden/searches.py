@@ -54,18 +54,20 @@ def searches(folder: Path, corpora: Iterable[str]) -> dict[str, dict[str, Any]]:
         for corpus, command in commands.items():
             command.communicate()
             assert command.returncode == 0, corpus
-            canonicalizer = search_canonicalizer(make_scheme())
+            canonicalizer = search_canonicalizer(make_scheme("once"))
             with closing(open_engine(Path(engines, corpus), canonicalizer)) as engine:
                 found[corpus] = dict(_answers(engine, pages_of(file_of(folder, corpus))))
         return found
 
 
 def _index(source: Path, engine: Path) -> "AbstractContextManager[Popen[bytes]]":
-    return started("index", source, "--index", "pages", "--engine", engine, "--workers", "1")
+    return started(
+        "index", source, "--index", "pages", "--engine", engine, "--workers", "1", "--preset", "once"
+    )
 
 
 def _answers(engine: Engine, pages: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    search = FoldedSearch(engine, make_scheme(), tiebreaker=engine.tiebreaker(), cursor_key=b"golden")
+    search = FoldedSearch(engine, make_scheme("once"), tiebreaker=engine.tiebreaker(), cursor_key=b"golden")
     step = len(pages) // QUERIES
     for number, (name, way) in zip(range(QUERIES), cycle(WAYS.items())):
         # Any word of a title finds most of a manual, all of them find its neighbours.
