@@ -12,7 +12,7 @@ from bench.table import Row
 from shinglefold.model import Int64s
 from shinglefold.passages.elements import WIDTH, Elements, placed_elements
 from shinglefold.passages.index import PassageIndex
-from shinglefold.passages.matches import pairs_between
+from shinglefold.passages.pairs import pairs_between
 
 #: Words of a document of the growing collection, and of the text it is asked for.
 _WORDS, _ASKED = 300, 1_000

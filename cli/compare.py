@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, Invocation, Name, command
-from shinglefold.cli.options import chosen_scheme, decision_options, preset_option
+from shinglefold.cli.options import (
+    chosen_scheme,
+    decision_options,
+    passages_option,
+    preset_option,
+    text_options,
+)
 from shinglefold.cli.output import make_console, printable, write_json
 
 if TYPE_CHECKING:
@@ -22,24 +28,8 @@ if TYPE_CHECKING:
 )
 @click.argument("a", type=Name("file"))
 @click.argument("b", type=Name("file"))
-@click.option("--text", is_flag=True, help="A and B are the texts themselves, not files.")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["auto", "html", "text"]),
-    default="auto",
-    show_default=True,
-    help="What the files hold; auto goes by their names.",
-)
-@click.option("--language", metavar="CODE", help="Language of both; by default chosen word by word.")
-@click.option(
-    "--passages",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Matched passages to print; 0 prints all of them in full.",
-)
+@text_options("A and B are the texts themselves, not files", "of both")
+@passages_option
 @preset_option
 @decision_options
 @click.pass_obj
@@ -63,16 +53,13 @@ def compare(
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.side_by_side import passage_json, print_passages
-    from shinglefold.cli.texts import check_language, read_text
+    from shinglefold.cli.texts import check_language, two_texts
     from shinglefold.ingest.comparison import compare_texts
     from shinglefold.rerank import find_passages
 
-    if a == b == "-" and not text:
-        raise click.UsageError("only one of the two can be standard input")
     scheme = chosen_scheme(invocation, preset, **decision)
     check_language(scheme, language)
-    texts = (a, b) if text else (read_text(a, kind), read_text(b, kind))
-    names = ("A", "B") if text else (a, b)
+    texts, names = two_texts(a, b, kind, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     found = compare_texts(texts, names, (language, language), scheme, canonicalizer)
     matched = find_passages(*(canonicalizer.tokens(one, language) for one in texts))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, Invocation, command
-from shinglefold.cli.options import engine_options
+from shinglefold.cli.options import engine_options, passages_option
 from shinglefold.cli.output import make_console, printable, write_json
 
 if TYPE_CHECKING:
@@ -28,14 +28,7 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Field whose text is aligned; repeat it for more. By default those with fingerprints.",
 )
-@click.option(
-    "--passages",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Matched passages to print; 0 prints all of them in full.",
-)
+@passages_option
 @click.pass_obj
 def explain(
     invocation: Invocation,

@@ -25,6 +25,7 @@ _COMMANDS = (
     "similar",
     "explain",
     "compare",
+    "passages",
     "pairs",
     "groups",
     "simulate",

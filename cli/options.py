@@ -48,6 +48,39 @@ workers_option = click.option(
 )
 
 
+def text_options(whose: str, language: str) -> Callable[[Function], Function]:
+    """Return the options that say what a text is: itself or a file, of which format, in which language.
+
+    Args:
+        whose: what the help calls it, such as ``A and B are``.
+        language: what the help says of the language's bearer, such as ``of both``.
+    """
+    return options(
+        click.option("--text", is_flag=True, help=f"{whose}."),
+        click.option(
+            "--format",
+            "kind",
+            type=click.Choice(["auto", "html", "text"]),
+            default="auto",
+            show_default=True,
+            help="What a file holds; auto goes by its name.",
+        ),
+        click.option(
+            "--language", metavar="CODE", help=f"Language {language}; by default chosen word by word."
+        ),
+    )
+
+
+passages_option = click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Matched passages to print; 0 prints all of them in full.",
+)
+
+
 def deciding_options(
     who: str, least_shared: int = 1, shared_by_default: str = "the scheme's"
 ) -> Callable[[Function], Function]:

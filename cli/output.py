@@ -57,6 +57,22 @@ def write_line(line: str) -> None:
         sys.stdout.write(line + "\n")
 
 
+def write_page(path: str, page: str) -> None:
+    """Write a page to a file.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    from pathlib import Path
+
+    from shinglefold.errors import InputError, why
+
+    try:
+        Path(path).write_text(page, "utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {why(error)}; give another path") from error
+
+
 def write_csv(row: Sequence[str]) -> None:
     """Write a row of CSV to standard output.
 

@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.command import DONE, Invocation, command
 from shinglefold.cli.options import engine_option
-from shinglefold.cli.output import print_table, printable, write_json, write_line
+from shinglefold.cli.output import print_table, printable, write_json, write_line, write_page
 from shinglefold.cli.sizes import share_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def report(
     from shinglefold.cli.regroup import check_numbered
     from shinglefold.cli.stores import opened_store
     from shinglefold.groups.report import Names, make_report
+    from shinglefold.groups.report.page import page
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
@@ -69,7 +70,7 @@ def report(
                 progress=lambda read, share: bar(share, f"{read:,} read"),
             )
     if html is not None:
-        _write_page(html, made)
+        write_page(html, page(made))
     if invocation.json:
         write_json(made.to_json())
     else:
@@ -77,18 +78,6 @@ def report(
         if html is not None:
             write_line(f"\nwritten to {printable(html)}")
     return DONE
-
-
-def _write_page(path: str, made: "Report") -> None:
-    from pathlib import Path
-
-    from shinglefold.errors import InputError, why
-    from shinglefold.groups.report.page import page
-
-    try:
-        Path(path).write_text(page(made), "utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {why(error)}; give another path") from error
 
 
 def _print(made: "Report", remedy: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.cli.output import printable
-from shinglefold.rerank.passages import Passage, Span
+from shinglefold.passages.find import LEAST, Passage, Span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,11 +48,21 @@ def _side_json(text: str, span: Span, marks: Sequence[Span]) -> dict[str, Any]:
 
 
 def print_passages(
-    console: "Console", passages: Sequence[Passage], texts: tuple[str, str], names: tuple[str, str], most: int
+    console: "Console",
+    passages: Sequence[Passage],
+    texts: tuple[str, str],
+    names: tuple[str, str],
+    most: int,
+    *,
+    least: int = LEAST,
 ) -> None:
-    """Print passages, at most ``most``, with the differing words marked; 0 prints all of them in full."""
+    """Print passages, at most ``most``, with the differing words marked; 0 prints all of them in full.
+
+    Args:
+        least: words a passage must have, for who is told that there is none.
+    """
     if not passages:
-        console.print("No passage of five words or more matches.")
+        console.print(f"No passage of {max(LEAST, least)} words or more matches.")
         return
     shown = passages[:most] if most else passages
     rows = [_row(console, passage, texts, cut=bool(most)) for passage in shown]

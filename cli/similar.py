@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.hints import again
-from shinglefold.cli.options import deciding_options, engine_options
+from shinglefold.cli.options import deciding_options, engine_options, text_options
 from shinglefold.cli.output import make_console, printable, remark, write_json
 
 if TYPE_CHECKING:
@@ -31,16 +31,7 @@ _FIELDS = ["title", "url"]
 @click.argument("what", metavar="ID|FILE|-", type=Name("file"))
 @engine_options
 @click.option("--id", "by_id", is_flag=True, help="What is given is an id, whatever files there are.")
-@click.option("--text", is_flag=True, help="What is given is the text itself.")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["auto", "html", "text"]),
-    default="auto",
-    show_default=True,
-    help="What the file holds; auto goes by its name.",
-)
-@click.option("--language", metavar="CODE", help="Language of the text; by default chosen word by word.")
+@text_options("What is given is the text itself", "of the text")
 @click.option("--size", type=click.IntRange(0, 1000), default=10, show_default=True, help="Copies per page.")
 @click.option("--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place.")
 @click.option(

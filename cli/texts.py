@@ -1,17 +1,25 @@
 """One text from a file or standard input, as ``compare`` wants it."""
 
+import shlex
+from itertools import islice
 from pathlib import Path
+
+import click
 
 from shinglefold.canon import strip_html
 from shinglefold.errors import InputError, UnknownLanguage
 from shinglefold.ingest import ReadOptions, read
+from shinglefold.recipe import TEXTS
 from shinglefold.scheme import Scheme
 
 _PAGES = (".html", ".htm", ".xhtml")
+_RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
 
 
 def read_text(path: str, kind: str) -> str:
     """Return the text of a file or of standard input (``-``), markup out.
+
+    Of a file with documents (JSON lines, CSV), packed or not, it is the title and the body of the only one.
 
     Args:
         kind: ``html``, ``text``, or ``auto`` to go by the name.
@@ -21,13 +29,50 @@ def read_text(path: str, kind: str) -> str:
     """
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder; give one file, or see: shinglefold pairs --help")
+    name = path.lower().removesuffix(".gz")
+    if kind == "auto" and name.endswith(_RECORDS):
+        return _only_text(path)
     if kind == "auto":
-        kind = "html" if path.lower().endswith(_PAGES) else "text"
+        kind = "html" if name.endswith(_PAGES) else "text"
     record = next(iter(read(path, ReadOptions(format="html" if kind == "html" else "text"))), None)
     if record is None or record.document is None:
         raise InputError(f"{path}: {record.reason if record else 'nothing in it'}; give another file")
     body = str(record.document["body"])
     return strip_html(body, keep_hidden=True) if kind == "html" else body
+
+
+def _only_text(path: str) -> str:
+    records = list(islice(read(path), 2))
+    if len(records) > 1:
+        raise InputError(
+            f"{path} has several documents; give a file with one text, or find pairs among them: "
+            f"shinglefold pairs {shlex.quote(path)}"
+        )
+    if not records or records[0].document is None:
+        raise InputError(f"{path}: {records[0].reason if records else 'nothing in it'}; give another file")
+    found = [records[0].document.get(field) for field in TEXTS]
+    texts = [text for text in found if isinstance(text, str) and text]
+    if not texts:
+        raise InputError(f"{path}: its document has no text in {' or '.join(TEXTS)}; give another file")
+    return "\n".join(texts)
+
+
+def two_texts(a: str, b: str, kind: str, *, itself: bool) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return two texts and their names.
+
+    Args:
+        kind: as in ``read_text``.
+        itself: ``a`` and ``b`` are the texts.
+
+    Raises:
+        UsageError: both are standard input.
+        InputError: one can't be read.
+    """
+    if itself:
+        return (a, b), ("A", "B")
+    if a == b == "-":
+        raise click.UsageError("only one of the two can be standard input")
+    return (read_text(a, kind), read_text(b, kind)), (a, b)
 
 
 def check_language(scheme: Scheme, language: str | None) -> None:

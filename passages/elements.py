@@ -18,12 +18,13 @@ WIDTH = 5
 class Elements:
     """The elements of a text by their ordinals 0 … E − 1.
 
-    ``hashes``: uint64 (E,). ``starts``, ``ends``: int64 (T,), the characters of each of its T tokens, end
-    exclusive; element o has the tokens o … o + width − 1. ``near``: uint64 (E,), simhashes of the words of
-    each element in whatever order, or empty.
+    ``hashes``: uint64 (E,). ``words``: uint64 (T,), the hash of each of its T tokens. ``starts``, ``ends``:
+    int64 (T,), the characters of each token, end exclusive; element o has the tokens o … o + width − 1.
+    ``near``: uint64 (E,), simhashes of the words of each element in whatever order, or empty.
     """
 
     hashes: Uint64s
+    words: Uint64s
     starts: Int64s
     ends: Int64s
     width: int
@@ -46,7 +47,11 @@ def elements_of(tokens: Sequence[Token], width: int = WIDTH, tolerant: bool = Fa
         width: words of an element, 1 to 10.
         tolerant: also take the simhash of each element, so that it is found in a few bits' neighbourhood.
     """
-    hashes = np.array([xxh3_64_intdigest(token.text.encode()) for token in tokens], np.uint64)
+    known: dict[str, int] = {}
+    for token in tokens:
+        if token.text not in known:
+            known[token.text] = xxh3_64_intdigest(token.text.encode("utf-8", "surrogatepass"))
+    hashes = np.array([known[token.text] for token in tokens], np.uint64)
     starts = np.array([token.start for token in tokens], np.int64)
     ends = np.array([token.end for token in tokens], np.int64)
     return placed_elements(hashes, starts, ends, width, tolerant)
@@ -58,7 +63,7 @@ def placed_elements(
     """Return the elements of a text whose tokens are hashed already, uint64 (T,)."""
     hashes = shingle_hashes(tokens, width)
     near = _near(tokens, width) if tolerant else np.zeros(0, np.uint64)
-    return Elements(hashes, starts, ends, width, near)
+    return Elements(hashes, tokens, starts, ends, width, near)
 
 
 def _near(tokens: Uint64s, width: int) -> Uint64s:

@@ -7,11 +7,10 @@ import numpy as np
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
 from shinglefold.passages.elements import Elements
-from shinglefold.passages.matches import Match, expanded, matched
+from shinglefold.passages.find import DISTANCE
+from shinglefold.passages.matches import Match, matched
+from shinglefold.passages.pairs import expanded
 from shinglefold.similarity.hamming_index import HammingIndex
-
-#: Bits in which the simhashes of elements may differ where they need not be equal.
-DISTANCE = 3
 
 
 class PassageIndex:

@@ -4,10 +4,10 @@
 answers in the engine's own shape.
 """
 
+from shinglefold.passages.find import Passage, find_passages
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import Collapsed, Group, collapse
 from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
-from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.rerank.policies import Candidate, Policy
 from shinglefold.rerank.response import duplicates
 from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch

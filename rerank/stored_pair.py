@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
+from shinglefold.passages.find import Passage, find_passages
 from shinglefold.rerank.explain import explain
 from shinglefold.rerank.folding import collapse
 from shinglefold.rerank.hits import Hit, stored_value
-from shinglefold.rerank.passages import Passage, find_passages
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import length_ratio

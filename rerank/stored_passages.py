@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model import Token
+from shinglefold.passages.chains import GAP
+from shinglefold.passages.find import Span, find_passages
 from shinglefold.quoted import shortened
 from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.passages import GAP, LIMIT, Span, find_passages
 
 Tokenize = Callable[[str], Sequence[Token]]
 _BORDER = "\0"
-#: Characters of all texts of a document that are looked at: enough for the tokens that are aligned.
-_MOST_CHARACTERS = 50 * LIMIT
+#: Characters of all texts of a document that are looked at: an answer has many documents.
+_MOST_CHARACTERS = 1_000_000
 
 
 class Texts(NamedTuple):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from shinglefold.cli.side_by_side import passage_json, pieces
 from shinglefold.model import Token
-from shinglefold.rerank.passages import Span, find_passages
+from shinglefold.passages.find import Span, find_passages
 
 
 def _tokens(text: str) -> list[Token]:

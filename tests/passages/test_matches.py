@@ -1,14 +1,19 @@
+import itertools
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sketches import random_tokens
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
+from shinglefold.passages.chains import chains_of, runs_of
 from shinglefold.passages.elements import elements_of, placed_elements
+from shinglefold.passages.find import LEAST, passages_between
 from shinglefold.passages.index import PassageIndex
-from shinglefold.passages.matches import matched, pairs_between
+from shinglefold.passages.matches import compared, matched, shares
+from shinglefold.passages.pairs import MOST_PAIRS, bounded_pairs, pairs_between
 from shinglefold.registry import make_scheme
 
 texts = st.lists(st.integers(0, 3), max_size=40)
@@ -53,21 +58,81 @@ def test_the_index_answers_what_comparing_with_each_document_does(text, collecti
 
 
 @given(texts, texts, widths)
-def test_passages_hold_every_pair_and_shares_are_what_windows_cover(one, other, width):
+def test_chains_hold_every_pair_and_their_runs_are_equal_words_apart_from_each_other(one, other, width):
+    pairs = pairs_between(elements(one, width), elements(other, width))
+    chains = list(chains_of(runs_of(pairs, width)))
+    for at, there in pairs.tolist():
+        assert any(
+            chain[0].a <= at
+            and at + width <= chain[-1].a + chain[-1].length
+            and chain[0].b <= there
+            and there + width <= chain[-1].b + chain[-1].length
+            for chain in chains
+        )
+    for chain in chains:
+        for run in chain:
+            assert one[run.a : run.a + run.length] == other[run.b : run.b + run.length] != []
+        for before, after in itertools.pairwise(chain):
+            assert before.a + before.length <= after.a
+            assert before.b + before.length <= after.b
+
+
+@given(texts, texts, widths)
+def test_shares_are_what_windows_cover(one, other, width):
     a, b = elements(one, width), elements(other, width)
     pairs = pairs_between(a, b)
     match = matched("b", a, b, pairs)
-    for at, there in pairs.tolist():
-        assert any(
-            passage.tokens_a.start <= at
-            and at + width <= passage.tokens_a.end
-            and passage.tokens_b.start <= there
-            and there + width <= passage.tokens_b.end
-            for passage in match.passages
-        )
+    assert (match.share, match.of_document) == shares(a, b)
     held = {place for at, _ in pairs.tolist() for place in range(at, at + width)}
     assert match.share == pytest.approx(len(held) / len(one) if one else 0.0)
     assert list(match.passages) == sorted(match.passages)
+
+
+@given(texts, texts)
+def test_every_element_in_common_has_words_in_a_passage_of_each_text(one, other):
+    a, b = elements(one, LEAST), elements(other, LEAST)
+    passages = passages_between(a, b)
+    pairs = pairs_between(a, b)
+    for side, name in enumerate(("tokens_a", "tokens_b")):
+        held = {at for passage in passages for at in range(*getattr(passage, name))}
+        for at in pairs[:, side].tolist():
+            assert held & {*range(at, at + LEAST)}
+
+
+@given(st.integers(1, 3), st.integers(1, 150), st.integers(1, 150))
+@settings(deadline=None)
+def test_what_both_texts_repeat_has_no_more_pairs_than_their_lengths_allow(period, one, other):
+    a, b = (elements([*range(period)] * count, 3) for count in (one, other))
+    bounded, whole = bounded_pairs(a, b), pairs_between(a, b)
+    assert len(bounded) <= MOST_PAIRS * min(len(a), len(b))
+    assert {*map(tuple, bounded.tolist())} <= {*map(tuple, whole.tolist())}
+    assert shares(a, b) == ((1, 1) if len(a) and len(b) else (0, 0))
+
+
+def test_a_phrase_repeated_ten_thousand_times_is_one_passage_and_takes_no_time():
+    from time import process_time
+
+    a, b = elements([1, 2, 3, 4] * 10_000), elements([5, *[1, 2, 3, 4] * 9_000])
+    began = process_time()
+    match = compared("b", a, b)
+    assert process_time() - began < 2
+    assert max(passage.equal for passage in match.passages) == 36_000
+    assert match.share == 1
+
+
+def test_a_passage_that_stands_twice_in_one_text_is_told_twice():
+    passage = [*range(100, 130)]
+    a, b = elements(passage), elements([*passage, *range(200, 300), *passage])
+    assert [tuple(found.tokens_b) for found in passages_between(a, b)] == [(0, 30), (130, 160)]
+
+
+def test_tolerant_passages_go_on_over_words_in_another_order():
+    one = list(range(100, 130))
+    other = [*one[:4], 105, 104, *one[6:9], 110, 109, *one[11:]]
+    a, b = (elements(words, 5, tolerant=True) for words in (one, other))
+    exact, tolerant = passages_between(a, b), passages_between(a, b, tolerant=True)
+    assert sum(found.equal for found in exact) < sum(found.equal for found in tolerant)
+    assert [tuple(found.tokens_a) for found in tolerant] == [(0, 30)]
 
 
 def test_a_copied_passage_is_told_with_its_place_in_both_texts():

@@ -3,7 +3,8 @@
 import pytest
 
 from shinglefold.model import Token
-from shinglefold.rerank.passages import GAP, find_passages
+from shinglefold.passages.chains import GAP
+from shinglefold.passages.find import find_passages
 
 
 def _tokens(text: str) -> list[Token]:
