@@ -69,12 +69,14 @@ class Capabilities:
             (``seq_no_primary_term``), and ``if_seq_no`` guards writes.
         slices: whether a point in time can be cut into slices that every process cuts alike: not at all, into
             as many as there are shards at most, or into any number.
+        samples: the aggregation ``sampler`` looks at the best results of each shard only.
     """
 
     bulks_at_once: int = 1
     takes_json: bool = False
     seq_no: bool = False
     slices: Literal["none", "shards", "any"] = "none"
+    samples: bool = False
 
 
 @dataclass(frozen=True, slots=True)

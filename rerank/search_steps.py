@@ -89,7 +89,10 @@ class SearchSteps(Generic[Driven]):
         if chosen.mode == "window":
             return (yield from self._window(index, rest, chosen, address))
         native = yield from native_page(
-            index, rest, chosen, Target(self._scheme, self._field, self._grouped, self._checked)
+            index,
+            rest,
+            chosen,
+            Target(self._scheme, self._field, self._grouped, self._checked, self._can.samples),
         )
         if not isinstance(native, str):
             return native

@@ -24,7 +24,9 @@ class HttpEngine(HttpSearches):
     """
 
     #: Two bulk requests on their way, so that the server need not wait for us.
-    can: Capabilities = Capabilities(bulks_at_once=2, takes_json=True, seq_no=True, slices="any")
+    can: Capabilities = Capabilities(
+        bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
+    )
 
     def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
         super().__init__(connection)

@@ -44,7 +44,7 @@ class HttpSearches(ABC):
     #: The name of the product in messages, and what its client raises.
     product: ClassVar[str]
     client_errors: ClassVar[ClientErrors]
-    can: Capabilities = Capabilities(takes_json=True, seq_no=True, slices="any")
+    can: Capabilities = Capabilities(takes_json=True, seq_no=True, slices="any", samples=True)
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

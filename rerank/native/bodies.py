@@ -1,6 +1,7 @@
 """The requests of a search by groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts import JSON
@@ -11,7 +12,7 @@ from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.request_bodies import sort_keys
 
 #: The names of what is added to a request; taken out of its answer again, but for ``groups`` in buckets.
-TOTAL, FACET = "shinglefold_groups", "groups"
+TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
 #: Groups up to which engines count all but exactly; above, by HyperLogLog++ within a few per cent.
 PRECISION = 3000
 #: What a request says of its hits, and its members show as well.
@@ -19,6 +20,9 @@ _SHOWN = (
     "_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields", "explain",
     "version", "seq_no_primary_term",
 )  # fmt: skip
+#: What of a request decides which documents it finds.
+_FINDS = ("query", "runtime_mappings", "derived")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _AGGREGATIONS = ("aggs", "aggregations")
 
 
@@ -27,22 +31,27 @@ def group_field(dedup: str) -> str:
     return f"{dedup}.group"
 
 
-def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
-    """Return a request with the engine's own collapse for folding, and its groups counted.
+def finding(body: Mapping[str, Any]) -> JSON:
+    """Return the parts of a request that decide which documents it finds."""
+    return {name: body[name] for name in _FINDS if body.get(name) is not None}
 
-    A request that wants no hits counted has no groups counted either: it looks at every hit for that.
+
+def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, counting: JSON) -> JSON:
+    """Return a request with the engine's own collapse for folding.
+
+    Args:
+        counting: aggregations that count groups.
     """
     field = group_field(dedup)
-    distinct = {"cardinality": {"field": field, "precision_threshold": PRECISION}}
     asked = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
     aggregations = _aggregations(body)
     if options.facets == "groups":
+        distinct = {"cardinality": {"field": field, "precision_threshold": PRECISION}}
         aggregations = {name: _with_groups(name, one, distinct) for name, one in aggregations.items()}
     collapse: JSON = {"field": field}
     if inner := _inner_hits(body, options, dedup):
         collapse["inner_hits"] = inner
-    if body.get("track_total_hits") is not False:
-        aggregations = {**aggregations, TOTAL: distinct}
+    aggregations = {**aggregations, **counting}
     return {**asked, "collapse": collapse} | ({"aggs": aggregations} if aggregations else {})
 
 
@@ -51,26 +60,14 @@ def members_come(options: FoldOptions, dedup: str) -> bool:
     return options.members > 0 or bool(policy_sort(options, dedup))
 
 
-def count_request(body: Mapping[str, Any], groups: Sequence[int], dedup: str) -> JSON:
-    """Return the request that counts the members of some groups among the results."""
-    field = group_field(dedup)
-    chosen = {"terms": {field: list(groups)}}
-    query = body.get("query")
-    return {
-        "query": {"bool": {"filter": [chosen] if query is None else [query, chosen]}},
-        "size": 0,
-        "track_total_hits": False,
-        "aggs": {TOTAL: {"terms": {"field": field, "size": len(groups)}}},
-    }
-
-
-def ungrouped_request(scheme: str, dedup: str, query: Any = None) -> JSON:  # noqa: ANN401 - JSON
-    """Return the request that tells how many documents have no group of a scheme."""
+def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHING) -> JSON:
+    """Return the request that tells how many of the results of another have no group of a scheme."""
     grouped = [{"exists": {"field": group_field(dedup)}}, {"term": {f"{dedup}.scheme": scheme}}]
     lacking: JSON = {"must_not": [{"bool": {"filter": grouped}}]}
-    if query is not None:
-        lacking["filter"] = [query]
-    return {"query": {"bool": lacking}, "size": 0, "track_total_hits": True}
+    finds = finding(body)
+    if "query" in finds:
+        lacking["filter"] = [finds["query"]]
+    return {**finds, "query": {"bool": lacking}, "size": 0, "track_total_hits": True}
 
 
 def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> list[JSON]:
@@ -96,8 +93,9 @@ def _own(one: InnerHits, body: Mapping[str, Any]) -> JSON:
 
 def _aggregations(body: Mapping[str, Any]) -> Mapping[str, Any]:
     found: Mapping[str, Any] = next((body[name] for name in _AGGREGATIONS if name in body), {})
-    if TOTAL in found:
-        raise ConfigError(f"aggs: {TOTAL!r} is the name of what folding adds; give yours another")
+    for name in (TOTAL, SAMPLE):
+        if name in found:
+            raise ConfigError(f"aggs: {name!r} is the name of what folding adds; give yours another")
     return found
 
 

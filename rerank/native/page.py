@@ -4,25 +4,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError
 from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import identity, with_source
 from shinglefold.rerank.inner_hits import DUPLICATES
 from shinglefold.rerank.native.bodies import (
     PRECISION,
+    SAMPLE,
     TOTAL,
-    count_request,
     group_field,
     members_come,
     page_request,
     ungrouped_request,
 )
+from shinglefold.rerank.native.counting import Counted, Counting, together
 from shinglefold.rerank.native.plan import obstacles, policy_sort
 from shinglefold.rerank.native.ready import Grouped
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.partial import Partial
 from shinglefold.rerank.request_bodies import page_bounds, sort_keys
-from shinglefold.rerank.steps import Call, Steps
+from shinglefold.rerank.steps import Steps
 from shinglefold.scheme import Scheme
 
 #: The key of the counters, as of windows.
@@ -31,12 +32,16 @@ _METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
 class Target(NamedTuple):
-    """What is searched: scheme and field of the fingerprints, what is known of groups, mappings by index."""
+    """What is searched: scheme and field of the fingerprints, what is known of groups, mappings by index.
+
+    ``samples``: whether the engine can count within a sample of the results.
+    """
 
     scheme: Scheme
     dedup: str
     grouped: Grouped
     mappings: Mapping[str, Mapping[str, Any]]
+    samples: bool
 
 
 def native_page(index: str | None, body: JSON, options: FoldOptions, target: Target) -> Steps[JSON | str]:
@@ -76,58 +81,51 @@ class _Page:
         self._dedup = dedup
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
-        self._attached = members_come(options, dedup)
         self._partial = Partial()
+        self._total_wanted = body.get("track_total_hits") is not False
+        self._counting = Counting(
+            index,
+            body,
+            dedup,
+            self._partial,
+            sizes=target.grouped.sizes,
+            attached=members_come(options, dedup),
+            samples=target.samples,
+        )
 
     def answer(self) -> Steps[JSON | None]:
         """Return the answer; None where some of the results have no group and would be shown as one."""
-        answer, lacking = yield from self._asked()
+        start = page_bounds(self._body)[0]
+        request = page_request(self._body, self._options, self._dedup, self._counting.aggregations)
+        bodies = [request, *self._counting.beside]
+        if start:
+            # On the first page results without a group are seen; further down they may stand before it.
+            bodies.append(ungrouped_request(self._scheme.id, self._dedup, self._body))
+        answer, *beside = yield from together(self._index, bodies)
+        lacking = beside.pop()["hits"]["total"]["value"] if start else 0
         hits = answer["hits"]["hits"]
-        numbers = [self._number(hit) for hit in hits]
-        if lacking or None in numbers:
+        numbers = [number for hit in hits if (number := self._number(hit)) is not None]
+        if lacking or len(numbers) < len(hits):
             return None
         self._partial.note(answer)
-        counts = yield from self._counts([number for number in numbers if number is not None])
-        page = [self._hit(hit, counts.get(number)) for hit, number in zip(hits, numbers, strict=True)]
-        return self._told(answer, page)
-
-    def _asked(self) -> Steps[tuple[JSON, int]]:
-        """Return the answer, and how many of the results before this page or on it have no group.
-
-        On the first page they would be seen; further down they may stand before it.
-        """
-        request = page_request(self._body, self._options, self._dedup)
-        if not page_bounds(self._body)[0]:
-            return (yield Call("search", (self._index, request))), 0
-        count = ungrouped_request(self._scheme.id, self._dedup, self._body.get("query"))
-        both = yield Call("msearch", ([(self._index, request), (self._index, count)],))
-        for one in both:
-            if isinstance(one, EngineError):
-                raise one
-        answer, lacking = both
-        return answer, lacking["hits"]["total"]["value"]
+        counted = yield from self._counting.counted(answer, beside, numbers)
+        page = [
+            self._hit(hit, counted.members.get(number, 1)) for hit, number in zip(hits, numbers, strict=True)
+        ]
+        return self._told(answer, page, counted)
 
     def _number(self, hit: JSON) -> int | None:
         values = (hit.get("fields") or {}).get(self._field) or [None]
         number: int | None = values[0]
         return number
 
-    def _counts(self, numbers: Sequence[int]) -> Steps[dict[int | None, int]]:
-        """Return how many results each group has, where the engine has not counted them already."""
-        if self._attached or not numbers:
-            return {}
-        answer = yield Call("search", (self._index, count_request(self._body, numbers, self._dedup)))
-        self._partial.note(answer)
-        buckets = answer["aggregations"][TOTAL]["buckets"]
-        return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
-
-    def _hit(self, head: JSON, count: int | None) -> JSON:
+    def _hit(self, head: JSON, count: int) -> JSON:
         """Return the hit of a group as windows show it."""
         inner = dict(head.get("inner_hits") or {})
         told = inner.pop(DUPLICATES, None)
         own = self._stripped(head)
         if told is None:
-            members = {"total": {"value": count or 1, "relation": "eq"}, "max_score": head.get("_score")}
+            members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
         members = told["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
@@ -154,16 +152,16 @@ class _Page:
         rest = {name: value for name, value in hit.items() if name != "sort"}
         return {**rest, "sort": keys} if sort_keys(self._body) else rest
 
-    def _told(self, answer: JSON, page: list[JSON]) -> JSON:
-        aggregations = dict(answer.get("aggregations") or {})
-        distinct: int | None = aggregations.pop(TOTAL, {}).get("value")
+    def _told(self, answer: JSON, page: list[JSON], counted: Counted) -> JSON:
+        given = (answer.get("aggregations") or {}).items()
+        aggregations = {name: found for name, found in given if name not in (TOTAL, SAMPLE)}
         told = {name: value for name, value in answer.items() if name != "aggregations"}
         if aggregations:
             told["aggregations"] = aggregations
         told |= {**self._partial.header, "hits": {**answer["hits"], "hits": page}}
-        return told | {_KEY: self._counters(page, distinct)}
+        return told | {_KEY: self._counters(page, counted)}
 
-    def _counters(self, page: Sequence[JSON], distinct: int | None) -> JSON:
+    def _counters(self, page: Sequence[JSON], counted: Counted) -> JSON:
         start, size = page_bounds(self._body)
         members = [hit["inner_hits"][DUPLICATES]["hits"]["total"]["value"] for hit in page]
         ended = len(page) < size
@@ -174,7 +172,7 @@ class _Page:
             "stopped_by": "end_of_results" if ended else "page_full",
             "order": "engine",
             "groups": len(page),
-            "groups_total": self._total(start + len(page), distinct, ended=ended and bool(page or not start)),
+            "groups_total": self._total(start + len(page), counted, ended=ended and bool(page or not start)),
             "folded": sum(members) - len(members),
             "unsigned": None,
             "unreadable": None,
@@ -186,14 +184,17 @@ class _Page:
             counters |= {"stopped_by": "partial_answer", "partial": dict(self._partial.lacks)}
         return counters
 
-    def _total(self, seen: int, distinct: int | None, *, ended: bool) -> JSON:
-        """Return the number of groups: counted where this page is the last, else as the engine tells it."""
+    def _total(self, seen: int, counted: Counted, *, ended: bool) -> JSON:
+        """Return the number of groups: counted where that is exact, else as the engine tells it."""
         if ended and not self._partial:
             return {"value": seen, "relation": "eq"}
-        if distinct is None or self._partial:
-            return {"value": max(seen, distinct or 0), "relation": "gte"}
+        groups = counted.groups if self._total_wanted else None
+        if groups is None or self._partial:
+            return {"value": max(seen, groups or 0), "relation": "gte"}
+        if counted.exact:
+            return {"value": groups, "relation": "eq"}
         return {
-            "value": max(seen, distinct),
+            "value": max(seen, groups),
             "relation": "estimate",
             "method": _METHOD,
             "precision_threshold": PRECISION,

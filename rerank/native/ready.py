@@ -5,6 +5,7 @@ from time import monotonic
 from typing import Any
 
 from shinglefold.rerank.native.bodies import group_field, ungrouped_request
+from shinglefold.rerank.native.counting import Sizes
 from shinglefold.rerank.recipes import index_names
 from shinglefold.rerank.steps import Call, Steps
 
@@ -19,12 +20,16 @@ class Grouped:
     Args:
         scheme: the id of the scheme that groups must be of.
         dedup: the object field of the fingerprints.
+
+    Attributes:
+        sizes: how many results searches had.
     """
 
     def __init__(self, scheme: str, dedup: str) -> None:
         self._scheme = scheme
         self._dedup = dedup
         self._known: dict[str | None, tuple[float, str]] = {}
+        self.sizes = Sizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
         """Return why an index can't be searched by groups, in words; empty where it can.

@@ -12,6 +12,7 @@ from shinglefold.errors import InputError
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.native.counting import Sizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 from shinglefold.sketch import connected
 
@@ -149,6 +150,39 @@ def test_native_pages_have_each_group_once_with_its_members(engine, grouped, mem
         told = hit["inner_hits"]["duplicates"]["hits"]
         assert told["total"] == {"value": len(own), "relation": "eq"}
         assert [one["_id"] for one in told["hits"]] == own[: members + 1]
+
+
+@pytest.mark.parametrize("most", [10, 2000])
+@pytest.mark.parametrize("guessed", ["few", "many"])
+@pytest.mark.parametrize("total", [True, False])
+def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
+    engine, grouped, monkeypatch, most, guessed, total
+):
+    monkeypatch.setattr("shinglefold.rerank.native.counting.MOST", most)
+    monkeypatch.setattr(Sizes, "few", lambda _self, _index: guessed == "few")
+    search, true = folded(engine), len(set(GROUPS))
+    for start in (0, 12):
+        asked = body(**{"from": start, "track_total_hits": total})
+        told = search.search(grouped, asked, FoldOptions(mode="native", members=0))
+        for hit in told["hits"]["hits"]:
+            group = GROUPS[int(hit["_id"][1:])]
+            assert hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] == GROUPS.count(group)
+        found = told["dedup"]["groups_total"]
+        # A sample of few results is exact, whatever was guessed.
+        assert found["relation"] == ("gte" if not total else "estimate" if most == 10 else "eq")
+        assert found["value"] == (start + 12 if not total else true)
+        assert "aggregations" not in told
+
+
+def test_native_counts_heed_what_a_query_needs_beside_it(engine, grouped):
+    if engine.info()["distribution"] != "elasticsearch":
+        pytest.skip("this server has no runtime_mappings")
+    # Fields of a request's own; without it a whole number has no prefix.
+    asked = {"query": {"prefix": {"rank": "1"}}, "runtime_mappings": {"rank": {"type": "keyword"}}}
+    found = {GROUPS[number] for number in range(COUNT) if str(number).startswith("1")}
+    for start in (0, 12):
+        told = folded(engine).search(grouped, {**asked, "from": start, "size": 12}, FoldOptions(mode="native"))
+        assert told["dedup"]["groups_total"]["value"] == len(found)
 
 
 def test_native_answers_have_the_shape_of_a_window_and_count_groups(engine, grouped):

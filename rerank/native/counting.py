@@ -1,0 +1,218 @@
+"""How many results the groups of a page have, and how many groups there are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from shinglefold.contracts import JSON
+from shinglefold.errors import EngineError
+from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, finding, group_field
+from shinglefold.rerank.partial import Partial
+from shinglefold.rerank.steps import Call, Steps
+
+#: Results of a shard below which the request of a page counts their groups itself. The collector of a sample
+#: takes as many places beforehand, and a bucket of the answer some 40 bytes.
+MOST = 2000
+_SHARED = "shared"
+#: Searches in a row that must come out otherwise before it is believed of the next one.
+_SURE = 3
+
+
+class Counted(NamedTuple):
+    """Results by group, 1 for a group that is not among them, and how many groups all results have.
+
+    ``groups`` is None where nobody counted them; ``exact`` tells whether it is certain.
+    """
+
+    members: Mapping[int, int]
+    groups: int | None
+    exact: bool = False
+
+
+class Sizes:
+    """Guesses by the searches before whether the next one has few results, as processors guess branches.
+
+    A wrong guess costs time and changes no answer.
+    """
+
+    def __init__(self) -> None:
+        self._leaning: dict[str | None, int] = {}
+
+    def few(self, index: str | None) -> bool:
+        """Tell whether few results are likely."""
+        return self._leaning.get(index, 0) >= 0
+
+    def note(self, index: str | None, *, few: bool) -> None:
+        """Learn how a search of an index came out."""
+        leaning = self._leaning.get(index, 0) + (1 if few else -1)
+        self._leaning[index] = max(-_SURE, min(_SURE - 1, leaning))
+
+
+class Counting:
+    """Counts the groups of a page, with as few requests as can be.
+
+    Where members are attached, the engine tells their numbers. Else a sample in the request of the page
+    counts those of few results. Of many results an aggregation takes as long as the page itself, or longer,
+    as the engine passes over most of them otherwise. So the groups of all are counted by a request of their
+    own, sent together with the page, which servers answer from their cache when it is asked again, and those
+    on the page by another.
+
+    Args:
+        partial: takes note of what answers lack.
+        sizes: guesses whether there are few results.
+        attached: whether members come with the hits.
+        samples: whether the engine can take samples.
+
+    Attributes:
+        aggregations: of the request of the page.
+        beside: requests to be sent together with it. Who wants no hits counted has no groups counted either:
+            the engine would look at every hit for that.
+    """
+
+    def __init__(
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        dedup: str,
+        partial: Partial,
+        *,
+        sizes: Sizes,
+        attached: bool,
+        samples: bool,
+    ) -> None:
+        self._index, self._body, self._dedup = index, body, dedup
+        self._partial = partial
+        self._sizes = sizes
+        self._attached = attached
+        self._samples = samples
+        few = samples and sizes.few(index)
+        self._sampled = few and not attached
+        self.aggregations: JSON = {}
+        self.beside: list[JSON] = []
+        if self._sampled:
+            self.aggregations = _sample(dedup)
+        elif body.get("track_total_hits") is not False:
+            if few:
+                self.aggregations = _distinct(dedup)
+            else:
+                self.beside.append(self._total_request())
+
+    def counted(self, answer: JSON, beside: Sequence[JSON], groups: Sequence[int]) -> Steps[Counted]:
+        """Return what is known of the groups of a page by its answer and those beside it, or ask for it."""
+        for one in beside:
+            self._partial.note(one)
+        if self._sampled:
+            return (yield from self._by_sample(answer, groups))
+        few = self._samples and _is_few(answer)
+        # Where nobody says how many there are, a sample is tried again.
+        self._sizes.note(self._index, few=few is not False)
+        total = _read_distinct(beside[0] if beside else answer)
+        if self._attached or not groups:
+            return Counted({}, total)
+        if few:
+            (told,) = yield from self._asked([count_request(self._body, _sample(self._dedup))])
+            if (found := _read_sample(told)) is not None:
+                return found
+        (told,) = yield from self._asked([self._members_request(groups)])
+        return Counted(_read_members(told), total)
+
+    def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[Counted]:
+        found = _read_sample(answer)
+        self._sizes.note(self._index, few=found is not None)
+        if found is not None:
+            return found
+        bodies = [] if self._body.get("track_total_hits") is False else [self._total_request()]
+        if groups:
+            bodies.append(self._members_request(groups))
+        answers = yield from self._asked(bodies)
+        members = _read_members(answers[-1]) if groups else {}
+        return Counted(members, _read_distinct(answers[0]) if answers else None)
+
+    def _asked(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
+        answers = yield from together(self._index, bodies)
+        for answer in answers:
+            self._partial.note(answer)
+        return answers
+
+    def _total_request(self) -> JSON:
+        return count_request(self._body, _distinct(self._dedup))
+
+    def _members_request(self, groups: Sequence[int]) -> JSON:
+        """Return the request that counts the results of some groups: few documents, however many results."""
+        field = group_field(self._dedup)
+        chosen = {"terms": {field: list(groups)}}
+        query = finding(self._body).get("query")
+        within = {"bool": {"filter": [chosen] if query is None else [query, chosen]}}
+        counted = {_SHARED: {"terms": {"field": field, "size": len(groups)}}}
+        return count_request({**self._body, "query": within}, counted)
+
+
+def together(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
+    """Return the answers to several requests, all sent as one.
+
+    Raises:
+        EngineError: what the first of them raised.
+    """
+    if not bodies:
+        return []
+    if len(bodies) == 1:
+        return [(yield Call("search", (index, bodies[0])))]
+    answers: list[JSON | EngineError] = yield Call("msearch", ([(index, body) for body in bodies],))
+    whole = []
+    for one in answers:
+        if isinstance(one, EngineError):
+            raise one
+        whole.append(one)
+    return whole
+
+
+def _sample(dedup: str) -> JSON:
+    """Return the aggregation that counts the groups of few results; of many it looks at the best ones.
+
+    Groups with one result are not listed, which keeps the answer short.
+    """
+    shared = {"field": group_field(dedup), "min_doc_count": 2, "size": MOST // 2, "shard_size": MOST}
+    return {SAMPLE: {"sampler": {"shard_size": MOST}, "aggs": {_SHARED: {"terms": shared}}}}
+
+
+def _read_sample(answer: Mapping[str, Any]) -> Counted | None:
+    """Return what a sample counted, None where there may be more results than it has."""
+    found = answer["aggregations"][SAMPLE]
+    results: int = found["doc_count"]
+    if results >= MOST:
+        return None
+    members = _counts(found[_SHARED])
+    return Counted(members, results - sum(members.values()) + len(members), exact=True)
+
+
+def _distinct(dedup: str) -> JSON:
+    """Return the aggregation that counts all groups: practically exact for some thousands."""
+    return {TOTAL: {"cardinality": {"field": group_field(dedup), "precision_threshold": PRECISION}}}
+
+
+def _read_distinct(answer: Mapping[str, Any]) -> int | None:
+    """Return how many groups there are, None where that was not asked for."""
+    found: int | None = (answer.get("aggregations") or {}).get(TOTAL, {}).get("value")
+    return found
+
+
+def _is_few(answer: Mapping[str, Any]) -> bool | None:
+    """Tell whether an answer has so few results that a sample has all of them, None where it does not say."""
+    total = answer["hits"].get("total")
+    return None if total is None else total["relation"] == "eq" and total["value"] < MOST
+
+
+def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
+    """Return the request that counts among the results of another.
+
+    Without the total OpenSearch says that it ended early, though aggregations have seen all.
+    """
+    return {**finding(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
+
+
+def _read_members(answer: Mapping[str, Any]) -> Mapping[int, int]:
+    """Return the results by group that ``members_request`` asked for."""
+    return _counts(answer["aggregations"][_SHARED])
+
+
+def _counts(terms: Mapping[str, Any]) -> dict[int, int]:
+    return {bucket["key"]: bucket["doc_count"] for bucket in terms["buckets"]}
