@@ -57,9 +57,12 @@ def explain(
     with opened_store(asked) as store:
         check_fields(store.mappings.values(), index, fields, "--field")
         scheme, seal = store.scheme, seal_of_index(asked, store.recipe)
-        hits = stored_hit(store, index, a, asked.hints), stored_hit(store, index, b, asked.hints)
+        one = stored_hit(store, asked, a, invocation.arguments)
+        other = stored_hit(store, asked, b, invocation.arguments)
     canonicalizer = Canonicalizer.of(scheme)
-    found = explain_pair(hits, scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal)
+    found = explain_pair(
+        (one, other), scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal
+    )
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
         write_json({**found.told, "passages": matched})

@@ -54,6 +54,13 @@ def again(arguments: Iterable[str], **changed: Value) -> str:
     return shlex.join(["shinglefold", *_safe_words(words)])
 
 
+def instead(arguments: Iterable[str], word: str, other: str) -> str:
+    """Return the command that was typed, with another word in the place of one that names something."""
+    words = list(arguments)
+    at = len(words) - 1 - words[::-1].index(word)
+    return shlex.join(["shinglefold", *_safe_words([*words[:at], other, *words[at + 1 :]])])
+
+
 def _safe(where: str) -> str:
     """Return an address without credentials: what is printed ends up in logs and on screens."""
     from shinglefold.engines.http import without_secrets

@@ -66,8 +66,9 @@ def similar(
 ) -> int:
     """Find the copies of a document, or of a text that is not stored, anywhere in an index.
 
-    What is given is the id of a document, a file if there is one of this name, or - for standard input. The
-    recipe is that of the index. The most alike come first.
+    What is given is the id of a document, a file if there is one of this name, or - for standard input.
+    Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
+    of the index. The most alike come first.
     """
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store, same_id, stored_hit
@@ -83,17 +84,19 @@ def similar(
         seal = seal_of_index(asked, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
-            wanted: str | Fingerprint = _print(store, what, kind, language, itself=text)
+            wanted: tuple[str, str] | Fingerprint = _print(store, what, kind, language, itself=text)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
-            stored_hit(store, index, what, asked.hints, f"no file {what!r}, and no document of this id")
-            wanted = what
+            missing = f"no file {what!r}, and no document of this id"
+            hit = stored_hit(store, asked, what, invocation.arguments, missing)
+            wanted = hit["_index"], hit["_id"]
         page = search.find(index, wanted, options, place=after)
     if invocation.json:
         write_json(page.to_json())
     else:
-        _print_page(make_console(), page, again(invocation.arguments, after=page.next) if page.next else "")
+        following = again(invocation.arguments, after=page.next) if page.next else ""
+        _print_page(make_console(), page, following, several=len(store.mappings) > 1)
     return PARTLY if page.lacks else DONE
 
 
@@ -142,11 +145,12 @@ def _print(store: "Store", what: str, kind: str, language: str | None, *, itself
     return made
 
 
-def _print_page(console: "Console", page: "SimilarPage", next_page: str) -> None:
+def _print_page(console: "Console", page: "SimilarPage", next_page: str, *, several: bool) -> None:
     for place, match in enumerate(page.matches, 1):
+        name = f"{match.index}/{match.id}" if several else match.id
         source = match.hit.get("_source") or {}
         console.print(f"{place}. {printable(source.get('title') or match.id)}", soft_wrap=True)
-        where = f"{source['url']}  {match.id}" if source.get("url") else match.id
+        where = f"{source['url']}  {name}" if source.get("url") else name
         console.print(f"   {printable(where)}  {_alike(match)}", soft_wrap=True)
     if page.matches:
         console.print()

@@ -1,12 +1,12 @@
 """Opening an engine for a command: with the recipe the index was made with, and words to search by."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.hints import together
+from shinglefold.cli.hints import instead, together
 from shinglefold.cli.recipes import Asked, check_asked, check_field, complete, recipe_of_index, recipe_to_come
 from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
@@ -21,10 +21,9 @@ from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
-    from shinglefold.cli.hints import Hints
 
 #: Documents of one id that are looked at: one in each index, and under each routing.
-_SAME_ID = 10
+_SAME_ID = 1000
 
 
 class Store(NamedTuple):
@@ -151,26 +150,28 @@ def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error
 
 
-def stored_hit(store: Store, index: str, id_: str, hints: "Hints", missing: str = "") -> JSON:
+def stored_hit(store: Store, asked: Asked, given: str, typed: Sequence[str], missing: str = "") -> JSON:
     """Return a document that is there, as a search under the name given shows it.
 
     An alias may stand for several indices, and hide documents by its filter: only searches heed both.
 
     Args:
+        given: its id, or ``INDEX/ID`` where several of these indices have one.
+        typed: the words of the command, for those that name one.
         missing: what is said of one that isn't there, if not that there is no document of this id.
 
     Raises:
-        InputError: there is none, or several indices have one.
+        InputError: there is none, or there are several.
     """
-    hits = same_id(store, index, id_)
+    index = asked.index
+    hits = _named(store, index, given) or same_id(store, index, given)
     if not hits:
         raise InputError(
-            f"{missing or f'no document {id_!r}'} in the index {index!r}; this shows ids: "
-            f"{hints.command('search', id_, index=index, json=True, no_fold=True)}"
+            f"{missing or f'no document {given!r}'} in the index {index!r}; this shows ids: "
+            f"{asked.hints.command('search', given, index=index, json=True, no_fold=True)}"
         )
     if len(hits) > 1:
-        names = ", ".join(sorted({repr(hit["_index"]) for hit in hits}))
-        raise InputError(f"there are several documents {id_!r}, in {names}: name one of these with --index")
+        raise _several(given, hits, typed)
     return hits[0]
 
 
@@ -179,3 +180,22 @@ def same_id(store: Store, index: str, id_: str) -> list[JSON]:
     body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
     hits: list[JSON] = store.engine.search(index, body)["hits"]["hits"]
     return hits
+
+
+def _named(store: Store, index: str, given: str) -> list[JSON]:
+    """Return the documents of one of the indices searched that are meant by ``INDEX/ID``."""
+    name, _, id_ = given.partition("/")
+    if not id_ or name not in store.mappings:
+        return []
+    return [hit for hit in same_id(store, index, id_) if hit["_index"] == name]
+
+
+def _several(given: str, hits: list[JSON], typed: Sequence[str]) -> InputError:
+    names = sorted(f"{hit['_index']}/{hit['_id']}" for hit in hits)
+    if len(set(names)) < len(names):
+        return InputError(
+            f"there are several documents {given!r} in one index, under several routings, which have no "
+            "names of their own; give the text of the one that is meant instead"
+        )
+    commands = "; ".join(instead(typed, given, name) for name in names)
+    return InputError(f"there are several documents {given!r}; name one by its index: {commands}")

@@ -24,8 +24,8 @@ from shinglefold.seal import Seal
 #: What copies may be asked of: a stored document by its id, or index and id, or a fingerprint.
 Wanted = str | tuple[str, str] | Fingerprint | Asked
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: Documents with one id that are looked at: one an index.
-_SAME_ID = 10
+#: Documents with one id that are looked at: one an index, and of one that is named all.
+_SAME_ID, _ALL = 10, 1000
 
 
 class SimilarSteps(Generic[Driven]):
@@ -139,7 +139,7 @@ def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
     parts = [f"{field}.digest", f"{field}.signature", *(scope.field for scope in by.options.scope)]
     body = {
         "query": {"ids": {"values": [id_]}},
-        "size": _SAME_ID,
+        "size": _SAME_ID if index is None else _ALL,
         "_source": [f"{field}.supershingles"],
         "docvalue_fields": parts,
     }

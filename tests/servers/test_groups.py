@@ -179,9 +179,10 @@ def test_native_counts_heed_what_a_query_needs_beside_it(engine, grouped):
         pytest.skip("this server has no runtime_mappings")
     # Fields of a request's own; without it a whole number has no prefix.
     asked = {"query": {"prefix": {"rank": "1"}}, "runtime_mappings": {"rank": {"type": "keyword"}}}
+    native = FoldOptions(mode="native")
     found = {GROUPS[number] for number in range(COUNT) if str(number).startswith("1")}
     for start in (0, 12):
-        told = folded(engine).search(grouped, {**asked, "from": start, "size": 12}, FoldOptions(mode="native"))
+        told = folded(engine).search(grouped, {**asked, "from": start, "size": 12}, native)
         assert told["dedup"]["groups_total"]["value"] == len(found)
 
 
