@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 
+from bench.groups import PARTS
 from bench.table import Row, keep, shown
 
 #: Name on the command line → module with ``measure()``.
@@ -22,6 +23,7 @@ BENCHMARKS: Mapping[str, str] = {
     "embedded_pages": "bench.embedded_pages",
     "servers": "bench.servers",
     "groups": "bench.groups",
+    **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",
     "versions": "bench.versions",
     "main_content": "bench.main_content",
@@ -44,7 +46,8 @@ def main() -> int:
     if unknown := set(chosen.names) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     day = datetime.now(UTC).date()
-    for name in chosen.names or BENCHMARKS:
+    whole = [name for name in BENCHMARKS if "." not in name]
+    for name in chosen.names or whole:
         measure: Callable[[], list[Row]] = import_module(BENCHMARKS[name]).measure
         rows = measure()
         sys.stdout.write(shown(name, rows) + "\n")

@@ -1,17 +1,20 @@
-"""Groups in the index: look-ups beside many stored documents, and pages collapsed by the engine itself.
+"""Groups in the index: what they are worth, look-ups beside many documents, pages, regrouping, the gate.
 
-Each module has ``measure()``; ``SHINGLEFOLD_TEST_URL`` names a server, else the embedded engine is measured
-alone. ``SHINGLEFOLD_BENCH_STORED`` says beside how many documents (100,000 unless told).
+``SHINGLEFOLD_TEST_URL`` names a server, else the embedded engine is measured alone;
+``SHINGLEFOLD_BENCH_STORED`` says beside how many documents (100,000 unless told). Each part can be run alone,
+as ``python -m bench groups.similar``; ``SHINGLEFOLD_BENCH_FOLDER`` keeps the embedded index for the next one.
 """
 
 from importlib import import_module
 
+from bench.groups.places import kept
 from bench.table import Row
 
 #: In the order in which they are run.
-_PARTS = ("similar", "native", "gate", "regroup")
+PARTS = ("quality", "similar", "native", "regroup", "gate")
 
 
 def measure() -> list[Row]:
     """Return the figures of all parts."""
-    return [row for part in _PARTS for row in import_module(f"bench.groups.{part}").measure()]
+    with kept():
+        return [row for part in PARTS for row in import_module(f"bench.groups.{part}").measure()]

@@ -1,4 +1,4 @@
-"""Pages by groups beside the engine's own collapse on an ordinary number, in turn, in a new order each time."""
+"""Pages by groups beside the engine's own collapse on an ordinary number, in turn and in any order."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping

@@ -11,14 +11,17 @@ from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.model import Token
 
+#: Environment: the folder of the embedded engine, whose indices then stay for the next part.
+FOLDER = "SHINGLEFOLD_BENCH_FOLDER"
+
 
 @contextmanager
 def engines() -> Iterator[list[tuple[str, Engine]]]:
     """Open the engines, by what they are called in the figures."""
     with ExitStack() as opened:
-        folder = opened.enter_context(TemporaryDirectory())
+        folder = os.environ.get(FOLDER) or opened.enter_context(TemporaryDirectory())
         found: list[tuple[str, Engine]] = [
-            ("embedded", opened.enter_context(closing(EmbeddedEngine(folder, _words))))
+            ("embedded", opened.enter_context(closing(EmbeddedEngine(folder, words))))
         ]
         if url := os.environ.get(URL):
             server = opened.enter_context(closing(open_engine(url)))
@@ -27,5 +30,20 @@ def engines() -> Iterator[list[tuple[str, Engine]]]:
         yield found
 
 
-def _words(text: str) -> list[Token]:
+@contextmanager
+def kept() -> Iterator[None]:
+    """Keep the embedded engine's indices from part to part, longer only in a folder that was named."""
+    if os.environ.get(FOLDER):
+        yield
+        return
+    with TemporaryDirectory() as folder:
+        os.environ[FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[FOLDER]
+
+
+def words(text: str) -> list[Token]:
+    """Return the words of a text as they are."""
     return [Token(word, 0, 0, "en") for word in text.split()]

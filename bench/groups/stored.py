@@ -14,6 +14,8 @@ from shinglefold.scheme import Scheme
 from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
 
 SCHEME = Scheme()
+#: The index that look-ups and pages are measured on.
+INDEX = "bench-stored"
 #: Documents made at a time; copies are of one made with them.
 _BLOCK = 10_000
 #: Of values that a copy has otherwise: resemblance .9 and above.
