@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from shinglefold.cli.output import write_line
 
 if TYPE_CHECKING:
+    from shinglefold.cli.hints import Hints
     from shinglefold.cli.recipes import Asked
     from shinglefold.settings import Settings
 
@@ -31,6 +32,7 @@ class Invocation:
     json: bool = False
     config: str | None = None
     arguments: tuple[str, ...] = ()
+    engine: str | None = None
 
     def settings(self) -> "Settings":
         """Return the settings of the file and the environment.
@@ -48,10 +50,16 @@ class Invocation:
         Raises:
             ConfigError: a setting or a flag is not valid.
         """
-        from shinglefold.cli.hints import Hints
         from shinglefold.cli.recipes import Asked
 
-        return Asked(index, self.settings(), Hints(engine, self.config), **flags)
+        self.engine = engine
+        return Asked(index, self.settings(), self.hints(), **flags)
+
+    def hints(self) -> "Hints":
+        """Return what completes commands in messages with the options in force."""
+        from shinglefold.cli.hints import Hints
+
+        return Hints(self.engine, self.config)
 
 
 class _Helpful(click.Command):

@@ -27,6 +27,7 @@ _SAID = {
     "foreign": "have something else in its place, which is left alone",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
+    "kept": "are no documents yet: a gate keeps their places while it decides",
 }
 _MENDED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
 
@@ -71,7 +72,7 @@ def doctor(
         write_json(found.to_json())
     else:
         for line in _lines(found, asked, recipe, noted):
-            write_line(printable(line))
+            write_line(printable(asked.hints.completed(line)))
     return DONE if found.healthy else PARTLY
 
 

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from shinglefold.cli.command import FAILED, INTERRUPTED, MISUSED, TERMINATED
+from shinglefold.cli.command import FAILED, INTERRUPTED, MISUSED, TERMINATED, Invocation
 from shinglefold.cli.output import OutputLost, flush_output, printable, remark, write_json
 from shinglefold.errors import ConfigError, ShinglefoldError
 
@@ -15,7 +15,7 @@ from shinglefold.errors import ConfigError, ShinglefoldError
 DEBUG = "SHINGLEFOLD_DEBUG"
 
 
-def report(error: BaseException, as_json: bool) -> int:
+def report(error: BaseException, invocation: Invocation) -> int:
     """Say what went wrong and return the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
@@ -25,8 +25,10 @@ def report(error: BaseException, as_json: bool) -> int:
         return FAILED
     code = _code(error)
     text = _message(error)
+    if isinstance(error, ShinglefoldError):
+        text = invocation.hints().completed(text)
     remark(f"error: {printable(text)}")
-    if as_json:
+    if invocation.json:
         _write_error(error, text, code)
     return code
 

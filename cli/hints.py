@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: What an option may be set to; None and False leave it out, True is a flag, a tuple repeats it.
-Value = str | int | bool | tuple[str, ...] | None
+from shinglefold.advice import Value, completed, line, option, together
+
+__all__ = ["Hints", "again", "together"]
 _ENGINE = "--engine"
 
 
@@ -25,18 +26,22 @@ class Hints:
         Args:
             options: by their names with underscores, such as ``dead_letters="failed.jsonl"``.
         """
-        words: list[str] = []
+        words = [
+            word for key, value in options.items() for word in option(f"--{key.replace('_', '-')}", value)
+        ]
+        return line(name, arguments, [*words, *self._in_force()])
+
+    def completed(self, text: str) -> str:
+        """Return a message of the library with the options in force in the commands that it names."""
+        return completed(text, self._complete)
+
+    def _complete(self, words: list[str]) -> list[str]:
+        place = words.index("--") if "--" in words else len(words)
+        return [*words[:place], *self._in_force(), *words[place:]]
+
+    def _in_force(self) -> list[str]:
         engine = None if self.engine is None else _safe(self.engine)
-        for option, value in {**options, "engine": engine, "config": self.config}.items():
-            words += _words(f"--{option.replace('_', '-')}", value)
-        if any(one.startswith("-") and one != "-" for one in arguments):
-            return shlex.join(["shinglefold", name, *words, "--", *arguments])
-        return shlex.join(["shinglefold", name, *arguments, *words])
-
-
-def together(commands: Iterable[str]) -> str:
-    """Return several commands as one line for the shell: each only where those before it went well."""
-    return " && ".join(commands)
+        return [*option(_ENGINE, engine), *option("--config", self.config)]
 
 
 def again(arguments: Iterable[str], **changed: Value) -> str:
@@ -46,11 +51,11 @@ def again(arguments: Iterable[str], **changed: Value) -> str:
         arguments: as they were typed, behind ``shinglefold``.
     """
     words = list(arguments)
-    for option, value in changed.items():
-        flag = f"--{option.replace('_', '-')}"
+    for name, value in changed.items():
+        flag = f"--{name.replace('_', '-')}"
         words = _without(words, flag, takes_value=not isinstance(value, bool))
         place = words.index("--") if "--" in words else len(words)
-        words[place:place] = _words(flag, value)
+        words[place:place] = option(flag, value)
     return shlex.join(["shinglefold", *_safe_words(words)])
 
 
@@ -93,13 +98,3 @@ def _without(words: list[str], flag: str, takes_value: bool) -> list[str]:
         elif not word.startswith(f"{flag}="):
             kept.append(word)
     return kept
-
-
-def _words(flag: str, value: Value) -> list[str]:
-    if value is None or value is False or value == ():
-        return []
-    if value is True:
-        return [flag]
-    if isinstance(value, tuple):
-        return [word for one in value for word in (flag, one)]
-    return [flag, str(value)]

@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         discard_output()
         return PIPE_CLOSED
     except (Exception, KeyboardInterrupt) as error:
-        return report(error, invocation.json)
+        return report(error, invocation)
     finally:
         settle_remarks()
     return code

@@ -135,7 +135,7 @@ def setup(
         write_json({**plan.to_json(), "done": not dry_run})
     else:
         for line in _lines(plan, dry_run, asked.hints):
-            write_line(printable(line))
+            write_line(printable(asked.hints.completed(line)))
     made = Pipeline.from_json(recipe.pipeline or {}, recipe.scheme)
     for why in not_repeatable(made.steps, recipe.field):
         remark(f"note: {printable(why)}")

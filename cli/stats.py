@@ -74,9 +74,26 @@ def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     short = one.fingerprints - one.signed
     if short > 0:
         lines.append(f"too short     {short:,}: they fold with equal texts only")
-    lacking = (one.documents or 0) - one.fingerprints
-    if lacking > 0 and not one.problem:
-        lines.append(f"unsigned      {lacking:,}; to sign them: {hints.command('backfill', one.info.name)}")
+    if one.unsigned > 0 and not one.problem:
+        lines.append(
+            f"unsigned      {one.unsigned:,}; to sign them: {hints.command('backfill', one.info.name)}"
+        )
+    return [*lines, *_grouped(one, hints)]
+
+
+def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    lines = []
+    if one.grouped is not None:
+        lines.append(f"in groups     {one.grouped:,}")
+        if one.ungrouped:
+            number = hints.command("regroup", one.info.name)
+            lines.append(
+                f"ungrouped     {one.ungrouped:,} have no number of a group; to number them: {number}"
+            )
+    if one.kept:
+        lines.append(
+            f"places kept   {one.kept:,} by a gate, for documents that it decides on; they are none yet"
+        )
     return lines
 
 

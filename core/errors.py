@@ -27,7 +27,6 @@ Each message names the remedy. Text analysis never raises: it answers with fewer
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from shinglefold.quoted import MOST, quoted
 
@@ -44,6 +43,15 @@ def why(error: BaseException) -> str:
     return _NUMBERED.sub("", str(error)) or type(error).__name__
 
 
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """Return the known name that a mistyped one may mean, or nothing; ``alike``: how much of it, 0…1."""
+    # Only mistakes need it.
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:MOST], list(known), n=1, cutoff=alike)
+    return near[0] if near else ""
+
+
 class ShinglefoldError(Exception):
     """The root: catch it to catch everything shinglefold raises on purpose."""
 
@@ -55,8 +63,8 @@ class ConfigError(ShinglefoldError):
     def unknown(cls, what: str, name: str, known: Iterable[str]) -> "ConfigError":
         """Return the error for a name nobody knows, with the nearest known name."""
         names = sorted(known)
-        near = get_close_matches(name[:MOST], names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        near = nearest(name, names)
+        hint = f"; did you mean {near!r}?" if near else "."
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         known = ", ".join(names[:_NAMED]) or "none"
         return cls(f"unknown {what} {quoted(name)}{hint} Known: {known}{more}.")

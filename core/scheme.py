@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import xxhash
 
+from shinglefold.checks import check_choice, check_known, check_number, check_truth, check_whole
 from shinglefold.errors import ConfigError, SchemeMismatch
 
 Mode = Literal["lemma", "stem", "surface"]
@@ -22,13 +23,6 @@ ALGORITHM = 2
 #: Options that came after schemes had been stored, with what those meant. They are part of an id only where
 #: they differ, so that what was stored keeps its id.
 _SINCE: Mapping[str, bool] = {"counted": False, "both_ends": False}
-
-
-def _within(name: str, value: float, low: float, high: float) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
-        raise ConfigError(f"{name} {value!r} is outside {low}…{high}")
-    if isinstance(low, int) and not isinstance(value, int):
-        raise ConfigError(f"{name} {value!r} is no whole number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +42,10 @@ class CanonOptions:
     min_length: int = 1
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise ConfigError.unknown("mode", str(self.mode), get_args(Mode))
+        check_choice("mode", self.mode, get_args(Mode))
         for name in ("drop_function_words", "drop_adjectives"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name} {getattr(self, name)!r} is neither true nor false")
-        _within("min_length", self.min_length, 1, 64)
+            check_truth(name, getattr(self, name))
+        check_whole("min_length", self.min_length, 1, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +84,22 @@ class SketchOptions:
     both_ends: bool = True
 
     def __post_init__(self) -> None:
-        _within("word_width", self.word_width, 1, 10)
-        _within("char_width", self.char_width, 1, 10)
-        _within("values", self.values, 1, 4096)
+        check_whole("word_width", self.word_width, 1, 10)
+        check_whole("char_width", self.char_width, 1, 10)
+        check_whole("values", self.values, 1, 4096)
         if self.bits not in (1, 2, 4, 8, 16, 32):
             raise ConfigError(f"bits {self.bits} is none of 1, 2, 4, 8, 16, 32")
-        _within("groups", self.groups, 1, 1024)
-        _within("group_size", self.group_size, 1, self.values)
+        check_whole("groups", self.groups, 1, 1024)
+        check_whole("group_size", self.group_size, 1, self.values)
         if self.groups * self.group_size > self.values:
             raise ConfigError(
                 f"{self.groups} groups of {self.group_size} need {self.groups * self.group_size} values, "
                 f"the signature has {self.values}: raise values or lower groups or group_size"
             )
-        _within("min_shingles", self.min_shingles, 1, 1_000_000)
-        _within("seed", self.seed, 0, 2**64 - 1)
+        check_whole("min_shingles", self.min_shingles, 1, 1_000_000)
+        check_whole("seed", self.seed, 0, 2**64 - 1)
         for name in _SINCE:
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name} {getattr(self, name)!r} is neither true nor false")
+            check_truth(name, getattr(self, name))
         if self.both_ends and self.values % 2:
             raise ConfigError(
                 f"values {self.values} is odd, and every function gives two: "
@@ -135,12 +126,11 @@ class Decision:
     min_similarity: float = 0.8
 
     def __post_init__(self) -> None:
-        if self.verify not in get_args(Verify):
-            raise ConfigError.unknown("way to verify", str(self.verify), get_args(Verify))
-        _within("min_similarity", self.min_similarity, 0.0, 1.0)
-        _within("min_shared", self.min_shared, 1, 1024)
-        _within("min_resemblance", self.min_resemblance, 0.0, 1.0)
-        _within("min_length_ratio", self.min_length_ratio, 0.0, 1.0)
+        check_choice("way to verify", self.verify, get_args(Verify))
+        check_number("min_similarity", self.min_similarity, 0, 1)
+        check_whole("min_shared", self.min_shared, 1, 1024)
+        check_number("min_resemblance", self.min_resemblance, 0, 1)
+        check_number("min_length_ratio", self.min_length_ratio, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +158,8 @@ class Scheme:
         options = {**_verifying(options), **options}
         sketch = {f.name for f in fields(SketchOptions)} & options.keys()
         decision = {f.name for f in fields(Decision)} & options.keys()
-        for name in options.keys() - sketch - decision:
-            known = [f.name for f in (*fields(SketchOptions), *fields(Decision))]
-            raise ConfigError.unknown("scheme option", name, known)
+        known = [f.name for f in (*fields(SketchOptions), *fields(Decision))]
+        check_known("scheme option", options.keys() - sketch - decision, known)
         return replace(
             self,
             sketch=replace(self.sketch, **{name: options[name] for name in sketch}),

@@ -1,17 +1,17 @@
 """Settings: from ``shinglefold.toml`` and the environment, the environment winning."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from dataclasses import field as made
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.errors import ConfigError, why
+from shinglefold.checks import check_known
+from shinglefold.errors import ConfigError, nearest
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
+from shinglefold.tables import kinds, parsed, read_table, typed, variables
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"
@@ -83,40 +83,28 @@ def settings_with_origins(
     settings = _from_table(table, str(path or _FILE))
     origins = {f.name: Origin("default") for f in fields(Settings) if f.name != "given"}
     origins |= {name: Origin("file", str(path or _FILE)) for name in table}
-    for name, text in sorted((os.environ if environ is None else environ).items()):
-        key = name.removeprefix(_PREFIX).lower()
-        if name.startswith(_PREFIX) and key not in _KINDS and (meant := _nearly(key)):
-            raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
-        if name.startswith(_PREFIX) and key in _KINDS:
-            value = {key: _parse(name, text, _KINDS[key])}
+    for key, text in variables(_PREFIX, os.environ if environ is None else environ).items():
+        name = f"{_PREFIX}{key.upper()}"
+        if key in _KINDS:
+            value = {key: parsed(name, text, _KINDS[key])}
             settings = replace(settings, **value, given={**settings.given, key: name})
             origins[key] = Origin("environment", name)
+        # Variables of other parts begin alike.
+        elif meant := nearest(key, _KINDS, _ALIKE):
+            raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
     return settings, origins
-
-
-def _nearly(key: str) -> str:
-    """Return the setting that a mistyped one means, or nothing: variables of other parts begin alike."""
-    near = get_close_matches(key, _KINDS, n=1, cutoff=_ALIKE)
-    return near[0] if near else ""
 
 
 def _read(path: str | Path | None) -> dict[str, Any]:
     file = Path(path or _FILE)
     if path is None and not file.exists():
         return {}
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read the settings file {file}: {why(error)}; check it") from error
+    return read_table(file, "settings file")
 
 
 def _from_table(table: Mapping[str, Any], source: str) -> Settings:
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in _KINDS and key != "language":
-            raise ConfigError.unknown("setting", key, [*_KINDS, "language"])
-        if key != "language":
-            values[key] = _checked(key, value, _KINDS[key])
+    check_known("setting", table, [*_KINDS, "language"])
+    values = {key: _typed(key, value) for key, value in table.items() if key != "language"}
     settings = Settings(**values, given=_places(table, source))
     own = table.get("language", {})
     if not isinstance(own, dict):
@@ -134,41 +122,15 @@ def _places(table: Mapping[str, Any], source: str) -> dict[str, str]:
 
 
 def _own(settings: Settings, code: str, table: object) -> CanonOptions:
-    known = [f.name for f in fields(CanonOptions)]
-    if not isinstance(table, dict):
-        raise ConfigError(f"[language.{code}] must be a table")
-    for key in table.keys() - set(known):
-        raise ConfigError.unknown(f"option in [language.{code}]", key, known)
-    return replace(settings.canon_options(), **{k: _checked(k, v, _KINDS[k]) for k, v in table.items()})
+    options = typed(f"[language.{code}]", table, dict)
+    check_known(f"option in [language.{code}]", options, [f.name for f in fields(CanonOptions)])
+    return replace(settings.canon_options(), **{key: _typed(key, value) for key, value in options.items()})
 
 
-def _checked(key: str, value: Any, kind: type) -> Any:  # noqa: ANN401 - TOML
-    if kind is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    if type(value) is not kind or kind is tuple:
-        shown = f", got {value!r}" if key not in SECRETS else ""
-        raise ConfigError(f"{key}: expected {_SAID[kind]}{shown}")
-    return value
+def _typed(key: str, value: object) -> Any:  # noqa: ANN401 - TOML
+    return typed(key, value, _KINDS[key], secret=key in SECRETS)
 
 
-def _parse(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind decides
-    if kind is tuple:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    if kind is bool and text.lower() in _TRUTH:
-        return _TRUTH[text.lower()]
-    if kind is int and text.strip().isdecimal():
-        return int(text)
-    if kind is str:
-        return text
-    raise ConfigError(f"{name}: expected {_SAID[kind]}, got {text!r}")
-
-
-_KINDS: Mapping[str, type] = {
-    f.name: {"str": str, "int": int, "bool": bool}.get(str(getattr(f.type, "__name__", f.type)), tuple)
-    for f in fields(Settings)
-    if f.name not in ("language", "given")
-}
+_KINDS = kinds(Settings, "language", "given")
 #: Settings whose values are shown nowhere.
 SECRETS = frozenset(f.name for f in fields(Settings) if f.metadata.get("secret"))
-_SAID = {str: "a string", int: "a whole number", bool: "true or false", tuple: "a list of strings"}
-_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from shinglefold.advice import advised
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
 from shinglefold.recipe import FIELD, META_KEY, Recipe, stored_recipe
@@ -115,11 +116,15 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
     if stored_recipe(found) is None:
         raise ConfigError(
             f"index {index!r} was not made for fingerprints (no _meta.{META_KEY} in its mappings): "
-            "set it up first, index into a new one, or create it with shinglefold.ingest.mappings()"
+            f"set it up first: {advised('setup', index)}; index into a new one, or create it with "
+            "shinglefold.ingest.mappings()"
         )
     Recipe.of(found, index, recipe.field).check(recipe, index, remedy)
     properties: Any = found
     for name in recipe.field.split("."):
         properties = (properties.get("properties") or {}).get(name)
         if not isinstance(properties, Mapping):
-            raise ConfigError(f"index {index!r} has no field {recipe.field!r}; set it up first")
+            raise ConfigError(
+                f"index {index!r} has no field {recipe.field!r}; set it up first: "
+                f"{advised('setup', index, dedup_field=recipe.field)}"
+            )

@@ -5,23 +5,26 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from shinglefold.errors import ConfigError
-from shinglefold.quoted import quoted, shortened
-from shinglefold.rerank.checks import (
-    MOST_FIELDS,
-    MOST_POLICIES,
-    MOST_SCOPES,
-    MOST_TEXT,
-    MOST_VALUES,
+from shinglefold.checks import (
+    check_choice,
     check_count,
     check_known,
     check_share,
     check_text,
     check_truth,
     check_whole,
+    strings,
+)
+from shinglefold.errors import ConfigError
+from shinglefold.quoted import quoted
+from shinglefold.rerank.checks import (
+    MOST_FIELDS,
+    MOST_POLICIES,
+    MOST_SCOPES,
+    MOST_TEXT,
+    MOST_VALUES,
     read_source_filter,
     seconds,
-    strings,
 )
 from shinglefold.rerank.inner_hits import InnerHits, check_names, read_inner_hits
 
@@ -174,9 +177,7 @@ class FoldOptions:
         check_share("min_resemblance", self.min_resemblance)
         check_share("min_length_ratio", self.min_length_ratio)
         for name, known in _CHOICES.items():
-            if getattr(self, name) not in get_args(known):
-                given = shortened(getattr(self, name))
-                raise ConfigError.unknown(_SAID.get(name, name), given, get_args(known))
+            check_choice(_SAID.get(name, name), getattr(self, name), get_args(known))
         if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
             raise ConfigError(f"filter of members: expected a query, got {quoted(self.member_filter)}")
         if self.member_filter is not None and self.members_from != "index":

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shinglefold.checks import check_text
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import check_text
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.shards import complete
 

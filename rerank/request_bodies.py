@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shinglefold.checks import check_whole
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.order import SEQ_NO
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import check_levels, check_whole
+from shinglefold.rerank.checks import check_levels
 from shinglefold.rerank.depth import has_nearest
 from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import load_policies

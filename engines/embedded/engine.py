@@ -4,7 +4,6 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
@@ -41,7 +40,14 @@ from shinglefold.engines.embedded.schema import TANTIVY, is_panic
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.writer import Portion
 from shinglefold.engines.several import Answer, one_by_one
-from shinglefold.errors import EngineError, EngineUnavailable, IndexExists, IndexMissing, UnsupportedQuery
+from shinglefold.errors import (
+    EngineError,
+    EngineUnavailable,
+    IndexExists,
+    IndexMissing,
+    UnsupportedQuery,
+    nearest,
+)
 
 _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
 #: Settings of servers that mean nothing here, and do no harm.
@@ -372,8 +378,8 @@ class EmbeddedEngine:
 
     def _missing(self, index: str) -> IndexMissing:
         names = list(index_names(self.path))
-        near = get_close_matches(index, names, n=1)
-        remedy = f"Did you mean {near[0]!r}?" if near else "Create it first"
+        near = nearest(index, names)
+        remedy = f"Did you mean {near!r}?" if near else "Create it first"
         return IndexMissing(
             f"no index {index!r} in {self.path}; there are: {', '.join(names) or 'none'}. {remedy}"
         )

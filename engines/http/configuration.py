@@ -1,18 +1,16 @@
 """Connections from the environment and from a file, the address given winning over both."""
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from shinglefold.engines.http.connection import SECRETS, Connection, parse_urls
 from shinglefold.errors import ConfigError
+from shinglefold.tables import kinds, parsed, read_table, typed, variables
 
 _PREFIX = "SHINGLEFOLD_ENGINE_"
-_TRUTH = MappingProxyType({"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False})
 
 
 def load_connection(
@@ -30,27 +28,14 @@ def load_connection(
     Raises:
         ConfigError: a key or a value is not valid, or a file can't be read.
     """
-    environ = os.environ if environ is None else environ
-    named = {
-        name.removeprefix(_PREFIX).lower(): text for name, text in environ.items() if name.startswith(_PREFIX)
-    }
+    named = variables(_PREFIX, os.environ if environ is None else environ)
     file = file or named.pop("file", None)
     named.pop("file", None)
-    values = _checked(_read(file), f"{file}") if file else {}
-    values |= _checked({name: _parsed(name, text) for name, text in sorted(named.items())}, "environment")
+    values = _checked(read_table(file, "connection file", secret=True), f"{file}") if file else {}
+    values |= _checked({name: _parsed(name, text) for name, text in named.items()}, "environment")
     if urls is not None:
         values |= parse_urls(urls)
     return Connection(**{"urls": (), **values})
-
-
-def _read(file: str | Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Path(file).read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        # The parser's words may quote the file, which holds secrets.
-        raise ConfigError(f"connection file {file} is no TOML; check its quotes and brackets") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"connection file {file}: {type(error).__name__}; make it readable") from error
 
 
 def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -62,27 +47,14 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         elif name in _FILES:
             values[_FILES[name]] = _secret(name, value)
         elif name in _KINDS:
-            values[name] = _typed(name, value, where)
+            values[name] = typed(f"{name} ({where})", value, _KINDS[name], secret=True)
         else:
             raise ConfigError.unknown(f"key of a connection ({where})", name, ["url", *_KINDS, *_FILES])
     return values
 
 
-def _typed(name: str, value: object, where: str) -> object:
-    kind = _KINDS[name]
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise ConfigError(f"{name} ({where}): expected {kind.__name__}, got {type(value).__name__}")
-    return value
-
-
 def _parsed(name: str, text: str) -> object:
-    kind = _KINDS.get(name, str)
-    try:
-        return _TRUTH[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        raise ConfigError(f"{_PREFIX}{name.upper()}: expected {kind.__name__}, got {text!r}") from None
+    return parsed(f"{_PREFIX}{name.upper()}", text, _KINDS.get(name, str))
 
 
 def _secret(name: str, path: object) -> str:
@@ -92,7 +64,5 @@ def _secret(name: str, path: object) -> str:
         raise ConfigError(f"{name} {path}: {type(error).__name__}; make it readable") from error
 
 
-_KINDS: Mapping[str, type] = MappingProxyType(
-    {f.name: type(f.default) for f in fields(Connection) if f.default is not MISSING}
-)
+_KINDS = kinds(Connection, "urls")
 _FILES: Mapping[str, str] = MappingProxyType({f"{name}_file": name for name in SECRETS})

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+from shinglefold.checks import check_choice, check_number, check_whole
 from shinglefold.errors import ConfigError
 
 PRODUCTS = ("opensearch", "elasticsearch")
@@ -59,8 +60,8 @@ class Connection:
             raise ConfigError("no address of a server; give one, such as http://localhost:9200")
         for url in self.urls:
             _check_url(url)
-        if self.product and self.product not in PRODUCTS:
-            raise ConfigError.unknown("product", self.product, PRODUCTS)
+        if self.product:
+            check_choice("product", self.product, PRODUCTS)
         if bool(self.user) != bool(self.password):
             raise ConfigError("user and password belong together: give both, or neither")
         if len(given := self._proofs()) > 1:
@@ -69,8 +70,8 @@ class Connection:
             raise ConfigError("client_key without client_cert: give the certificate too")
         if self.aws_region and self.product == "elasticsearch":
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
-        if self.timeout <= 0 or self.retries < 0:
-            raise ConfigError("timeout must be more than 0 seconds and retries at least 0")
+        check_number("timeout (seconds)", self.timeout, above=True)
+        check_whole("retries", self.retries)
 
     @property
     def address(self) -> str:

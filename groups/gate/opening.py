@@ -4,6 +4,7 @@ import time
 import uuid
 from dataclasses import dataclass
 
+from shinglefold.advice import advised, together
 from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites
 from shinglefold.errors import ConfigError
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
@@ -101,7 +102,7 @@ def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:
     if policy.action != "refuse" and not recipe.groups:
         raise ConfigError(
             f"index {index!r} numbers no groups, which the policy {policy.action!r} needs: "
-            f"shinglefold setup {index} --groups, then shinglefold regroup {index}"
+            f"{together([advised('setup', index, groups=True), advised('regroup', index)])}"
         )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from shinglefold.checks import check_choice, check_number, check_share, check_whole
 from shinglefold.errors import ConfigError
 
 Action = Literal["refuse", "tag", "cap"]
@@ -37,24 +38,17 @@ class Policy:
     across_languages: bool = False
 
     def __post_init__(self) -> None:
-        if self.action not in get_args(Action):
-            raise ConfigError.unknown("policy", str(self.action), get_args(Action))
-        if self.measure not in get_args(Measure):
-            raise ConfigError.unknown("measure", str(self.measure), get_args(Measure))
-        if not isinstance(self.most, int) or isinstance(self.most, bool) or not 1 <= self.most <= 10_000:
-            raise ConfigError(f"cap {self.most!r}: a group has 1 to 10,000 documents at most")
-        least = self.min_resemblance
-        if least is not None and not 0 < least <= 1:
-            raise ConfigError(f"min_resemblance {least!r} is not above 0 and at most 1")
-        if self.min_length_ratio is not None and not 0 <= self.min_length_ratio <= 1:
-            raise ConfigError(f"min_length_ratio {self.min_length_ratio!r} is outside 0…1")
+        check_choice("policy", self.action, get_args(Action))
+        check_choice("measure", self.measure, get_args(Measure))
+        check_whole("most (documents of a group)", self.most, 1, 10_000)
+        check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
+        check_share("min_length_ratio", self.min_length_ratio)
         self._check_lengths()
 
     def _check_lengths(self) -> None:
         low, high = self.min_characters, self.max_characters
-        for name, value in (("min_characters", low), ("max_characters", high)):
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-                raise ConfigError(f"{name} {value!r} is no number of characters")
+        check_whole("min_characters", low, optional=True)
+        check_whole("max_characters", high, optional=True)
         if low is not None and high is not None and low > high:
             raise ConfigError(f"min_characters {low} is above max_characters {high}: no text would do")
 

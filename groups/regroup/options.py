@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.checks import check_choice, check_number, check_share
+from shinglefold.errors import InputError
 from shinglefold.ingest.maintenance.scan import PATIENCE
 from shinglefold.ingest.writing.bulk import Backoff
-from shinglefold.quoted import quoted
 
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.
@@ -40,8 +40,10 @@ class RegroupOptions:
     backoff: Backoff = PATIENCE
 
     def __post_init__(self) -> None:
-        if self.linkage not in ("leader", "connected"):
-            raise ConfigError(f"linkage {quoted(self.linkage)}: expected 'leader' or 'connected'")
+        check_choice("linkage", self.linkage, get_args(Linkage))
+        check_share("min_resemblance", self.min_resemblance)
+        check_share("min_length_ratio", self.min_length_ratio)
+        check_number("requests_per_second", self.requests_per_second)
 
     def job(self, index: str, scheme: str) -> dict[str, Any]:
         """Return what the regrouping is about: a checkpoint is good for the same one only."""

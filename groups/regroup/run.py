@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
+from shinglefold.advice import advised, together
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.groups.regroup.census import Taking
@@ -72,8 +73,8 @@ def recipe_with_groups(engine: Engine, index: str) -> Recipe:
     for name, recipe in recipes.items():
         if not recipe.groups:
             raise ConfigError(
-                f"index {name!r} numbers no groups; let it: shinglefold setup {name} --groups, "
-                f"then shinglefold regroup {index}"
+                f"index {name!r} numbers no groups; let it: "
+                f"{together([advised('setup', name, groups=True), advised('regroup', index)])}"
             )
         recipes[first].check(recipe, name, f"Regroup {first} and {name} each by itself.")
     if not recipes:

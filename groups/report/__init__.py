@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from shinglefold.advice import advised, together
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.report.tally import Names, Report, Tally
@@ -44,9 +45,9 @@ def make_report(
             progress(read, read / total)
     scan.close(place)
     if not tally.grouped:
-        first = "" if recipe.groups else f"shinglefold setup {index} --groups && "
+        first = [] if recipe.groups else [advised("setup", index, groups=True)]
         raise ConfigError(
             f"no document of {index!r} has the number of its group; number them: "
-            f"{first}shinglefold regroup {index}"
+            f"{together([*first, advised('regroup', index)])}"
         )
     return tally.report(index, listed)

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from shinglefold.advice import advised
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
@@ -104,7 +105,10 @@ def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> 
     remedy = "Change it first (setup), or take the pipeline and the settings it was made with."
     found = engine.mappings(index)
     if stored_recipe(found) is None:
-        raise ConfigError(f"index {index!r} is not set up for fingerprints in [{name}]; set it up first")
+        raise ConfigError(
+            f"index {index!r} is not set up for fingerprints in [{name}]; set it up first: "
+            f"{advised('setup', index, dedup_field=name)}"
+        )
     check_index(found, index, pipeline.recipe(name), remedy)
 
 

@@ -31,6 +31,7 @@ from shinglefold.ingest.pipeline.reach import raw_fields
 from shinglefold.ingest.text_fields import likely_texts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.model import Fingerprint
+from shinglefold.placeholders import is_placeholder
 from shinglefold.recipe import META_KEY, stored_recipe
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
@@ -47,9 +48,11 @@ Finding = Literal[
     "dropped",
     "unsealed",
     "hidden",
+    "kept",
 ]
-#: What is no illness: a document the pipeline would drop was stored by somebody else.
-_HEALTHY = ("sound", "dropped")
+#: What is no illness: a document the pipeline would drop was stored by somebody else, and a place that a gate
+#: keeps is no document yet.
+_HEALTHY = ("sound", "dropped", "kept")
 _LISTED = 20
 #: Findings that may come of text in other fields than those read, and how many such documents are looked at.
 _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
@@ -71,7 +74,8 @@ class Diagnosis:
     """What was found.
 
     ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
-    dropped + unsealed + hidden``, the keys of ``findings``. ``hidden``: the fingerprint is of more text than
+    dropped + unsealed + hidden + kept``, the keys of ``findings``. ``kept``: no document yet, but the place
+    that a gate keeps for one. ``hidden``: the fingerprint is of more text than
     who examines it is shown; ``unseen`` names the fields. ``unsealed``: the index is sealed, and the
     fingerprint lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the
     fingerprint did not, as when another client updates a part of a document.
@@ -154,9 +158,11 @@ def diagnose(
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
-        without += empty
-        ungrouped += numbered and finding != "foreign" and not has_group(hit["_source"], options.field)
-        if (finding in _OTHER_TEXT or empty) and len(odd) < _SAMPLE:
+        without += empty and finding != "kept"
+        ungrouped += (
+            numbered and finding not in ("foreign", "kept") and not has_group(hit["_source"], options.field)
+        )
+        if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(odd) < _SAMPLE:
             odd.append(cut(hit["_source"], options.field))
     if sight.blind:
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
@@ -243,7 +249,9 @@ def _documents(
                 stored = stored_fingerprint(hit["_source"], options.field)
                 new = new_fingerprint(outcome, options.field)
                 empty = new is not None and is_empty(new)
-                if foreign(hit["_source"], options.field):
+                if is_placeholder(hit["_source"], options.field):
+                    yield hit, "kept", empty
+                elif foreign(hit["_source"], options.field):
                     yield hit, "foreign", empty
                 else:
                     finding = examine(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)

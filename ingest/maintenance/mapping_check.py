@@ -8,6 +8,7 @@ from typing import Any
 from shinglefold.contracts import JSON
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.ingest.paths import parts
+from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import META_KEY, Recipe
 from shinglefold.scheme import Scheme
 
@@ -33,7 +34,7 @@ _NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = Mapp
 PARTS = frozenset(_NEEDED)
 #: What else of ours may be beside them: the number of the group, whether the document leads it, and what
 #: keeps the place of one that a gate is deciding on.
-NOTES = frozenset({"group", "leader", "pending"})
+NOTES = frozenset({"group", "leader", PENDING, ATTEMPT})
 _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 
 

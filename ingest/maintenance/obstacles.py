@@ -5,8 +5,10 @@ what is not in there is lost.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
+from shinglefold.advice import advised
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.ingest.maintenance.mapping_check import NOTES, PARTS, properties_at
@@ -92,14 +94,15 @@ def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iter
         node = (node.get("properties") or {}).get(name) or {}
         kind = node.get("type", "object")
         if kind != "object":
-            yield _foreign(".".join(way[: place + 1]), f"is mapped as {kind}", index)
+            yield _foreign(".".join(way[: place + 1]), f"is mapped as {kind}", index, mappings)
             return
         if node.get("enabled") is False:
-            yield _foreign(".".join(way[: place + 1]), "is an object that is not indexed", index)
+            yield _foreign(".".join(way[: place + 1]), "is an object that is not indexed", index, mappings)
             return
     others = sorted(properties_at(mappings, field).keys() - PARTS - NOTES)
     if others:
-        yield _foreign(field, f"holds {', '.join(others)}, which are not parts of a fingerprint", index)
+        why = f"holds {', '.join(others)}, which are not parts of a fingerprint"
+        yield _foreign(field, why, index, mappings)
 
 
 def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
@@ -116,10 +119,14 @@ def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
                 yield f'it takes no writes ({name}); allow them: PUT /{index}/_settings {{"{name}": false}}'
 
 
-def _foreign(field: str, why: str, index: str) -> str:
+def _foreign(field: str, why: str, index: str, mappings: Mapping[str, Any]) -> str:
+    taken = mappings.get("properties") or {}
+    free = next(
+        name for number in count(1) if (name := f"copies{number}" if number > 1 else "copies") not in taken
+    )
     return (
         f"[{field}] {why}, so it is not shinglefold's; keep fingerprints in another field: "
-        f"shinglefold setup {index} --dedup-field NAME"
+        f"{advised('setup', index, dedup_field=free)}"
     )
 
 

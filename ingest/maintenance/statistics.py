@@ -6,6 +6,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Engine, IndexInfo
 from shinglefold.errors import EngineError, ShinglefoldError
+from shinglefold.placeholders import placeholder_query
 from shinglefold.recipe import FIELD, Recipe, stored_recipe
 from shinglefold.shards import complete
 
@@ -25,6 +26,8 @@ class IndexStatistics:
         fingerprints: documents with a fingerprint of the scheme.
         signed: documents whose fingerprint has a signature; shorter texts have a digest at most.
         languages: documents with a fingerprint by language, the most frequent first.
+        grouped: documents with the number of their group; None where the index numbers no groups.
+        kept: of ``documents`` those that are none yet: a gate keeps their places while it decides.
         problem: why something is missing here.
     """
 
@@ -35,7 +38,19 @@ class IndexStatistics:
     fingerprints: int = 0
     signed: int = 0
     languages: dict[str, int] = field(default_factory=dict)
+    grouped: int | None = None
+    kept: int = 0
     problem: str = ""
+
+    @property
+    def unsigned(self) -> int:
+        """Documents without a fingerprint of the scheme."""
+        return (self.documents or 0) - self.fingerprints - self.kept
+
+    @property
+    def ungrouped(self) -> int | None:
+        """Documents without the number of their group; None where the index numbers no groups."""
+        return None if self.grouped is None else (self.documents or 0) - self.grouped - self.kept
 
     @property
     def signed_share(self) -> float | None:
@@ -52,6 +67,8 @@ class IndexStatistics:
             "fingerprints": self.fingerprints,
             "signed": self.signed,
             "signed_share": None if share is None else round(share, 4),
+            "kept": self.kept,
+            **({} if self.grouped is None else {"grouped": self.grouped, "ungrouped": self.ungrouped}),
             "bytes": self.info.size,
             "scheme": self.scheme or None,
             "languages": self.languages,
@@ -71,9 +88,9 @@ def statistics(engine: Engine, pattern: str = "*", setting: str = FIELD) -> list
     """
     infos = engine.indices(pattern)
     known = [_known(engine, info, setting) for info in infos]
-    searches = [(one.info.name, body) for one in known for body in (_counting(one), _signed(one))]
+    searches = [(one.info.name, body) for one in known for body in _bodies(one)]
     answers = iter(engine.msearch(searches) if searches else ())
-    return [_counted(one, next(answers), next(answers)) for one in known]
+    return [_counted(one, [next(answers) for _ in _bodies(one)]) for one in known]
 
 
 def _known(engine: Engine, info: IndexInfo, setting: str) -> IndexStatistics:
@@ -91,6 +108,20 @@ def _known(engine: Engine, info: IndexInfo, setting: str) -> IndexStatistics:
         return IndexStatistics(info, scheme=scheme, problem=str(error))
 
 
+def _bodies(one: IndexStatistics) -> list[JSON]:
+    """Return the searches that count all of an index, the signed, places kept, and the grouped."""
+    bodies = [_counting(one), _signed(one)]
+    if one.recipe is not None:
+        bodies.append(_having(placeholder_query(one.recipe.field)))
+        if one.recipe.groups:
+            bodies.append(_having({"exists": {"field": f"{one.recipe.field}.group"}}))
+    return bodies
+
+
+def _having(query: JSON) -> JSON:
+    return {"size": 0, "track_total_hits": True, "query": query}
+
+
 def _counting(one: IndexStatistics) -> JSON:
     """Return a search that counts all documents, and those with a fingerprint by scheme and language."""
     body: JSON = {"size": 0, "track_total_hits": True}
@@ -102,27 +133,29 @@ def _counting(one: IndexStatistics) -> JSON:
 
 def _signed(one: IndexStatistics) -> JSON:
     """Return a search that counts documents with a signature of the scheme; nothing has one of none."""
-    body: JSON = {"size": 0, "track_total_hits": True}
     if one.recipe is None:
-        return {**body, "query": {"ids": {"values": []}}}
+        return _having({"ids": {"values": []}})
     # Whoever has a signature has keywords; unlike signatures, these are indexed.
     keywords = {"exists": {"field": f"{one.recipe.field}.supershingles"}}
     of_scheme = {"term": {f"{one.recipe.field}.scheme": one.scheme}}
-    return {**body, "query": {"bool": {"filter": [keywords, of_scheme]}}}
+    return _having({"bool": {"filter": [keywords, of_scheme]}})
 
 
-def _counted(one: IndexStatistics, answer: JSON | EngineError, signed: JSON | EngineError) -> IndexStatistics:
+def _counted(one: IndexStatistics, answers: Sequence[JSON | EngineError]) -> IndexStatistics:
     try:
-        answer, signed = _whole(answer), _whole(signed)
+        answer, signed, *rest = map(_whole, answers)
     except EngineError as error:
         return replace(one, documents=one.info.documents, problem=one.problem or str(error))
     found = answer.get("aggregations") or {}
+    kept, grouped = [*map(_total, rest), None, None][:2]
     return replace(
         one,
         documents=_total(answer),
         fingerprints=_buckets(found, "scheme").get(one.scheme, 0),
         signed=_total(signed),
         languages=_buckets(found, "lang"),
+        grouped=grouped,
+        kept=kept or 0,
     )
 
 

@@ -9,6 +9,7 @@ from shinglefold.ingest.maintenance.mapping_check import NOTES, PARTS
 from shinglefold.ingest.paths import MISSING, cut, get, parts, put, said
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.model import UNDETERMINED
+from shinglefold.placeholders import placeholder_query
 from shinglefold.stored import stored_parts, without_fingerprint
 
 Action = dict[str, Any]
@@ -85,8 +86,8 @@ def is_empty(fingerprint: Mapping[str, Any]) -> bool:
 
 
 def missing(field: str, scheme: str) -> JSON:
-    """Return the query for documents without a fingerprint of a scheme."""
-    return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}]}}
+    """Return the query for documents without a fingerprint of a scheme; places that a gate keeps are none."""
+    return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}, placeholder_query(field)]}}
 
 
 def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 
-from shinglefold.errors import ConfigError
+from shinglefold.checks import check_number
 
 _TICK = 0.2
 
@@ -19,8 +19,7 @@ class Throttle:
     _due: float = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.rate < 0:
-            raise ConfigError(f"requests_per_second {self.rate} must be 0 (no limit) or more")
+        check_number("requests_per_second (0 for no limit)", self.rate)
         self._due = self.clock()
 
     def wait(self, documents: int) -> None:

@@ -21,6 +21,7 @@ from shinglefold.ingest.maintenance.stored import (
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.bulk import Backoff, send
 from shinglefold.ingest.writing.workers import process
+from shinglefold.placeholders import is_placeholder
 
 Hit = Mapping[str, Any]
 
@@ -67,6 +68,8 @@ class Updater:
             if outcome.status == "dropped":
                 counts.dropped += 1
                 self.given_up.add(key_of(hit))
+            elif is_placeholder(hit["_source"], self.target):
+                counts.unchanged += 1
             elif told := foreign(hit["_source"], self.target):
                 self._fail(hit, f"{told}; the document was left as it is", counts)
             elif new is None:

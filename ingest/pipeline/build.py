@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from shinglefold.checks import expected
 from shinglefold.contracts import Processor
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.paths import said
 from shinglefold.ingest.pipeline.condition import Condition, parse_condition
 from shinglefold.ingest.pipeline.step import Step
 from shinglefold.ingest.processors.dates import Date
@@ -101,7 +101,7 @@ def _handlers(options: Options) -> list[Any]:
 def handlers(found: object, place: str) -> list[Any]:
     """Return a list of failure handlers; as on the servers it must not be empty."""
     if not isinstance(found, list):
-        raise ConfigError(f"{place}: 'on_failure' must be a list, not {said(found)}")
+        raise expected(f"{place}: 'on_failure'", "a list", found)
     if not found:
         raise ConfigError(f"{place}: 'on_failure' must not be empty; leave it out")
     return found

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_known, check_object, expected
 from shinglefold.contracts import JSON, Document
-from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.meter import Meter
-from shinglefold.ingest.paths import said
 from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
 from shinglefold.ingest.pipeline.reach import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.simulate import simulate
@@ -174,16 +174,16 @@ def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSO
 
 
 def _check(definition: object) -> None:
-    if not isinstance(definition, Mapping):
-        raise ConfigError(f"a pipeline is an object with a list 'processors', not {said(definition)}")
-    for key in definition:
-        if key not in _KEYS:
-            raise ConfigError.unknown("key of a pipeline", str(key), _KEYS)
+    pipeline = check_object("pipeline", definition, "an object with a list 'processors'")
+    check_known("key of a pipeline", pipeline, _KEYS)
     kinds = {"processors": list, "version": int, "_meta": Mapping, "description": str}
     for key, kind in kinds.items():
-        value = definition.get(key)
+        value = pipeline.get(key)
         if not isinstance(value, kind) and (value is not None or key == "processors"):
-            raise ConfigError(f"pipeline: {key!r} must not be {said(value)}")
+            raise expected(f"pipeline: {key!r}", _SAID[kind], value)
+
+
+_SAID = MappingProxyType({list: "a list", int: "a whole number", Mapping: "an object", str: "text"})
 
 
 def _outcome(run: Run) -> Outcome:

@@ -1,20 +1,17 @@
 """The options of one processor, read from its JSON and checked: what is left over is unknown."""
 
-from collections.abc import Mapping
 from typing import Any
 
+from shinglefold.checks import check_is_text, check_known, check_object, check_truth, expected
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.paths import said
 
 
 class Options:
     """Options to be taken one by one; ``done`` refuses those nobody took."""
 
     def __init__(self, values: object, place: str) -> None:
-        if not isinstance(values, Mapping):
-            raise ConfigError(f"{place}: its options must be an object, not {said(values)}")
         self.place = place
-        self._values: dict[str, Any] = dict(values)
+        self._values: dict[str, Any] = dict(check_object(place, values, "an object of options"))
         self._known: set[str] = set()
 
     def _take(self, name: str, default: object) -> Any:  # noqa: ANN401 - JSON
@@ -30,9 +27,13 @@ class Options:
         found = self._take(name, default)
         if found is None:
             raise ConfigError(f"{self.place}: the option {name!r} is required")
-        if not isinstance(found, str) or not found:
-            raise ConfigError(f"{self.place}: {name!r} must be text and not empty, not {said(found)}")
-        return found
+        return check_is_text(self._named(name), found)
+
+    def any_text(self, name: str) -> str:
+        """Take a text that may be empty, and must be given."""
+        if not self.has(name):
+            raise ConfigError(self._lacks(repr(name)))
+        return check_is_text(self._named(name), self._take(name, None), empty=True)
 
     def optional(self, name: str) -> str | None:
         """Take a text that may be left out."""
@@ -45,9 +46,8 @@ class Options:
     def flag(self, name: str, default: bool) -> bool:
         """Take true or false."""
         found = self._take(name, default)
-        if not isinstance(found, bool):
-            raise ConfigError(f"{self.place}: {name!r} must be true or false, not {said(found)}")
-        return found
+        check_truth(self._named(name), found)
+        return bool(found)
 
     def names(self, *aliases: str) -> tuple[str, ...]:
         """Take one field name or a list of them, under the first of these option names that is given."""
@@ -59,7 +59,7 @@ class Options:
         found = self._take(given[0], None)
         names = found if isinstance(found, list) else [found]
         if not names or not all(isinstance(name, str) and name for name in names):
-            raise ConfigError(f"{self.place}: {given[0]!r} must be a field's name or a list of names")
+            raise expected(self._named(given[0]), "a field's name or a list of names", found)
         return tuple(names)
 
     def _lacks(self, wanted: str) -> str:
@@ -69,7 +69,7 @@ class Options:
         """Take a list, by default empty."""
         found = self._take(name, [])
         if not isinstance(found, list):
-            raise ConfigError(f"{self.place}: {name!r} must be a list, not {said(found)}")
+            raise expected(self._named(name), "a list", found)
         return found
 
     def done(self) -> None:
@@ -78,5 +78,7 @@ class Options:
         Raises:
             ConfigError: an option is unknown, with the nearest name and the place.
         """
-        for name in self._values:
-            raise ConfigError.unknown(f"option (in {self.place})", name, self._known)
+        check_known(f"option (in {self.place})", self._values, tuple(self._known))
+
+    def _named(self, name: str) -> str:
+        return f"{self.place}: {name!r}"

@@ -106,9 +106,7 @@ class Gsub(_OnText):
     def __init__(self, options: Options, tools: Tools) -> None:
         super().__init__(options, tools)
         self.pattern = _pattern(options, "pattern")
-        replacement = options.value("replacement")
-        if not isinstance(replacement, str):
-            raise ConfigError(f"{options.place}: 'replacement' must be text, not {said(replacement)}")
+        replacement = options.any_text("replacement")
         # As the servers write groups.
         self.replacement = re.sub(r"\$(\d)", r"\\g<\1>", replacement)
         try:
@@ -155,10 +153,7 @@ class Join(OnValue):
 
     def __init__(self, options: Options, tools: Tools) -> None:
         super().__init__(options, tools)
-        separator = options.value("separator")
-        if not isinstance(separator, str):
-            raise ConfigError(f"{options.place}: 'separator' must be text, not {said(separator)}")
-        self.separator = separator
+        self.separator = options.any_text("separator")
 
     def _turn(self, value: Any) -> str:  # noqa: ANN401 - JSON
         if not isinstance(value, list):

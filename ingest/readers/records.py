@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
+from shinglefold.checks import check_choice, check_whole
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.paths import said
@@ -43,10 +44,8 @@ class ReadOptions:
     passed_over: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.format not in get_args(Format):
-            raise ConfigError.unknown("format", self.format, get_args(Format))
-        if self.max_bytes < 1:
-            raise ConfigError(f"max_bytes {self.max_bytes} must be at least 1")
+        check_choice("format", self.format, get_args(Format))
+        check_whole("max_bytes", self.max_bytes, 1)
         if self.encoding:
             try:
                 # One that can't replace what it does not understand would end the run there.

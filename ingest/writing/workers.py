@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shinglefold.canon import Lexicon
+from shinglefold.checks import check_whole
 from shinglefold.contracts import Document
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import InputError
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.pipeline.step import Failure
@@ -62,8 +63,7 @@ def process_blocks(
     Raises:
         ConfigError: ``workers`` is negative.
     """
-    if workers < 0:
-        raise ConfigError(f"workers {workers} must be 0 (one per core) or more")
+    check_whole("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
         return (process(pipeline, block, as_json) for block in blocks)

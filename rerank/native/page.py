@@ -61,8 +61,8 @@ def native_page(index: str | None, body: JSON, options: FoldOptions, target: Tar
         reasons = ["documents that this query finds have no group yet"]
     if options.mode == "native":
         raise ConfigError(
-            f'mode "native": {"; ".join(reasons)}. Leave that out, or give mode "auto", which folds a window '
-            "where it must"
+            'mode "native" can\'t be had here; leave out what stands against it, or give mode "auto", which '
+            f"folds a window where it must: {'; '.join(reasons)}"
         )
     if options.facets == "groups":
         raise ConfigError(f'facets "groups" are counted natively, and here {"; ".join(reasons)}')

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from shinglefold.advice import advised, together
 from shinglefold.rerank.native.bodies import group_field, ungrouped_request
 from shinglefold.rerank.native.counting import Sizes
 from shinglefold.rerank.recipes import index_names
@@ -56,7 +57,7 @@ class Grouped:
             return f"nobody can tell the mappings of {index!r}"
         for name in names:
             if not _has_number(mappings.get(name, {}), group_field(self._dedup).split(".")):
-                field, remedy = group_field(self._dedup), f"shinglefold setup {name} --groups"
+                field, remedy = group_field(self._dedup), advised("setup", name, groups=True)
                 return f"index {name!r} has no numbers of groups ({field}, a long); add them: {remedy}"
         return ""
 
@@ -66,8 +67,8 @@ class Grouped:
         if not count:
             return ""
         documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
-        remedy = f"number them: shinglefold backfill {index} && shinglefold regroup {index}"
-        return f"{documents} no group of the scheme {self._scheme}; {remedy}"
+        commands = [advised(command, index or "") for command in ("backfill", "regroup")]
+        return f"{documents} no group of the scheme {self._scheme}; number them: {together(commands)}"
 
 
 def _has_number(mappings: Mapping[str, Any], path: Sequence[str]) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shinglefold.checks import check_whole
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import check_whole, read_source_filter
+from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.options import FoldOptions, Scope
 
 #: Candidates that may be read at a time: one more must still be below what servers allow unless told.

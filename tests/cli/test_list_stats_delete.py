@@ -49,6 +49,17 @@ def test_indices_are_listed_with_documents_signed_share_size_and_scheme(run, sit
     assert run("list", "x*").out.startswith("no index fits")
 
 
+def test_statistics_tell_who_has_no_number_of_a_group_and_how_to_number_them(run, site):
+    assert run("setup", site, "--groups").code == 0
+    shown = run("stats", site).out
+    assert "in groups     0" in shown
+    assert "ungrouped     3 have no number of a group; to number them: shinglefold regroup site" in shown
+    assert run("regroup", site).code == 0
+    shown = run("stats", site).out
+    assert "in groups     3" in shown
+    assert "ungrouped" not in shown
+
+
 def test_statistics_tell_languages_and_recipe(run, site):
     shown = run("stats", site).out
     for told in (

@@ -1,19 +1,13 @@
 """An index knows what it was made with: no command is told again, and none guesses."""
 
 import json
-import re
-import shlex
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.hints import hints, lines, opened, run_hints
 from support.maintenance import pages
 
-from shinglefold.cli.stores import search_canonicalizer
-from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.recipe import stored_recipe
-from shinglefold.registry import make_scheme
 
 PIPELINE = {
     "processors": [
@@ -21,12 +15,6 @@ PIPELINE = {
         {"supershingle": {"fields": ["headline", "text"], "target_field": "near", "language_field": "lang"}},
     ]
 }
-
-
-def lines(count: int = 20, **names: str) -> str:
-    """Pages as JSON lines, some of their fields under other names."""
-    told = [{names.get(key, key): value for key, value in page.items()} for page in pages(count)]
-    return "".join(json.dumps(page) + "\n" for page in told)
 
 
 @pytest.fixture
@@ -40,23 +28,6 @@ def own(run) -> str:
     assert (ran.code, ran.err) == (0, "")
     Path("own pipeline.json").unlink()
     return "pages"
-
-
-def hints(text: str) -> list[list[str]]:
-    """The commands in what a command printed."""
-    found = re.findall(r"shinglefold (?:setup|backfill|retry|search|index|doctor|pairs|groups) .*", text)
-    return [shlex.split(command)[1:] for line in found for command in line.split(" && ")]
-
-
-def run_hints(run, text: str, stdin: str = "") -> list[Any]:
-    ran = [run(*command, stdin=stdin) for command in hints(text)]
-    assert ran
-    assert all(one.code == 0 for one in ran), ran
-    return ran
-
-
-def opened(folder: str = ".shinglefold"):
-    return closing(EmbeddedEngine(folder, search_canonicalizer(make_scheme())))
 
 
 def forget(index: str = "pages") -> None:
@@ -258,35 +229,6 @@ def test_pairs_tells_that_the_text_is_elsewhere_and_the_remedy_finds_pairs(run):
     assert "warning: no document has the fields title, body" in ran.err
     (again,) = run_hints(run, ran.err, stdin=given)
     assert "page-0\tcopy-0\t1.0000" in again.out
-
-
-def test_every_hint_has_the_options_in_force(run):
-    Path("my settings.toml").write_text('data_dir = "elsewhere"\n')
-    where = ("--engine", "a folder", "--config", "my settings.toml")
-    bad = lines(20) + json.dumps({"id": "bad", "body": 5}) + "\n"
-    ran = run("index", "-", *where, "--dead-letters", "fail it.jsonl", "--workers", 1, stdin=bad)
-    assert ran.code == 3
-    (hint,) = hints(ran.out)
-    assert hint == ["retry", "fail it.jsonl", "--index", "pages", *where]
-    letters = Path("fail it.jsonl")
-    letters.write_text(letters.read_text().replace('"body": 5', '"body": "мост"'))
-    run_hints(run, ran.out)
-    with opened("a folder") as engine:
-        assert not engine.bulk(
-            {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"dedup": None}}
-            for n in range(3)
-        ).failures
-    ill = run("doctor", "pages", *where, "--workers", 1)
-    assert hints(ill.out) == [["backfill", "pages", *where]]
-    planned = run("setup", "pages", *where)
-    assert hints(planned.out) == [["backfill", "pages", *where]]
-    run_hints(run, ill.out)
-    run_hints(run, run("backfill", "pages", *where, "--preset", "classic").err)
-    missing = run("explain", "page-1", "nobody", *where)
-    assert hints(missing.err) == [["search", "nobody", "--index", "pages", "--json", "--no-fold", *where]]
-    run_hints(run, missing.err)
-    first = run("search", "Страница", *where, "--size", 2, "--cursor", "new")
-    run_hints(run, first.out)
 
 
 def test_an_index_not_made_for_fingerprints_is_told_with_the_way_there(run):

@@ -123,8 +123,9 @@ def test_a_date_is_read_in_the_first_format_that_fits(run_one: Run, value, forma
     [
         ({"gsub": {"field": "t", "pattern": "(", "replacement": ""}}, "no regular expression"),
         ({"gsub": {"field": "t", "pattern": "a", "replacement": "$7"}}, "'replacement'"),
-        ({"gsub": {"field": "t", "pattern": "a"}}, "'replacement' must be text, not null"),
-        ({"join": {"field": "t"}}, "'separator' must be text"),
+        ({"gsub": {"field": "t", "pattern": "a"}}, "'replacement' is required"),
+        ({"join": {"field": "t"}}, "'separator' is required"),
+        ({"join": {"field": "t", "separator": 5}}, "'separator': expected text, got 5"),
         ({"convert": {"field": "t", "type": "intger"}}, "integer"),
         ({"date": {"field": "t", "formats": ["QQ yyyy"]}}, "'QQ', which is not known here"),
         (

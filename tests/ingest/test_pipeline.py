@@ -123,11 +123,11 @@ def test_a_processor_that_loses_documents_fails_them_all(scheme: Scheme, canonic
 @pytest.mark.parametrize(
     ("definition", "told"),
     [
-        ([], "a pipeline is an object"),
-        ({}, "'processors' must not be null"),
-        ({"processors": {}}, "'processors' must not be an object"),
+        ([], "pipeline: expected an object with a list 'processors'"),
+        ({}, "'processors': expected a list, got None"),
+        ({"processors": {}}, "'processors': expected a list, got {}"),
         ({"processors": [], "versoin": 1}, "'versoin'; did you mean 'version'"),
-        ({"processors": [], "version": "1"}, "'version' must not be"),
+        ({"processors": [], "version": "1"}, "'version': expected a whole number, got '1'"),
         ({"processors": [], "on_failure": []}, "must not be empty"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_whole_source_stands_against_nothing(source):
 def test_what_is_somebody_elses_is_told_with_the_way_around_it(definition, said):
     (told,) = field_obstacles("shop", {"properties": {"dedup": definition}}, "dedup")
     assert said in told
-    assert told.endswith("shinglefold setup shop --dedup-field NAME")
+    assert told.endswith("`shinglefold setup shop --dedup-field copies`")
 
 
 def test_a_text_on_the_way_to_the_field_is_somebody_elses(scheme):
@@ -123,7 +123,7 @@ def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, 
     made["properties"]["dedup"]["properties"] |= theirs["properties"]
     engine.create_index("shop", {**made, "properties": {**made["properties"], **FIELDS}}, {})
     store(engine, "shop", [{**page, "dedup": {"of": "x"}} for page in pages(20)])
-    with pytest.raises(ConfigError, match="--dedup-field NAME"):
+    with pytest.raises(ConfigError, match="--dedup-field copies"):
         backfill(engine, "shop", pipeline, ALONE)
     assert all(source["dedup"] == {"of": "x"} for source in stored(engine, "shop").values())
 

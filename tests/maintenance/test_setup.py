@@ -75,7 +75,7 @@ def test_what_can_not_be_changed_is_told_and_left_alone(engine, scheme):
     ((name, (told,)),) = plan.problems.items()
     assert name == "pages"
     assert "[dedup] is mapped as keyword" in told
-    assert "shinglefold setup pages --dedup-field NAME" in told
+    assert "shinglefold setup pages --dedup-field copies" in told
     assert plan.changes == ()
 
 

@@ -1,11 +1,21 @@
 """What indices hold is counted, and what can't be counted is told with the reason."""
 
+from dataclasses import replace
+
 import pytest
 from support.maintenance import FIELDS, pages
 
 from shinglefold.errors import EngineError, IndexReadOnly
-from shinglefold.ingest import index_documents
-from shinglefold.ingest.maintenance import statistics
+from shinglefold.ingest import ensure_index, index_documents
+from shinglefold.ingest.maintenance import (
+    BackfillOptions,
+    DoctorOptions,
+    SetupRequest,
+    backfill,
+    diagnose,
+    make_plan,
+    statistics,
+)
 
 
 class Refusing:
@@ -56,3 +66,36 @@ def test_an_index_that_does_not_tell_its_mappings_is_listed(engine, signed):
 def test_the_first_problem_is_the_one_told(engine, signed):
     (one,) = statistics(Refusing(engine, 0, mappings=True), signed)
     assert one.problem == "index pages is closed"
+
+
+def test_documents_without_a_number_and_places_that_a_gate_keeps_are_told(engine, pipeline):
+    recipe = replace(pipeline.recipe("dedup"), groups=True)
+    ensure_index(engine, "pages", recipe, properties=FIELDS)
+    index_documents(engine, "pages", pages(30), pipeline, workers=1)
+    numbered = [
+        {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"dedup": {"group": n}}}
+        for n in range(10)
+    ]
+    kept = [
+        {"_op_type": "index", "_index": "pages", "_id": f"to-come-{n}", "_source": {"dedup": {"pending": 1}}}
+        for n in range(2)
+    ]
+    assert not engine.bulk([*numbered, *kept]).failures
+    engine.refresh("pages")
+    (one,) = statistics(engine, "pages")
+    assert (one.documents, one.kept, one.unsigned, one.grouped, one.ungrouped) == (32, 2, 0, 10, 20)
+    told = one.to_json()
+    assert (told["kept"], told["grouped"], told["ungrouped"]) == (2, 10, 20)
+    found = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))
+    assert found.findings == {"sound": 30, "kept": 2}
+    assert found.ungrouped == 20
+    request = SetupRequest(recipe.scheme, "dedup", ("pages",), pipeline=recipe.pipeline, groups=True)
+    assert make_plan(engine, request).backfills == {}
+    counts = backfill(engine, "pages", pipeline, BackfillOptions(workers=1)).counts
+    assert (counts.read, counts.unchanged, counts.failed) == (32, 32, 0)
+
+
+def test_an_index_without_groups_tells_of_none(engine, signed):
+    (one,) = statistics(engine, signed)
+    assert (one.grouped, one.ungrouped, one.kept) == (None, None, 0)
+    assert "grouped" not in one.to_json()

@@ -60,7 +60,7 @@ def test_foreign_objects_stay(engine, new_index, scheme, pipeline):
     index = new_index({"properties": {**FIELDS, "dedup": {"properties": {"of": {"type": "keyword"}}}}})
     store(engine, index, [{**page, "dedup": {"of": "x"}} for page in pages(COUNT)])
     plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
-    assert f"shinglefold setup {index} --dedup-field NAME" in plan.problems[index][0]
+    assert f"shinglefold setup {index} --dedup-field" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
     with pytest.raises(ConfigError):
         backfill(engine, index, pipeline, ALONE)
