@@ -82,7 +82,7 @@ def test_an_unknown_option_names_the_nearest():
         (lambda: SketchOptions(word_width=11), "of 1 to 10, got 11"),
         (lambda: SketchOptions(bits=3), "bits 3"),
         (lambda: SketchOptions(values=337), "take 338"),
-        (lambda: SketchOptions(counted=1), "counted 1 is neither"),  # type: ignore[arg-type]
+        (lambda: SketchOptions(counted=1), "counted: expected true or false, got 1"),  # type: ignore[arg-type]
         (lambda: SketchOptions(values=10), "need 84 values"),
         (lambda: SketchOptions(values=168.5), "values: expected a whole number of 1 to 4096, got 168.5"),  # type: ignore[arg-type]
         (lambda: CanonOptions(min_length="3"), "min_length"),  # type: ignore[arg-type]
