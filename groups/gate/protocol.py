@@ -39,7 +39,7 @@ def decide(members: Sequence[Member], terms: Terms) -> Steps[list[Verdict]]:
         raise
     except BaseException:
         with suppress(EngineError):
-            yield from release([one for one in members if one.verdict is None], terms)
+            yield from release(members, terms)
         raise
     return [member.verdict for member in members if member.verdict is not None]
 

@@ -32,3 +32,10 @@ def test_documents_that_take_the_place_of_others_are_told(run):
     assert added.err == "note: 1 of them has taken the place of a document with the same id\n"
     again = run("add", "news", "-", "--json", stdin=json.dumps({"id": "a", "body": _TEXT}))
     assert [one.get("replaced") for one in again.json()["documents"]] == [True]
+
+
+def test_a_scope_that_the_index_lacks_is_a_mistake_in_the_call(run):
+    assert run("setup", "news").code == 0
+    added = run("add", "news", "-", "--scope", "hots", stdin=json.dumps({"id": "a", "body": _TEXT}))
+    assert added.code == 2
+    assert "the scope 'hots' is not mapped" in added.err
