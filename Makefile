@@ -13,7 +13,7 @@ PARALLEL := -n 2 --dist loadgroup
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench fuzz mutants engine-up engine-down clean
+.PHONY: help dev demo test check bench fuzz mutants gate-run engine-up engine-down clean
 
 help: ## what each command does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -43,6 +43,10 @@ fuzz: $(LINKED) ## throw a million texts and 100,000 malformed inputs; ARGS="--i
 
 mutants: $(LINKED) ## change the code, and tell what no test notices; ARGS="--package sketch --sample 80 --seed 7" chooses
 	@PYTHONPATH=tests $(BIN)/python -m support.mutation $(ARGS)
+
+gate-run: $(LINKED) ## add 10,000 near-copies by writers that are killed, and keep the evidence; SERVERS=opensearch-3 on a server
+	@SHINGLEFOLD_GATE_TEXTS=$(or $(TEXTS),10000) SHINGLEFOLD_TEST_SERVERS=$(SERVERS) $(BIN)/python -m pytest -q -s -k test_the_whole_run \
+		$(if $(SERVERS),tests/servers/test_gate.py,tests/groups/test_killed_writers.py)
 
 engine-up: $(LINKED) ## start a real server: ENGINE=opensearch-3, opensearch-2, elasticsearch-9 or elasticsearch-8
 	@PYTHONPATH=tests $(BIN)/python -m support.servers up $(or $(ENGINE),opensearch-3)

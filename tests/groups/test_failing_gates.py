@@ -33,10 +33,8 @@ def _run(store, writer, policy, failing, *, done):
     request = next(steps)
     for number in range(_LONG):
         after, answer = _answered(store, request)
-        if number != failing:
+        if number != failing or done:
             store = after
-        else:
-            store = after if done else store
         try:
             request = steps.throw(EngineUnavailable("gone")) if number == failing else steps.send(answer)
         except EngineUnavailable:

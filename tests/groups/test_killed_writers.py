@@ -3,29 +3,37 @@
 import pytest
 from support.gate.crashes import Trial, make_pipeline, seeds
 
+from support.gate.whole import run_whole, texts
+
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.groups import Policy
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(2))
-def test_one_of_each_class_is_let_in_whoever_is_killed(tmp_path, seed):
-    pipeline = make_pipeline()
+@pytest.fixture(scope="module")
+def pipeline():
+    return make_pipeline()
 
-    def opened():
-        return EmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 
-    found = Trial(opened, "texts", pipeline, Policy("refuse"), seed, classes=8, copies=5, writers=4).run()
-    assert found == {str(number): 1 for number in range(8)}
+@pytest.fixture
+def opened(tmp_path, pipeline):
+    return lambda: EmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 
 
 @pytest.mark.slow
-def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(tmp_path):
-    pipeline = make_pipeline()
+@pytest.mark.parametrize("seed", seeds(3, in_ci=20))
+def test_one_of_each_class_is_let_in_whoever_is_killed(opened, pipeline, seed):
+    trial = Trial(opened, "texts", pipeline, Policy("refuse"), seed, classes=12, copies=8, kills=4)
+    assert trial.run() == {str(number): 1 for number in range(trial.classes)}
 
-    def opened():
-        return EmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 
-    policy = Policy("cap", most=2)
-    found = Trial(opened, "texts", pipeline, policy, 0, classes=4, copies=4, writers=4, kills=3).run()
-    assert found == {str(number): 2 for number in range(4)}
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(1, in_ci=3))
+def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(opened, pipeline, seed):
+    trial = Trial(opened, "texts", pipeline, Policy("cap", most=2), seed, classes=12, copies=8, kills=4)
+    assert trial.run() == {str(number): 2 for number in range(trial.classes)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not texts(), reason="make gate-run does it")
+def test_the_whole_run(opened, pipeline):
+    run_whole("embedded", opened, pipeline, str, None)

@@ -10,18 +10,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from support.gate.copies import near_copies
+
 from shinglefold.contracts import Engine
+from shinglefold.errors import EngineError
 from shinglefold.groups import Gate, Policy
 from shinglefold.ingest import Pipeline, ensure_index
 
 _DEFINITION = {"processors": [{"supershingle": {"fields": ["body"]}}]}
-_LEASE = 2.0
+_LEASE = 1.0
 _TOGETHER = 4
+#: Seconds for a server to come back on a busy machine.
+_PATIENCE = 240.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: so many classes of so many near-copies, added by writers of whom some are killed."""
+    """One run: so many classes of so many near-copies, added by writers of whom some are killed.
+
+    ``strike``: kills the server, too, and starts it again, ``strikes`` times at random moments.
+    """
 
     open_engine: Callable[[], Engine]
     index: str
@@ -32,77 +40,97 @@ class Trial:
     copies: int = 6
     writers: int = 8
     kills: int = 6
+    strike: Callable[[], None] | None = None
+    strikes: int = 0
+    together: int = _TOGETHER
 
     def run(self) -> dict[str, int]:
         """Add all, and return how many documents of each class were let in."""
         rng = random.Random(self.seed)
+        documents = near_copies(self.pipeline, self.classes, self.copies, self.seed)
         engine = self.open_engine()
         ensure_index(engine, self.index, replace(self.pipeline.recipe(), groups=True))
-        # Made before the writers are, who would all make it at once.
-        Gate(engine, self.index, self.policy, pipeline=self.pipeline).close()
         engine.close()
-        documents = self._documents(rng)
-        shares = [documents[number :: self.writers] for number in range(self.writers)]
-        self._write(shares, rng)
-        return self._counted()
-
-    def _documents(self, rng: random.Random) -> list[dict[str, Any]]:
-        documents = []
-        for number in range(self.classes):
-            words = [f"w{rng.randrange(5000)}" for _ in range(120)]
-            for copy in range(self.copies):
-                edited = list(words)
-                for _ in range(copy):
-                    edited[rng.randrange(len(edited))] = f"edit{rng.randrange(5000)}"
-                documents.append({"id": f"{number}-{copy}", "body": " ".join(edited)})
-        rng.shuffle(documents)
-        return documents
+        self._write([documents[number :: self.writers] for number in range(self.writers)], rng)
+        return self._counted({one["id"]: one["body"] for one in documents})
 
     def _write(self, shares: Sequence[Sequence[dict[str, Any]]], rng: random.Random) -> None:
         context = multiprocessing.get_context("fork")
+        done = context.Array("i", len(shares))
 
         def start(number: int) -> Any:
-            process = context.Process(target=self._add, args=(shares[number],))
+            process = context.Process(target=self._add, args=(shares[number], done, number))
             process.start()
             return process
 
         running = {number: start(number) for number in range(len(shares))}
-        kills = self.kills
+        # Each falls when so much of the work is done, wherever the writers then are.
+        number = sum(map(len, shares))
+        falls = [(rng.random() * 0.8, "writer") for _ in range(self.kills)]
+        falls += [(rng.random() * 0.8, "server") for _ in range(self.strikes)]
+        falls.sort()
+        planned = len(falls)
         while running:
-            time.sleep(rng.uniform(0.02, 0.3))
-            for number, process in list(running.items()):
+            time.sleep(rng.uniform(0.002, 0.02))
+            for at, process in list(running.items()):
                 if process.exitcode is None:
                     continue
-                assert process.exitcode in (0, -signal.SIGKILL), f"writer {number}: {process.exitcode}"
-                del running[number]
+                assert process.exitcode in (0, -signal.SIGKILL), f"writer {at}: {process.exitcode}"
+                del running[at]
                 if process.exitcode:
-                    # Whoever comes in its place adds everything again.
-                    running[number] = start(number)
+                    # Whoever comes in its place begins some documents before, not knowing which were let in.
+                    running[at] = start(at)
             alive = [process for process in running.values() if process.exitcode is None]
-            if kills and alive:
-                os.kill(rng.choice(alive).pid or 0, signal.SIGKILL)
-                kills -= 1
+            if alive and falls and sum(done) >= falls[0][0] * number:
+                _, what = falls.pop(0)
+                if what == "writer":
+                    os.kill(rng.choice(alive).pid or 0, signal.SIGKILL)
+                else:
+                    assert self.strike is not None
+                    self.strike()
+        assert len(falls) <= planned // 2, "the writers were done before enough of them were killed"
 
-    def _add(self, share: Sequence[dict[str, Any]]) -> None:
-        engine = self.open_engine()
-        with Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE) as gate:
-            for begin in range(0, len(share), _TOGETHER):
-                for verdict in gate.add_all(share[begin : begin + _TOGETHER]):
-                    assert verdict.status in ("accepted", "refused"), verdict
+    def _add(self, share: Sequence[dict[str, Any]], done: Any, number: int) -> None:
+        """Add documents, as often as the server is away again, as those do who want nothing lost."""
+        engine = _insisted(self.open_engine)
+        gate = _insisted(lambda: Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE))
+        first = max(0, done[number] - 2 * self.together)
+        for begin in range(first, len(share), self.together):
+            batch = share[begin : begin + self.together]
+            for verdict in _insisted(lambda batch=batch: gate.add_all(batch)):  # type: ignore[misc]
+                assert verdict.status in ("accepted", "refused"), verdict
+            done[number] = max(done[number], begin + len(batch))
+        _insisted(gate.close)
         engine.close()
 
-    def _counted(self) -> dict[str, int]:
-        time.sleep(_LEASE)
+    def _counted(self, bodies: dict[str, str]) -> dict[str, int]:
         engine = self.open_engine()
-        with Gate(engine, self.index, self.policy, pipeline=self.pipeline) as gate:
+        if engine.can.seq_no:
+            # What the dead have left is cleared away from then on.
+            time.sleep(2 * _LEASE + 0.2)
+        with Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE) as gate:
             gate.sweep()
         engine.refresh(self.index)
-        answer = engine.search(self.index, {"size": 10_000, "_source": ["dedup.digest", "dedup.pending"]})
+        answer = engine.search(self.index, {"size": 10_000, "track_total_hits": True})
         hits = answer["hits"]["hits"]
-        # Nothing is half there.
+        assert answer["hits"]["total"]["value"] == len(hits)
+        # Nothing is half there, and what is there is as it was given.
         assert all("digest" in hit["_source"]["dedup"] for hit in hits), hits
+        assert {hit["_id"]: hit["_source"]["body"] for hit in hits}.items() <= bodies.items()
         engine.close()
         return dict(Counter(hit["_id"].split("-")[0] for hit in hits))
+
+
+def _insisted(call: Callable[[], Any]) -> Any:
+    """Call until the server answers again; what goes on for minutes is no restart."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return call()
+        except EngineError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
 
 
 def make_pipeline() -> Pipeline:
@@ -112,6 +140,7 @@ def make_pipeline() -> Pipeline:
     return Pipeline.from_json(_DEFINITION, make_scheme(codes=["any", "en"]))
 
 
-def seeds(otherwise: int) -> range:
-    """Return the seeds to try: as many as asked for by the environment."""
+def seeds(here: int, in_ci: int) -> range:
+    """Return the seeds to try: as many as the environment asks for, else more of them in CI."""
+    otherwise = in_ci if os.environ.get("CI", "").lower() == "true" else here
     return range(int(os.environ.get("SHINGLEFOLD_GATE_SEEDS", otherwise)))

@@ -1,0 +1,59 @@
+"""The whole run: many texts, added by writers that are killed, and what became of them as evidence."""
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from bench.table import Row, keep
+from support.gate.crashes import Trial
+
+from shinglefold.contracts import Engine
+from shinglefold.groups import Policy
+from shinglefold.ingest import Pipeline
+
+_COPIES, _WRITERS, _KILLS, _STRIKES = 8, 8, 60, 3
+_TOGETHER = 20
+
+
+def texts() -> int:
+    """Return how many texts the environment asks for; 0 where it asks for none."""
+    return int(os.environ.get("SHINGLEFOLD_GATE_TEXTS", "0"))
+
+
+def run_whole(
+    name: str,
+    opened: Callable[[], Engine],
+    pipeline: Pipeline,
+    index: Callable[[str], str],
+    strike: Callable[[], None] | None,
+) -> None:
+    """Run it under ``refuse`` and under ``cap``, and keep the evidence."""
+    classes = texts() // _COPIES
+    rows = []
+    for policy, most in ((Policy("refuse"), 1), (Policy("cap", most=2), 2)):
+        killed: dict[str, Any] = {"strike": strike, "strikes": _STRIKES if strike else 0}
+        trial = Trial(
+            opened,
+            index(policy.action),
+            pipeline,
+            policy,
+            seed=1,
+            classes=classes,
+            copies=_COPIES,
+            writers=_WRITERS,
+            kills=_KILLS,
+            together=_TOGETHER,
+            **killed,
+        )
+        begin = time.monotonic()
+        found = trial.run()
+        seconds = time.monotonic() - begin
+        assert found == {str(number): most for number in range(classes)}
+        note = (
+            f"{classes * _COPIES:,} texts of {classes:,} classes, {_WRITERS} writers, {_KILLS} of them and "
+            f"{killed['strikes']} times the server killed; {policy.action}, {most} of each class let in; {name}"
+        )
+        rows.append(Row("near-copies added while writers die", seconds, "s", note))
+    keep(f"gate-run-{name}", rows, datetime.now(UTC).date())
