@@ -59,7 +59,7 @@ def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, do
         assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
         # Another need not wait for any lease to end, and decides by what there is.
         there = [source["dedup"]["digest"] for source in accepted(store).values()].count("a")
-        last, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -1, done=done)
+        _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -1, done=done)
         most = {"refuse": 1, "cap": 2}.get(policy.action, 9)
         assert (verdict.status == "accepted") == (there < most)
     assert failures > 5

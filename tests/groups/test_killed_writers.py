@@ -2,7 +2,6 @@
 
 import pytest
 from support.gate.crashes import Trial, make_pipeline, seeds
-
 from support.gate.whole import run_whole, texts
 
 from shinglefold.engines.embedded import EmbeddedEngine

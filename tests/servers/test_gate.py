@@ -13,7 +13,6 @@ from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 
-
 #: Texts of a trial: 160.
 SIZES = {"classes": 20, "copies": 8, "kills": 4}
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.table import Row, keep
 from support.gate.crashes import Trial
 
+from bench.table import Row, keep
 from shinglefold.contracts import Engine
 from shinglefold.groups import Policy
 from shinglefold.ingest import Pipeline
@@ -52,8 +52,8 @@ def run_whole(
         seconds = time.monotonic() - begin
         assert found == {str(number): most for number in range(classes)}
         note = (
-            f"{classes * _COPIES:,} texts of {classes:,} classes, {_WRITERS} writers, {_KILLS} of them and "
-            f"{killed['strikes']} times the server killed; {policy.action}, {most} of each class let in; {name}"
+            f"{classes * _COPIES:,} texts of {classes:,} classes, {_WRITERS} writers, {_KILLS} kills of them, "
+            f"{killed['strikes']} of the server; {policy.action}: {most} of each class are in; {name}"
         )
         rows.append(Row("near-copies added while writers die", seconds, "s", note))
     keep(f"gate-run-{name}", rows, datetime.now(UTC).date())
