@@ -51,9 +51,8 @@ def run_whole(
         found = trial.run()
         seconds = time.monotonic() - begin
         assert found == {str(number): most for number in range(classes)}
-        note = (
-            f"{classes * _COPIES:,} texts of {classes:,} classes, {_WRITERS} writers, {_KILLS} kills of them, "
-            f"{killed['strikes']} of the server; {policy.action}: {most} of each class are in; {name}"
-        )
+        deaths = f"{_KILLS} kills of them, {killed['strikes']} of the server"
+        note = f"{classes * _COPIES:,} texts of {classes:,} classes, {_WRITERS} writers, {deaths}; "
+        note += f"{policy.action}: {most} of each class are in; {name}"
         rows.append(Row("near-copies added while writers die", seconds, "s", note))
     keep(f"gate-run-{name}", rows, datetime.now(UTC).date())
