@@ -74,7 +74,7 @@ def changed_recipe(asked: Asked, recipe: Recipe, seal: Seal | None) -> Recipe:
     pipeline = checked_pipeline(definition, changed_scheme(asked, recipe.scheme), seal)
     # One from a file says itself where its fingerprints go.
     wanted = None if asked.pipeline and "field" not in settings.given else field
-    return complete(replace(pipeline.recipe(wanted), groups=recipe.groups))
+    return complete(replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping))
 
 
 def changed_scheme(asked: Asked, scheme: Scheme) -> Scheme:

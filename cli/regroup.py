@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 @click.option(
     "--linkage",
     type=click.Choice(["leader", "connected"]),
-    default="leader",
-    show_default=True,
-    help="leader: each member resembles the leader of its group; connected: chains of pairs are one group.",
+    help="leader (the default): each member resembles the leader of its group; connected: chains of pairs are"
+    " one group.",
 )
 @click.option(
     "--order",
@@ -52,6 +51,9 @@ if TYPE_CHECKING:
 )
 @click.option("--across-languages", is_flag=True, help="Compare documents of different languages too.")
 @click.option(
+    "--by-scheme", is_flag=True, help="Forget the linkage, thresholds and scope that an earlier run noted."
+)
+@click.option(
     "--requests-per-second",
     type=click.FloatRange(0),
     default=0.0,
@@ -70,12 +72,13 @@ def regroup(
     /,
     *,
     index: str,
-    linkage: str,
+    linkage: str | None,
     order: str,
     dry_run: bool,
     min_resemblance: float | None,
     scope: tuple[str, ...],
     across_languages: bool,
+    by_scheme: bool,
     requests_per_second: float,
     checkpoint: str | None,
     engine: str | None,
@@ -83,6 +86,7 @@ def regroup(
     """Group all documents of an INDEX anew, while it is in use.
 
     All pairs are found at once from the stored fingerprints, and only the numbers that differ are written.
+    Linkage, thresholds and scope are noted in the index, and hold for later runs and for new documents.
     When it is cut short, the same command goes on where it was. Exit code 3 says that some documents could
     not be written, or that others wrote until the end.
     """
@@ -100,6 +104,7 @@ def regroup(
         min_resemblance=min_resemblance,
         across_languages=across_languages,
         scope=scope,
+        by_scheme=by_scheme,
         requests_per_second=requests_per_second,
         checkpoint=checkpoint or checkpoint_path(asked.settings, "regroup", index),
         dry_run=dry_run,

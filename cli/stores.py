@@ -104,7 +104,8 @@ def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tupl
     definition = None if noted else asked.definition(recipe.field)
     seal = seal_of_index(asked, recipe)
     pipeline = checked_pipeline(definition or recipe.pipeline or {}, recipe.scheme, seal)
-    return pipeline, replace(pipeline.recipe(recipe.field), groups=recipe.groups)
+    made = pipeline.recipe(recipe.field)
+    return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
 
 
 def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple[Pipeline, Recipe]:

@@ -31,7 +31,8 @@ class Recipe:
     where it is not known: an index of before 0.1.0's release notes its scheme alone, and the pipeline for
     pages is the default. ``sealed``: the id of the key that fingerprints are sealed with, empty where they
     are not. ``product``: the version of shinglefold that noted it. ``groups``: whether documents are given
-    the number of their group when they are indexed.
+    the number of their group when they are indexed; ``grouping``: by which rules, where these are not the
+    scheme's (see ``shinglefold.groups.rules``).
     """
 
     scheme: Scheme
@@ -41,6 +42,7 @@ class Recipe:
     sealed: str = ""
     product: str = dataclasses.field(default=__version__, compare=False)
     groups: bool = False
+    grouping: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
@@ -53,6 +55,8 @@ class Recipe:
             told["sealed"] = self.sealed
         if self.groups:
             told["groups"] = True
+        if self.grouping:
+            told["grouping"] = dict(self.grouping)
         return told
 
     @classmethod
@@ -70,7 +74,7 @@ class Recipe:
         if stored is None:
             raise ConfigError(f"index {index!r} was not made for fingerprints: its mappings have no recipe")
         known = fingerprint_fields(mappings) or [field]
-        pipeline = stored.get("pipeline")
+        pipeline, grouping = stored.get("pipeline"), stored.get("grouping")
         return cls(
             Scheme.from_json(stored),
             str(stored.get("field") or (field if field in known else known[0])),
@@ -79,6 +83,7 @@ class Recipe:
             str(stored.get("sealed") or ""),
             str(stored.get("product", "")),
             stored.get("groups") is True,
+            grouping if isinstance(grouping, Mapping) else {},
         )
 
     def check(self, wanted: "Recipe", index: str, remedy: str) -> None:

@@ -53,7 +53,7 @@ class Numbering:
 
     Args:
         index: which need not be there yet.
-        rules: when documents are alike.
+        rules: when documents are alike; what they don't say is as the index notes it.
     """
 
     engine: Engine
@@ -68,6 +68,7 @@ class Numbering:
 
     def __post_init__(self) -> None:
         path = self.recipe.field
+        self.rules = self.rules.or_noted(self.recipe)
         self._likeness = Likeness(self.recipe.scheme, path, self.rules, self.seal)
         newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
         self._lookup = Lookup(

@@ -1,12 +1,12 @@
 """How alike documents are, by their fingerprints: resemblance, or containment where one may hold another."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shinglefold.errors import InputError
+from shinglefold.groups.rules import Rules
 from shinglefold.model import Fingerprint, Int64s
 from shinglefold.rerank.columns import Columns, Reader
 from shinglefold.rerank.hits import field_values
@@ -18,8 +18,6 @@ from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
 from shinglefold.stored import stored_parts
 
-Measure = Literal["resemblance", "containment"]
-
 
 class Pair(NamedTuple):
     """A document asked for and another, by their places, and how alike they are."""
@@ -27,17 +25,6 @@ class Pair(NamedTuple):
     one: int
     other: int
     likeness: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """When two documents are alike; what is None is as in the scheme. See ``Policy``."""
-
-    min_resemblance: float | None = None
-    min_length_ratio: float | None = None
-    measure: Measure = "resemblance"
-    scope: tuple[str, ...] = ()
-    across_languages: bool = False
 
 
 class Likeness:
@@ -146,4 +133,4 @@ class Likeness:
         return np.where(same, 1.0, alike)
 
 
-__all__ = ["Likeness", "Measure", "Pair", "Rules"]
+__all__ = ["Likeness", "Pair", "Rules"]

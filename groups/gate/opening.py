@@ -61,7 +61,7 @@ def open_gate(engine: Engine, index: str, policy: Policy, seal: Seal | None, lea
     recipe = Recipe.of(mappings, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     _check_groups(recipe, index, policy)
-    likeness = Likeness(recipe.scheme, recipe.field, _rules(policy), seal)
+    likeness = Likeness(recipe.scheme, recipe.field, _rules(policy).or_noted(recipe), seal)
     scopes = [scope.field for scope in likeness.scopes]
     for scope in scopes:
         check_scope(mappings, scope, index)

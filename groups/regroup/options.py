@@ -1,14 +1,16 @@
 """What a regrouping may be asked for, and what it tells."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from shinglefold.checks import check_choice, check_number, check_share
 from shinglefold.errors import InputError
+from shinglefold.groups.rules import Rules
 from shinglefold.ingest.maintenance.scan import PATIENCE
 from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.recipe import Recipe
 
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.
@@ -20,30 +22,58 @@ class RegroupOptions:
     """How an index is grouped anew.
 
     ``linkage``: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
-    other; ``connected``: chains of pairs are one group. ``order``: the field by whose values documents may
-    lead, the least first, with a minus before it the greatest; documents that lead now where none is named.
-    Ties are settled by id. ``min_resemblance``, ``min_length_ratio``: None is the scheme's.
-    ``scope``: fields whose values must be equal. ``requests_per_second``: documents read, and documents
-    written, a second; 0 for no limit. ``checkpoint``: the file that lets a later run go on. ``dry_run``: tell
-    what would change, and write nothing.
+    other; ``connected``: chains of pairs are one group; None is as noted, at first ``leader``. ``order``: the
+    field by whose values documents may lead, the least first, with a minus before it the greatest; documents
+    that lead now where none is named. Ties are settled by id. ``min_resemblance``, ``min_length_ratio``: None
+    is as noted, at first as in the scheme. ``scope``: fields whose values must be equal. What is said of
+    these is noted in the recipe, for whoever numbers documents later; ``by_scheme``: forget what an earlier
+    run noted. ``requests_per_second``: documents read, and documents written, a second; 0 for no limit.
+    ``checkpoint``: the file that lets a later run go on. ``dry_run``: tell what would change, and write
+    nothing.
     """
 
-    linkage: Linkage = "leader"
+    linkage: Linkage | None = None
     order: str = ""
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
     across_languages: bool = False
     scope: tuple[str, ...] = ()
+    by_scheme: bool = False
     requests_per_second: float = 0.0
     checkpoint: str | Path | None = None
     dry_run: bool = False
     backoff: Backoff = PATIENCE
 
     def __post_init__(self) -> None:
-        check_choice("linkage", self.linkage, get_args(Linkage))
+        if self.linkage is not None:
+            check_choice("linkage", self.linkage, get_args(Linkage))
         check_share("min_resemblance", self.min_resemblance)
         check_share("min_length_ratio", self.min_length_ratio)
         check_number("requests_per_second", self.requests_per_second)
+
+    @property
+    def rules(self) -> Rules:
+        """When two documents are alike."""
+        return Rules(
+            self.min_resemblance,
+            self.min_length_ratio,
+            scope=self.scope,
+            across_languages=self.across_languages,
+        )
+
+    def settled(self, recipe: Recipe) -> "RegroupOptions":
+        """Return the options with what an index notes in the place of what they don't say."""
+        noted = replace(recipe, grouping={}) if self.by_scheme else recipe
+        linkage = self.linkage or noted.grouping.get("linkage", "leader")
+        rules = self.rules.or_noted(noted)
+        return replace(
+            self,
+            linkage=linkage,
+            min_resemblance=rules.min_resemblance,
+            min_length_ratio=rules.min_length_ratio,
+            scope=rules.scope,
+            across_languages=rules.across_languages,
+        )
 
     def job(self, index: str, scheme: str) -> dict[str, Any]:
         """Return what the regrouping is about: a checkpoint is good for the same one only."""

@@ -11,9 +11,10 @@ from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.groups.regroup.census import Taking
 from shinglefold.groups.regroup.journal import Journal
 from shinglefold.groups.regroup.linkage import leaders
-from shinglefold.groups.regroup.options import RegroupCounts, RegroupOptions, RegroupSummary
+from shinglefold.groups.regroup.options import Linkage, RegroupCounts, RegroupOptions, RegroupSummary
 from shinglefold.groups.regroup.plan import Change, plan
 from shinglefold.groups.regroup.writing import Writer
+from shinglefold.groups.rules import note
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.ingest.maintenance.throttle import Throttle
@@ -46,6 +47,8 @@ def regroup(
 
     Args:
         seal: of the key that the index is sealed with.
+
+    Thresholds, scope and linkage are noted in the recipe before anything is read.
 
     Raises:
         ConfigError: the index numbers no groups, an update would lose something of it, or the checkpoint is
@@ -100,7 +103,7 @@ class _Run:
     writer: Writer = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.options
+        given = self.options = self.options.settled(self.recipe)
         path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
         scheme = self.recipe.scheme.id
         self.journal = Journal(path, given.job(self.index, scheme))
@@ -109,11 +112,19 @@ class _Run:
             self.engine, self.index, self.recipe.field, scheme, given.backoff, lambda: self.interrupts.pending
         )
 
+    @property
+    def _linkage(self) -> Linkage:
+        assert self.options.linkage is not None
+        return self.options.linkage
+
     def run(self) -> RegroupSummary:
         start = perf_counter()
         stopped = ""
         left = self.journal.load()
         try:
+            if not self.options.dry_run:
+                # Before the first reading: what others number from now on is numbered alike.
+                note(self.engine, self.index, self.options.rules, self._linkage)
             if left is not None:
                 self.passes, self.counts, self.resumed = left.passes, left.counts, True
                 self._write(left.changes, left.done)
@@ -126,7 +137,7 @@ class _Run:
             self.journal.remove()
         return RegroupSummary(
             self.index,
-            self.options.linkage,
+            self._linkage,
             self.counts,
             self.passes,
             perf_counter() - start,
