@@ -50,6 +50,7 @@ def _variants(engine: Engine, fields: _Fields, documents: Sequence[Document], pl
         change(own)
         growth = _size(engine, own, documents) - plain
         yield Row(f"+ fingerprint, {name}", growth, "B / document", "growth over a page without one")
+    # What ``setup --no-keywords`` leaves is the first of these.
     for part in ("supershingles", "signature", "digest"):
         rest = [{**one, "dedup": _without(one["dedup"], part)} for one in documents]
         growth = _size(engine, fields, rest) - plain

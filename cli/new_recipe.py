@@ -17,8 +17,8 @@ from shinglefold.cli.seals import needed_seal, seal_of_index
 from shinglefold.cli.stores import checked_pipeline, new_pipeline
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.engines import open_engine
-from shinglefold.errors import IndexMissing, SchemeMismatch
-from shinglefold.recipe import Recipe, retargeted, stored_recipe
+from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
+from shinglefold.recipe import Recipe, retargeted, stored_recipe, with_keywords
 from shinglefold.registry import references
 from shinglefold.scheme import PRESETS, LanguageRef, Scheme
 from shinglefold.seal import Seal
@@ -75,6 +75,23 @@ def changed_recipe(asked: Asked, recipe: Recipe, seal: Seal | None) -> Recipe:
     # One from a file says itself where its fingerprints go.
     wanted = None if asked.pipeline and "field" not in settings.given else field
     return complete(replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping))
+
+
+def recipe_storing(recipe: Recipe, *, keywords: bool) -> Recipe:
+    """Return a recipe that stores supershingles, or leaves them out.
+
+    Raises:
+        ConfigError: its pipeline is not known, or they can't be done without.
+    """
+    if recipe.pipeline is None:
+        raise ConfigError(
+            "the index notes no pipeline: name it with --pipeline FILE, or its text fields with --field"
+        )
+    if not keywords and recipe.scheme.decision.min_resemblance <= 0:
+        raise ConfigError(
+            f"the scheme {recipe.scheme.name!r} decides by supershingles alone, so they can't be left out"
+        )
+    return replace(recipe, pipeline=with_keywords(recipe.pipeline, recipe.field, keywords))
 
 
 def changed_scheme(asked: Asked, scheme: Scheme) -> Scheme:

@@ -65,7 +65,8 @@ class Fingerprint:
     """What is stored beside a document, in one object field (``dedup`` unless told).
 
     ``signature`` is the packed b-bit signature, or empty where the text has too few shingles to have one;
-    then ``supershingles`` is empty too. ``digest`` is empty where there is no shingle at all.
+    then ``supershingles`` is empty too, as it is where an index stores none. ``digest`` is empty where there
+    is no shingle at all.
 
     Stored, the digest begins with scheme, language and shingles (``sf2-….ru.287.Qx3…``): a window of hits is
     then told by two fields instead of five, and no two schemes can have a digest in common. It ends with the
@@ -95,8 +96,9 @@ class Fingerprint:
             "shingles": self.shingles,
             "digest": f"{self.head}.{self.seal}" if self.seal else self.head,
         }
-        if self.signature:
+        if self.supershingles:
             field["supershingles"] = list(self.supershingles)
+        if self.signature:
             field["signature"] = b64encode(self.signature).decode("ascii")
         return field
 

@@ -1,5 +1,6 @@
 """The recipe of an index: everything its fingerprints were made with, kept in the mapping's ``_meta``."""
 
+import copy
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,18 @@ class Recipe:
     product: str = dataclasses.field(default=__version__, compare=False)
     groups: bool = False
     grouping: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.groups and not self.keywords:
+            raise ConfigError(
+                "groups are found by supershingles, and the pipeline leaves them out: number no groups, or "
+                'store supershingles (leave out "keywords": false, or give setup --keywords)'
+            )
+
+    @property
+    def keywords(self) -> bool:
+        """Whether supershingles are stored, which copies are found by; folding a page does without."""
+        return self.pipeline is None or stores_keywords(self.pipeline, self.field)
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
@@ -174,6 +187,37 @@ def _renamed(value: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     if isinstance(source, str) and source.startswith(f"{old}."):
         changed["copy_from"] = new + source[len(old) :]
     return changed
+
+
+def stores_keywords(definition: object, field: str) -> bool:
+    """Tell whether a pipeline stores the supershingles of the fingerprints that it writes into a field."""
+    return not any(
+        made.get("keywords") is False and made.get("target_field", FIELD) == field
+        for made in _makers(definition)
+    )
+
+
+def with_keywords(definition: Mapping[str, Any], field: str, stored: bool) -> dict[str, Any]:
+    """Return a pipeline that stores the supershingles of the fingerprints in a field, or leaves them out."""
+    changed: dict[str, Any] = copy.deepcopy(dict(definition))
+    for made in _makers(changed):
+        if made.get("target_field", FIELD) == field:
+            made.pop("keywords", None)
+            if not stored:
+                made["keywords"] = False
+    return changed
+
+
+def _makers(value: object) -> Iterator[dict[str, Any]]:
+    """Yield the options of every step of a pipeline that makes fingerprints."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _makers(one)
+    elif isinstance(value, Mapping):
+        if isinstance(made := value.get("supershingle"), dict):
+            yield made
+        for one in value.values():
+            yield from _makers(one)
 
 
 def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shinglefold.errors import RecipeMismatch, SchemeMismatch
-from shinglefold.recipe import stored_recipe
+from shinglefold.advice import advised, together
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.recipe import stored_recipe, stores_keywords
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal, check_sealed
 
@@ -32,6 +33,21 @@ def check_recipe(
         raise RecipeMismatch(what, stored["field"], field, f"index {index}", remedy)
     if stored:
         check_sealed(str(stored.get("sealed", "")), seal, f"index {index!r}")
+
+
+def check_keywords(mappings: Mapping[str, Any], index: str, field: str) -> None:
+    """Check that an index stores supershingles, as far as it tells.
+
+    Raises:
+        ConfigError: it stores none.
+    """
+    stored = stored_recipe(mappings) or {}
+    if not stores_keywords(stored.get("pipeline"), str(stored.get("field", field))):
+        commands = together([advised("setup", index, keywords=True), advised("backfill", index)])
+        raise ConfigError(
+            f"index {index!r} stores no supershingles, by which copies are found. Let it store them: "
+            f"{commands}; or fold pages by signatures alone"
+        )
 
 
 def index_names(index: str | None) -> list[str]:

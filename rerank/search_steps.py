@@ -19,11 +19,12 @@ from shinglefold.recipe import TEXTS, stored_recipe
 from shinglefold.rerank.arguments import checked_scheme, checked_searches
 from shinglefold.rerank.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.known_fields import check_fields, knows, named_fields
+from shinglefold.rerank.matcher import Matcher
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.native import Grouped, Target, native_page
 from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.parameters import read_parameters, with_parameters
-from shinglefold.rerank.recipes import check_recipe, index_names
+from shinglefold.rerank.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.request_bodies import can_go_on, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.response import KEY, answer_page
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps
@@ -285,6 +286,9 @@ class SearchSteps(Generic[Driven]):
         for name in names:
             if name not in self._checked:
                 yield from self._look(name)
+        if Matcher.of(self._scheme, options).min_shared:
+            for name in names:
+                check_keywords(self._checked[name], name, self._field)
         if not names or all(self._knows(names, field) for field in wanted):
             return
         # Documents may have brought the field since the mappings were read.

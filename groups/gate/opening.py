@@ -17,6 +17,7 @@ from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import Recipe
+from shinglefold.rerank.recipes import check_keywords
 from shinglefold.seal import Seal, check_sealed
 
 #: The parts of a placeholder; by the first a sweep finds it.
@@ -60,6 +61,7 @@ def open_gate(engine: Engine, index: str, policy: Policy, seal: Seal | None, lea
     mappings = engine.mappings(concrete)
     recipe = Recipe.of(mappings, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
+    check_keywords(mappings, index, recipe.field)
     _check_groups(recipe, index, policy)
     likeness = Likeness(recipe.scheme, recipe.field, _rules(policy).or_noted(recipe), seal)
     scopes = [scope.field for scope in likeness.scopes]

@@ -289,7 +289,9 @@ def _difference(stored: Mapping[str, Any], new: Mapping[str, Any], seal: Seal | 
         return "textless"
     if seal is not None and not _sealed(stored, seal):
         return "unsealed"
-    damaged = not _readable(stored) or stored.get("digest") == new.get("digest")
+    damaged = not _readable(stored, keywords="supershingles" in new) or stored.get("digest") == new.get(
+        "digest"
+    )
     return "damaged" if damaged else "stale"
 
 
@@ -300,9 +302,9 @@ def _sealed(stored: Mapping[str, Any], seal: Seal) -> bool:
         return False
 
 
-def _readable(stored: Mapping[str, Any]) -> bool:
+def _readable(stored: Mapping[str, Any], *, keywords: bool) -> bool:
     try:
         parsed = Fingerprint.from_field(stored)
     except InputError:
         return False
-    return bool(parsed.signature) == bool(parsed.supershingles)
+    return not keywords or bool(parsed.signature) == bool(parsed.supershingles)

@@ -135,8 +135,9 @@ def _signed(one: IndexStatistics) -> JSON:
     """Return a search that counts documents with a signature of the scheme; nothing has one of none."""
     if one.recipe is None:
         return _having({"ids": {"values": []}})
-    # Whoever has a signature has keywords; unlike signatures, these are indexed.
-    keywords = {"exists": {"field": f"{one.recipe.field}.supershingles"}}
+    # Whoever has a signature has supershingles, where they are stored; unlike signatures, these are indexed.
+    part = "supershingles" if one.recipe.keywords else "signature"
+    keywords = {"exists": {"field": f"{one.recipe.field}.{part}"}}
     of_scheme = {"term": {f"{one.recipe.field}.scheme": one.scheme}}
     return _having({"bool": {"filter": [keywords, of_scheme]}})
 

@@ -1,6 +1,7 @@
 """The processor that stores a document's fingerprint."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from shinglefold.contracts import Document
@@ -16,7 +17,9 @@ class Supershingle:
 
     Options: ``field`` or ``fields`` (their texts are joined by newlines), ``target_field`` (default
     ``dedup``), ``language_field`` or ``language`` (neither: chosen word by word), ``ignore_missing`` (true: a
-    document without text gets a fingerprint without a signature, which never folds).
+    document without text gets a fingerprint without a signature, which never folds), ``keywords`` (true;
+    false stores no supershingles: pages are folded all the same, in less space, but copies are not found,
+    groups not numbered).
     """
 
     type: ClassVar[str] = "supershingle"
@@ -27,6 +30,7 @@ class Supershingle:
         self.language_field = options.optional("language_field")
         self.language = tools.check(options.optional("language"), options.place)
         self.ignore_missing = options.flag("ignore_missing", True)
+        self.keywords = options.flag("keywords", True)
         self.tools = tools
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
@@ -45,6 +49,8 @@ class Supershingle:
         """Return what is written of each text."""
         seal = self.tools.seal
         prints = self.tools.fingerprinter.fingerprint(texts, languages)
+        if not self.keywords:
+            prints = [replace(one, supershingles=()) for one in prints]
         return [(one if seal is None else seal.sealed(one)).to_field() for one in prints]
 
     def _declared(self, document: Document) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.arguments import checked_scheme
-from shinglefold.rerank.recipes import check_recipe, index_names
+from shinglefold.rerank.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
@@ -67,5 +67,6 @@ class Indices:
             recipe = Recipe.of(mappings, name, field or "dedup")
             scheme, field = scheme or recipe.scheme, field or recipe.field
             check_recipe(mappings, name, scheme, field, self._seal)
+            check_keywords(mappings, name, field)
         assert scheme is not None
         return Known(scheme, field or "dedup", tuple(mappings for _, mappings in found))

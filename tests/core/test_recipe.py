@@ -2,8 +2,8 @@
 
 import pytest
 
-from shinglefold.errors import RecipeMismatch, SchemeMismatch
-from shinglefold.recipe import Recipe, first_difference, retargeted
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.recipe import Recipe, first_difference, retargeted, stores_keywords, with_keywords
 from shinglefold.scheme import Scheme, SketchOptions
 
 SCHEME = Scheme()
@@ -72,3 +72,16 @@ def test_the_first_difference_is_named_by_its_place():
     assert first_difference(one, other) == ("processors[0].set.value 1", "processors[0].set.value 2")
     assert first_difference({}, {"version": 3}) == ("version nothing", "version 3")
     assert first_difference({"processors": [1]}, {"processors": []}) == ("processors [1]", "processors []")
+
+
+def test_a_pipeline_says_whether_the_supershingles_of_a_field_are_stored():
+    ours, theirs = {"supershingle": {"fields": ["body"]}}, {"supershingle": {"target_field": "near"}}
+    definition = {"processors": [ours, {"drop": {"on_failure": [theirs]}}]}
+    assert stores_keywords(definition, "dedup")
+    without = with_keywords(definition, "near", stored=False)
+    assert stores_keywords(without, "dedup")
+    assert not stores_keywords(without, "near")
+    assert with_keywords(without, "near", stored=True) == definition
+    assert not Recipe(SCHEME, "near", pipeline=without).keywords
+    with pytest.raises(ConfigError, match="groups are found by supershingles"):
+        Recipe(SCHEME, "near", pipeline=without, groups=True)

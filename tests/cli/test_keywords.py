@@ -1,0 +1,66 @@
+"""Indices without supershingles: pages fold as ever, and what needs supershingles says so first of all."""
+
+import pytest
+
+
+@pytest.fixture
+def site(run, examples_file) -> str:
+    assert run("setup", "site", "--no-keywords", "--engine", "here").code == 0
+    ran = run("index", examples_file, "--index", "site", "--engine", "here", "--workers", 1)
+    assert ran.code == 0
+    return "site"
+
+
+def page(run, index: str, *more: object) -> list[tuple[str, int]]:
+    ran = run("search", "мост", "--index", index, "--engine", "here", "--json", *more)
+    hits = ran.json()["hits"]["hits"]
+    return [(hit["_id"], hit["inner_hits"]["duplicates"]["hits"]["total"]["value"]) for hit in hits]
+
+
+def test_a_page_folds_as_it_does_with_them(run, site, examples_file):
+    run("index", examples_file, "--index", "whole", "--engine", "here", "--workers", 1)
+    found = page(run, site)
+    assert found == page(run, "whole")
+    assert max(copies for _, copies in found) > 3
+
+
+def test_all_is_well_and_signed(run, site):
+    assert run("doctor", site, "--engine", "here").code == 0
+    (stats,) = run("stats", site, "--engine", "here", "--json").json()["indices"]
+    assert stats["signed"] == stats["documents"] == 166
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("similar", "ru-bridge-repair-1", "--index", "site"),
+        ("search", "мост", "--index", "site", "--min-shared", "2"),
+        ("add", "site", "-"),
+    ],
+)
+def test_what_needs_them_is_refused_with_the_way_to_have_them(run, site, words):
+    ran = run(*words, "--engine", "here")
+    assert ran.code != 0
+    assert "stores no supershingles" in ran.err
+    assert "setup site --keywords" in ran.err
+
+
+def test_they_can_be_had_later_and_left_out_again(run, site):
+    assert run("setup", site, "--keywords", "--engine", "here").code == 0
+    assert run("doctor", site, "--engine", "here").code == 3
+    assert run("backfill", site, "--engine", "here").code == 0
+    assert run("similar", "ru-bridge-repair-1", "--index", site, "--engine", "here").code == 0
+    assert run("setup", site, "--no-keywords", "--engine", "here").code == 0
+    assert run("backfill", site, "--engine", "here").code == 0
+    assert run("doctor", site, "--engine", "here").code == 0
+    assert run("similar", "ru-bridge-repair-1", "--index", site, "--engine", "here").code == 2
+
+
+def test_groups_and_a_scheme_of_supershingles_alone_are_refused_without_them(run, site):
+    ran = run("setup", site, "--groups", "--engine", "here")
+    assert ran.code == 2
+    assert "groups are found by supershingles" in ran.err
+    ran = run("setup", "other", "--no-keywords", "--preset", "fetterly", "--engine", "here")
+    assert ran.code == 2
+    assert "decides by supershingles alone" in ran.err
+    assert run("stats", "other", "--engine", "here").code != 0
