@@ -103,5 +103,5 @@ def test_word_forms_the_workers_learn_are_kept(scheme: Scheme):
 
 
 def test_a_negative_number_of_workers_is_refused(deadly: Pipeline):
-    with pytest.raises(ConfigError, match=r"0 \(one per core\) or more"):
+    with pytest.raises(ConfigError, match="0 for one per core"):
         process_blocks(deadly, iter([]), -1)
