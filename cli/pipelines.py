@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.recipe import FIELD
 from shinglefold.scheme import Scheme
 
+if TYPE_CHECKING:
+    from shinglefold.ingest import Pipeline
 
-def load_pipeline(path: str | None, scheme: Scheme, field: str = FIELD) -> Pipeline:
+
+def load_pipeline(path: str | None, scheme: Scheme, field: str = FIELD) -> "Pipeline":
     """Return the pipeline of a file, or the one for pages where none is given.
 
     Args:
@@ -20,6 +22,8 @@ def load_pipeline(path: str | None, scheme: Scheme, field: str = FIELD) -> Pipel
         InputError: the file can't be read.
         ConfigError: it is no JSON, or no pipeline; says where.
     """
+    from shinglefold.ingest import Pipeline, default_definition
+
     return Pipeline.from_json(default_definition(field) if path is None else read_definition(path), scheme)
 
 

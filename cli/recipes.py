@@ -12,7 +12,6 @@ from shinglefold.contracts import JSON, Templates
 from shinglefold.engines import open_engine
 from shinglefold.engines.http import without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
-from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.recipe import TEXTS, Recipe, essence, first_difference, stored_recipe
 from shinglefold.registry import installed
 from shinglefold.scheme import PRESETS
@@ -55,7 +54,12 @@ class Asked:
         if self.pipeline:
             found: JSON = read_definition(self.pipeline)
             return found
-        return default_definition(field, self.fields) if self.fields else None
+        if not self.fields:
+            return None
+        # Most commands take the pipeline that the index notes, and many none.
+        from shinglefold.ingest import default_definition
+
+        return default_definition(field, self.fields)
 
     def command(self, name: str) -> str:
         """Return another command for the same index, with the same options of where and how."""
@@ -175,6 +179,8 @@ def complete(recipe: Recipe) -> Recipe:
     if recipe.pipeline is not None:
         return recipe
     fields = recipe.fields or TEXTS
+    from shinglefold.ingest import default_definition
+
     return replace(recipe, fields=fields, pipeline=essence(default_definition(recipe.field, fields)))
 
 
@@ -263,6 +269,8 @@ def _contradictions(asked: Asked, recipe: Recipe, noted: bool) -> Iterator[Contr
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
     definition = asked.definition(recipe.field) if noted else None
     if definition is not None and essence(definition) != recipe.pipeline:
+        from shinglefold.ingest import Pipeline
+
         # One that is not valid is reported as such, not as a difference.
         Pipeline.from_json(definition, recipe.scheme)
         ours, theirs = first_difference(recipe.pipeline or {}, essence(definition))

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.cli.output import printable
-from shinglefold.cli.side_by_side import print_matched
-from shinglefold.rerank import duplicates
+from shinglefold.rerank.response import duplicates
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -158,6 +157,8 @@ def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any
         if why := told.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
+                from shinglefold.cli.side_by_side import print_matched
+
                 print_matched(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):
         console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.cli.output import printable
-from shinglefold.passages.find import LEAST, Passage, Span
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from shinglefold.passages.find import Passage, Span
 
 #: Below this width the texts stand one above the other.
 NARROW = 60
@@ -23,7 +24,7 @@ class Piece(NamedTuple):
     marked: bool
 
 
-def pieces(text: str, span: Span, marks: Sequence[Span]) -> Iterator[Piece]:
+def pieces(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[Piece]:
     """Yield a passage cut at its marks."""
     at = span.start
     for mark in marks:
@@ -33,7 +34,7 @@ def pieces(text: str, span: Span, marks: Sequence[Span]) -> Iterator[Piece]:
     yield Piece(text[at : span.end], False)
 
 
-def passage_json(passage: Passage, a: str, b: str) -> dict[str, Any]:
+def passage_json(passage: "Passage", a: str, b: str) -> dict[str, Any]:
     """Return a passage as JSON: on each side its place, its text, and the differing words with theirs."""
     return {
         "equal_tokens": passage.equal,
@@ -42,26 +43,28 @@ def passage_json(passage: Passage, a: str, b: str) -> dict[str, Any]:
     }
 
 
-def _side_json(text: str, span: Span, marks: Sequence[Span]) -> dict[str, Any]:
+def _side_json(text: str, span: "Span", marks: Sequence["Span"]) -> dict[str, Any]:
     differing = [{"start": m.start, "end": m.end, "text": text[m.start : m.end]} for m in marks]
     return {"start": span.start, "end": span.end, "text": text[span.start : span.end], "differing": differing}
 
 
 def print_passages(
     console: "Console",
-    passages: Sequence[Passage],
+    passages: Sequence["Passage"],
     texts: tuple[str, str],
     names: tuple[str, str],
     most: int,
     *,
-    least: int = LEAST,
+    least: int = 0,
 ) -> None:
     """Print passages, at most ``most``, with the differing words marked; 0 prints all of them in full.
 
     Args:
-        least: words a passage must have, for who is told that there is none.
+        least: words a passage must have, for who is told that there is none; at least those it needs.
     """
     if not passages:
+        from shinglefold.passages.find import LEAST
+
         console.print(f"No passage of {max(LEAST, least)} words or more matches.")
         return
     shown = passages[:most] if most else passages
@@ -81,6 +84,8 @@ def print_matched(console: "Console", told: Sequence[Mapping[str, Any]], names: 
 
 
 def _told_pieces(side: Mapping[str, Any]) -> list[Piece]:
+    from shinglefold.passages.find import Span
+
     start, text = side["start"], side["text"]
     marks = [Span(mark["start"] - start, mark["end"] - start) for mark in side["differing"]]
     return list(pieces(text, Span(0, len(text)), marks))
@@ -104,7 +109,7 @@ def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names
     console.print(table)
 
 
-def _row(console: "Console", passage: Passage, texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
+def _row(console: "Console", passage: "Passage", texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
     a = list(pieces(texts[0], passage.a, passage.marks_a))
     b = list(pieces(texts[1], passage.b, passage.marks_b))
     return _styled_row(console, a, b, cut)

@@ -12,8 +12,6 @@ from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
-from shinglefold.ingest import Pipeline, default_definition
-from shinglefold.ingest.pipeline.reach import makes_fingerprints
 from shinglefold.recipe import Recipe, stored_recipe
 from shinglefold.registry import check_versions
 from shinglefold.scheme import CanonOptions, Scheme
@@ -21,6 +19,7 @@ from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.cli.command import Invocation
+    from shinglefold.ingest import Pipeline
 
 #: Documents of one id that are looked at: one in each index, and under each routing.
 _SAME_ID = 1000
@@ -73,7 +72,7 @@ def opened_store(asked: Asked) -> Iterator[Store]:
         yield Store(engine, recipe, found)
 
 
-def pipeline_of(asked: Asked, invocation: "Invocation", *, fresh: bool = False) -> tuple[Pipeline, Recipe]:
+def pipeline_of(asked: Asked, invocation: "Invocation", *, fresh: bool = False) -> tuple["Pipeline", Recipe]:
     """Return the pipeline for an index, and its recipe: the stored one, or that of an index to come.
 
     Args:
@@ -92,7 +91,7 @@ def pipeline_of(asked: Asked, invocation: "Invocation", *, fresh: bool = False) 
     return new_pipeline(asked, invocation)
 
 
-def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tuple[Pipeline, Recipe]:
+def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tuple["Pipeline", Recipe]:
     """Return the pipeline of an index that is there; one of before may be given any, as it notes none.
 
     Raises:
@@ -108,9 +107,10 @@ def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tupl
     return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
 
 
-def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple[Pipeline, Recipe]:
+def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple["Pipeline", Recipe]:
     """Return the pipeline of an index to come, by flags and settings."""
     from shinglefold.cli.options import chosen_scheme
+    from shinglefold.ingest import default_definition
 
     settings = asked.settings
     scheme = chosen_scheme(invocation, asked.preset)
@@ -120,12 +120,15 @@ def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple[Pipeline, Reci
     return pipeline, complete(pipeline.recipe(field))
 
 
-def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> Pipeline:
+def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> "Pipeline":
     """Return a pipeline that makes fingerprints.
 
     Raises:
         ConfigError: it makes none, or is not valid.
     """
+    from shinglefold.ingest import Pipeline
+    from shinglefold.ingest.pipeline.reach import makes_fingerprints
+
     pipeline = Pipeline.from_json(definition, scheme, seal=seal)
     if not makes_fingerprints(pipeline.steps):
         raise ConfigError(

@@ -3,7 +3,6 @@
 What is secret is never shown: neither its value nor the file around it.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -41,6 +40,9 @@ def read_table(file: str | Path, what: str, *, secret: bool = False) -> dict[str
     Raises:
         ConfigError: it can't be read.
     """
+    # Mostly there is no file.
+    import tomllib
+
     try:
         return tomllib.loads(Path(file).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -4,15 +4,20 @@
 answers in the engine's own shape.
 """
 
-from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.explain import explain
-from shinglefold.rerank.folding import Collapsed, Group, collapse
-from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
-from shinglefold.rerank.policies import Candidate, Policy
-from shinglefold.rerank.response import duplicates
-from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
-from shinglefold.rerank.steps import AsyncEngine
-from shinglefold.rerank.stored_passages import matched_passages
+from typing import TYPE_CHECKING
+
+from shinglefold.lazy import lazily
+
+if TYPE_CHECKING:
+    from shinglefold.passages.find import Passage, find_passages
+    from shinglefold.rerank.explain import explain
+    from shinglefold.rerank.folding import Collapsed, Group, collapse
+    from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
+    from shinglefold.rerank.policies import Candidate, Policy
+    from shinglefold.rerank.response import duplicates
+    from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
+    from shinglefold.rerank.steps import AsyncEngine
+    from shinglefold.rerank.stored_passages import matched_passages
 
 __all__ = [
     "AsyncEngine",
@@ -33,3 +38,24 @@ __all__ = [
     "find_passages",
     "matched_passages",
 ]
+
+_HOMES = {
+    "Passage": "shinglefold.passages.find",
+    "find_passages": "shinglefold.passages.find",
+    "explain": "shinglefold.rerank.explain",
+    "Collapsed": "shinglefold.rerank.folding",
+    "Group": "shinglefold.rerank.folding",
+    "collapse": "shinglefold.rerank.folding",
+    "Explain": "shinglefold.rerank.options",
+    "FoldOptions": "shinglefold.rerank.options",
+    "Preference": "shinglefold.rerank.options",
+    "Scope": "shinglefold.rerank.options",
+    "Candidate": "shinglefold.rerank.policies",
+    "Policy": "shinglefold.rerank.policies",
+    "duplicates": "shinglefold.rerank.response",
+    "AsyncFoldedSearch": "shinglefold.rerank.search",
+    "FoldedSearch": "shinglefold.rerank.search",
+    "AsyncEngine": "shinglefold.rerank.steps",
+    "matched_passages": "shinglefold.rerank.stored_passages",
+}
+__getattr__ = lazily(__name__, _HOMES)

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from secrets import token_bytes
 from types import MappingProxyType
-from typing import Any
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.options import FoldOptions
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 #: Characters of the longest cursor.
 LONGEST = 15_900
@@ -102,6 +102,8 @@ def unseal(text: str, key: bytes) -> Cursor:
     Raises:
         ConfigError: the text was changed, or sealed with another key.
     """
+    from cryptography.exceptions import InvalidTag
+
     try:
         raw = b64decode(text, b"-_", validate=True) if len(text) <= LONGEST else b""
         packed = _cipher(key).decrypt(raw[:_NONCE], raw[_NONCE:], _VERSION)
@@ -122,7 +124,10 @@ def _sealed(cursor: Cursor, key: bytes) -> str:
     return urlsafe_b64encode(nonce + packed).decode("ascii")
 
 
-def _cipher(key: bytes) -> AESGCM:
+def _cipher(key: bytes) -> "AESGCM":
+    # Most searches have no cursor.
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     return AESGCM(blake2b(key, digest_size=32, person=b"cursor").digest())
 
 

@@ -1,7 +1,7 @@
 """The answer: the engine's own, with representatives for hits, their groups attached, and our counters."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
@@ -13,12 +13,13 @@ from shinglefold.rerank.inner_hits import DUPLICATES
 from shinglefold.rerank.members import inner_hits_of
 from shinglefold.rerank.request_bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
-from shinglefold.rerank.similar.members import with_copies
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.stored_passages import Texts, matched_passages
 from shinglefold.rerank.totals import carried, groups_total
 from shinglefold.rerank.window import Reading
 from shinglefold.shards import refuse_small_windows
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.stored_passages import Texts
 
 #: The key of the counters.
 KEY = "dedup"
@@ -62,6 +63,8 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
     if reading.options.members_from == "index":
+        from shinglefold.rerank.similar.members import with_copies
+
         shown = [group for group in groups if group.representative in found]
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
     if reading.options.explain:
@@ -157,7 +160,7 @@ def _by_number(
 
 
 def _sources(
-    reading: Reading, places: Sequence[int], index: str | None, texts: Texts
+    reading: Reading, places: Sequence[int], index: str | None, texts: "Texts"
 ) -> Steps[dict[int, JSON]]:
     """Return the stored texts of hits; these are fields that the request's own filter shows."""
     found = yield from _by_id(reading, {}, places, index, source=list(texts.fields))
@@ -191,6 +194,8 @@ def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JS
     for place in places[1:]:
         told = explain(shown, reading.hits[place], reading.scheme, reading.field)
         if reading.texts is not None:
+            from shinglefold.rerank.stored_passages import matched_passages
+
             texts = sources.get(places[0], {}), sources.get(place, {})
             told["passages"] = matched_passages(*texts, *reading.texts)
         members.append(told)

@@ -2,16 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model import Token
-from shinglefold.passages.chains import GAP
-from shinglefold.passages.find import Span, find_passages
 from shinglefold.quoted import shortened
 from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import stored_value
+
+if TYPE_CHECKING:
+    from shinglefold.passages.find import Span
 
 Tokenize = Callable[[str], Sequence[Token]]
 _BORDER = "\0"
@@ -73,6 +74,9 @@ def matched_passages(
         ``end`` in characters of its stored text, ``text``, and under ``differing`` the places and words the
         other side lacks. Where a field is a list, ``value`` tells which of its texts.
     """
+    # A search that explains nothing needs none of it.
+    from shinglefold.passages.find import find_passages
+
     ones, others = list(_parts(shown, fields)), list(_parts(member, fields))
     found = find_passages(_tokens(ones, tokenize, "a"), _tokens(others, tokenize, "b"))
     return [
@@ -99,6 +103,8 @@ def _parts(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[_Part]:
 
 def _tokens(parts: Sequence[_Part], tokenize: Tokenize, side: str) -> list[Token]:
     """Return the tokens of all parts; what lies between parts equals nothing, and no passage goes over it."""
+    from shinglefold.passages.chains import GAP
+
     tokens: list[Token] = []
     for part in parts:
         border = Token(_BORDER + side, part.begin, part.begin, "")
@@ -110,13 +116,13 @@ def _tokens(parts: Sequence[_Part], tokenize: Tokenize, side: str) -> list[Token
     return tokens
 
 
-def _side(parts: Sequence[_Part], span: Span, marks: Sequence[Span]) -> JSON:
+def _side(parts: Sequence[_Part], span: "Span", marks: Sequence["Span"]) -> JSON:
     part = parts[bisect_right(parts, span.start, key=lambda one: one.begin) - 1]
     which = {} if part.value is None else {"value": part.value}
     differing = [_place(part, mark) for mark in marks]
     return {"field": part.field, **which, **_place(part, span), "differing": differing}
 
 
-def _place(part: _Part, span: Span) -> JSON:
+def _place(part: _Part, span: "Span") -> JSON:
     start, end = span.start - part.begin, span.end - part.begin
     return {"start": start, "end": end, "text": part.text[start:end]}
