@@ -15,8 +15,9 @@ HEAVY = {
 }  # fmt: skip
 #: Rooms of our own that most commands have no use for, and what each of them brings along.
 ROOMS = {
-    "shinglefold.canon", "shinglefold.engines.http.engine", "shinglefold.groups", "shinglefold.ingest.pipeline",
-    "shinglefold.ingest.writing", "shinglefold.passages", "shinglefold.plugins", "shinglefold.rerank",
+    "shinglefold.canon", "shinglefold.engines.http.engine", "shinglefold.groups",
+    "shinglefold.ingest.pipeline", "shinglefold.ingest.writing",
+    "shinglefold.passages", "shinglefold.plugins", "shinglefold.rerank",
     "shinglefold.rerank.similar", "shinglefold.similarity", "shinglefold.sketch", "cryptography",
 }  # fmt: skip
 _WATCH = """
