@@ -1,15 +1,20 @@
 """The searches of groups: for a whole batch one, by all of its supershingles and texts."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from shinglefold.contracts import JSON, Engine, Parameters
+from shinglefold.contracts import JSON, Engine, Parameters, Search
 from shinglefold.errors import EngineError
 from shinglefold.groups.likeness import Likeness, Pair
 from shinglefold.rerank.partial import missing
 from shinglefold.rerank.similar import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
+from shinglefold.steps import drive
 
+Result = TypeVar("Result")
+#: Yields calls of the engine, is sent what they return, or what that is when awaited, and returns the result.
+Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
 #: Documents read for a batch; where there are more, each of the batch has a search of its own.
 _WINDOW = 1000
@@ -26,6 +31,20 @@ class Found(NamedTuple):
     pairs: list[Pair]
 
 
+class AsyncSearches(Protocol):
+    """An engine whose searches are awaited; then only steps may be asked for."""
+
+    async def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> JSON:
+        """Run a search."""
+        ...
+
+    async def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
+        """Run several searches in one request."""
+        ...
+
+
 class Lookup:
     """Finds what resembles documents in one index.
 
@@ -39,7 +58,7 @@ class Lookup:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Engine | AsyncSearches,
         index: str,
         likeness: Likeness,
         *,
@@ -62,51 +81,61 @@ class Lookup:
         Raises:
             EngineError: the engine can't tell all of them.
         """
+        return drive(self.finding(asked, filters), operator.call)
+
+    def finding(self, asked: Sequence[Asked], filters: Sequence[JSON] = ()) -> Steps[Found]:
+        """Return what ``find`` does, as steps that yield calls of the engine, blocking or awaited."""
         query = self._any_of(asked)
         if query is None:
             return Found([], [])
-        hits = self._search(self._body({"bool": {"filter": [query, *filters]}}))
-        return self._found(asked, hits, filters)
+        hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}))
+        return (yield from self._found(asked, hits, filters))
 
-    def find_with_numbers(
+    def finding_with_numbers(
         self, asked: Sequence[Asked], field: str, numbers: Sequence[int]
-    ) -> tuple[Found, set[int]]:
-        """Return what ``find`` and ``numbers`` do, asked for in one request."""
+    ) -> Steps[tuple[Found, set[int]]]:
+        """Return what ``find`` and ``numbers`` do, asked for in one request, as steps."""
         query = self._any_of(asked)
         if query is None or not numbers:
-            return self.find(asked), self.numbers(field, numbers)
+            found = yield from self.finding(asked)
+            return found, (yield from self._numbering(field, numbers))
         taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
-        hits, told = self._searched([self._body({"bool": {"filter": [query]}}), taken])
-        return self._found(asked, hits, ()), self._numbers(field, numbers, told)
+        hits, told = yield from self._several([self._body({"bool": {"filter": [query]}}), taken])
+        found = yield from self._found(asked, hits, ())
+        return found, (yield from self._numbers(field, numbers, told))
 
     def numbers(self, field: str, numbers: Sequence[int]) -> set[int]:
         """Return which of some values a number field has in any document."""
+        return drive(self._numbering(field, numbers), operator.call)
+
+    def _numbering(self, field: str, numbers: Sequence[int]) -> Steps[set[int]]:
         if not numbers:
             return set()
         body = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
-        return self._numbers(field, numbers, self._search(body))
+        hits = yield from self._search(body)
+        return (yield from self._numbers(field, numbers, hits))
 
-    def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> set[int]:
+    def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
         if len(hits) < _NUMBERS:
             return found
         # One that many documents have hides the others.
         for number in set(numbers) - found:
             body = self._body({"bool": {"filter": [{"term": {field: number}}]}}, 1, [field])
-            found |= {number} if self._search(body) else set()
+            found |= {number} if (yield from self._search(body)) else set()
         return found
 
     def group(self, clauses: Sequence[JSON], most: int) -> list[JSON]:
         """Return documents that meet some clauses, and no more of them than asked for."""
-        return self._search(self._body({"bool": {"filter": list(clauses)}}, most))
+        return drive(self._search(self._body({"bool": {"filter": list(clauses)}}, most)), operator.call)
 
-    def groups(self, several: Sequence[Sequence[JSON]], most: int) -> list[list[JSON]]:
+    def groups(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[list[JSON]]]:
         """Return documents that meet each of several clauses, no more of each than asked for: one request."""
-        return self._searched([self._body({"bool": {"filter": list(clauses)}}, most) for clauses in several])
+        return self._several([self._body({"bool": {"filter": list(clauses)}}, most) for clauses in several])
 
-    def _found(self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON]) -> Found:
+    def _found(self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON]) -> Steps[Found]:
         if len(hits) == self._window:
-            hits = self._each(asked, filters)
+            hits = yield from self._each(asked, filters)
         return Found(hits, self._likeness.to_hits(asked, hits))
 
     def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
@@ -122,7 +151,7 @@ class Lookup:
         ]
         return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
 
-    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> list[JSON]:
+    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> Steps[list[JSON]]:
         """Return what each of those asked for finds by itself, what it shares most with first."""
         found: dict[str, JSON] = {}
         for one in asked:
@@ -131,7 +160,7 @@ class Lookup:
                 one, likeness.scheme, likeness.field, 1, seal=likeness.seal, filters=filters
             )
             if queries is not None:
-                hits = self._search({**self._body(queries.ordered), "sort": ["_score"]})
+                hits = yield from self._search({**self._body(queries.ordered), "sort": ["_score"]})
                 if self._whole and len(hits) == self._window:
                     raise EngineError(f"{self._index}: more than {self._window:,} at once; try again")
                 found |= {hit["_id"]: hit for hit in hits}
@@ -147,14 +176,14 @@ class Lookup:
         }
         return body | ({"sort": [{self._first: {"order": "desc"}}]} if self._first else {})
 
-    def _search(self, body: JSON) -> list[JSON]:
-        return self._hits(self._engine.search(self._index, body, self._parameters))
+    def _search(self, body: JSON) -> Steps[list[JSON]]:
+        return self._hits((yield lambda: self._engine.search(self._index, body, self._parameters)))
 
-    def _searched(self, bodies: Sequence[JSON]) -> list[list[JSON]]:
+    def _several(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
         """Return the hits of several searches that are sent as one request."""
-        parameters = self._parameters or {}
+        searches = [(self._index, body, self._parameters or {}) for body in bodies]
         found: list[list[JSON]] = []
-        for answer in self._engine.msearch([(self._index, body, parameters) for body in bodies]):
+        for answer in (yield lambda: self._engine.msearch(searches)):
             if isinstance(answer, EngineError):
                 raise answer
             found.append(self._hits(answer))

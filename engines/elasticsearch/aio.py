@@ -43,6 +43,9 @@ class AsyncElasticsearchEngine(AsyncHttpEngine):
             if not isinstance(error.__cause__, NotFoundError | BadRequestError):
                 raise
 
+    async def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
+        return await self._client.bulk(operations=list(lines), refresh=refresh or None)
+
     async def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return await self._post(search_path(index, "_search"), parameters, body)
 

@@ -4,13 +4,15 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from shinglefold.contracts import JSON, Parameters, Search
-from shinglefold.engines.http.searching import HttpSearches, awaited
+from shinglefold.contracts import JSON, Held, Parameters, Search, Written
+from shinglefold.engines.http.answers import check_given
+from shinglefold.engines.http.guarded import GuardedRequests
+from shinglefold.engines.http.searching import awaited
 from shinglefold.engines.several import Answer
 
 
-class AsyncHttpEngine(HttpSearches):
-    """An engine behind an asynchronous client, for ``AsyncFoldedSearch``; made and closed in an event loop.
+class AsyncHttpEngine(GuardedRequests):
+    """An engine behind an asynchronous client, for searches and gates; made and closed in an event loop.
 
     Args:
         connection: the addresses and the credentials.
@@ -43,6 +45,25 @@ class AsyncHttpEngine(HttpSearches):
     async def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
         return await awaited(self._all_found(searches))
+
+    async def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+        """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
+        return await awaited(self._writing(actions, refresh))
+
+    async def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+        """Return documents as they are now; see ``GuardedWrites``."""
+        return await awaited(self._reading(index, ids, source))
+
+    async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
+        """Return a document as it is now, refreshed or not, or None."""
+        (held,) = await self.read(index, [id])
+        return None if held is None else {"_index": index, "_id": id, "_source": held.source}
+
+    async def refresh(self, index: str) -> None:
+        """Make everything written so far visible to searches."""
+        check_given(index)
+        with self._asking():
+            await self._client.indices.refresh(index=index)
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""

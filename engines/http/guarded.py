@@ -9,41 +9,52 @@ from shinglefold.contracts import JSON, Guard, Held, Parameters, Written
 from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.failures import reason
+from shinglefold.engines.http.searching import HttpSearches, Steps, done
 from shinglefold.errors import EngineError
 
 _BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term")
 
 
-class GuardedEngine(AdministeredEngine):
-    """An engine whose documents have versions that writes can be guarded with."""
+class GuardedRequests(HttpSearches):
+    """What a blocking and an awaited engine do alike for documents whose versions writes are guarded with."""
 
     @property
     def newest(self) -> Parameters:
         """A refresh reaches every copy here, so that any may be asked."""
         return MappingProxyType({})
 
-    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
-        """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
+    def _writing(self, actions: Sequence[Mapping[str, Any]], refresh: bool) -> Steps[list[Written]]:
         if not actions:
             return []
         lines = [line for action in actions for line in _lines(action)]
         with self._asking():
-            answer = plain(self._bulk_once(lines, refresh=refresh))
+            answer = plain((yield lambda: self._bulk_once(lines, refresh=refresh)))
         return [_written(item) for item in answer["items"]]
 
-    def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
-        """Return documents as they are now; see ``GuardedWrites``."""
+    def _reading(self, index: str, ids: Sequence[str], source: Sequence[str]) -> Steps[list[Held | None]]:
         check_name(index)
         if not ids:
             return []
         wanted = {"docs": [_wanted(index, id_, source) for id_ in ids]}
         with self._asking():
-            answer = plain(self._client.mget(body=wanted))
+            answer = plain((yield lambda: self._client.mget(body=wanted)))
         return [_held(found) for found in answer["docs"]]
 
     @abstractmethod
     def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - the clients' own types
         """Send the lines of one bulk request through the client."""
+
+
+class GuardedEngine(AdministeredEngine, GuardedRequests):
+    """An engine whose documents have versions that writes can be guarded with."""
+
+    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+        """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
+        return done(self._writing(actions, refresh))
+
+    def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+        """Return documents as they are now; see ``GuardedWrites``."""
+        return done(self._reading(index, ids, source))
 
 
 def _lines(action: Mapping[str, Any]) -> Iterator[JSON]:

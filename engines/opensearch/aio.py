@@ -47,6 +47,14 @@ class AsyncOpenSearchEngine(AsyncHttpEngine):
             if not isinstance(error.__cause__, NotFoundError | RequestError):
                 raise
 
+    @property
+    def newest(self) -> Parameters:
+        """Return what asks the primaries; see ``OpenSearchEngine``."""
+        return {"preference": "_primary"}
+
+    async def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
+        return await self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
+
     async def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return await self._client.search(index=index, body=body, params=parameters)
 

@@ -76,9 +76,7 @@ class Gate(Face):
         self._documents = Documents(lookup, opened.forms, opened.recipe.groups)
         self._store: ServerStore | ExclusiveStore
         if isinstance(engine, GuardedWrites):
-            self._store = ServerStore(
-                engine, engine, opened.index, opened.intents, self._documents, opened.read_back
-            )
+            self._store = ServerStore(engine, opened.index, opened.intents, self._documents, opened.read_back)
         self._waiting: list[_Waiting] = []
         self._deciding = False
         self._callers = 0
@@ -183,7 +181,7 @@ class Gate(Face):
         self.engine.refresh(self.index)
         clause = {"range": {f"{self.recipe.field}.{PENDING}": {"lt": now()}}}
         found = tuple(hit["_id"] for hit in self._documents.lookup.group([clause], 1000))
-        held = [one for one in store.guarded.read(self.index, found) if one is not None]
+        held = [one for one in store.engine.read(self.index, found) if one is not None]
         dead = [one for one in held if self._opened.forms.pending(one.source) is not None]
         written = store.answer(Write(tuple(Drop("documents", one.id, one.guard) for one in dead)))
         return sum(one.status == 200 for one in written)

@@ -1,12 +1,14 @@
 """Stores for the protocol: servers, whose writes are guarded, and engines that one process writes to."""
 
+import asyncio
+import operator
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts import JSON, Engine, Guard, GuardedWrites, Held, Written
+from shinglefold.contracts import JSON, Engine, Guard, Held, Written
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.member import Member
 from shinglefold.groups.gate.requests import (
@@ -27,7 +29,8 @@ from shinglefold.groups.gate.requests import (
     Seen,
     Write,
 )
-from shinglefold.groups.lookup import Lookup
+from shinglefold.groups.lookup import Lookup, Steps
+from shinglefold.steps import drive, drive_async
 
 
 def now() -> int:
@@ -48,11 +51,13 @@ class Documents:
     forms: Forms
     groups: bool
 
-    def seen(self, members: Sequence[Member]) -> list[Seen]:
-        """Return what was found for each member."""
+    def seen(self, members: Sequence[Member]) -> Steps[list[Seen]]:
+        """Return what was found for each member, as steps that yield calls of the engine."""
         numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
         asked = [member.print for member in members]
-        found, taken = self.lookup.find_with_numbers(asked, f"{self.forms.field}.{GROUP}", numbers)
+        found, taken = yield from self.lookup.finding_with_numbers(
+            asked, f"{self.forms.field}.{GROUP}", numbers
+        )
         ids: list[list[str]] = [[] for _ in members]
         for pair in found.pairs:
             ids[pair.one].append(found.hits[pair.other]["_id"])
@@ -61,19 +66,22 @@ class Documents:
             for several, member in zip(ids, members, strict=True)
         ]
 
-    def in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
-        """Return the ids of documents of each group."""
+    def in_groups(self, asked: FindGroups) -> Steps[list[tuple[str, ...]]]:
+        """Return the ids of documents of each group, as steps."""
         leading: list[JSON] = [{"term": {f"{self.forms.field}.{LEADER}": True}}] if asked.leaders else []
         clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}, *leading] for group in asked.groups]
-        return [tuple(hit["_id"] for hit in hits) for hits in self.lookup.groups(clauses, asked.most)]
+        found = yield from self.lookup.groups(clauses, asked.most)
+        return [tuple(hit["_id"] for hit in hits) for hits in found]
 
 
 @dataclass(slots=True)
 class ServerStore:
-    """An index on a server, and that of its intents beside it."""
+    """An index on a server, and that of its intents beside it.
 
-    engine: Engine
-    guarded: GuardedWrites
+    ``engine``: blocking, then ``answer`` is called, or awaited, then ``answered`` is.
+    """
+
+    engine: Any
     index: str
     intents: str
     documents: Documents
@@ -82,21 +90,33 @@ class ServerStore:
 
     def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         """Answer one request of the protocol."""
-        ways: dict[type, Callable[[Any], Any]] = {
-            Write: lambda asked: self.guarded.write([self._action(one) for one in asked.actions]),
-            Read: self._read,
-            FindDocuments: lambda asked: self.documents.seen(asked.members),
-            FindGroups: self.documents.in_groups,
-            Refresh: lambda _: self.engine.refresh(self.index),
-            Pause: lambda asked: pause(asked.milliseconds),
-            Now: lambda _: now(),
-        }
-        return ways[type(request)](request)
+        if isinstance(request, Pause):
+            return pause(request.milliseconds)
+        return drive(self._calls(request), operator.call)
 
-    def _read(self, asked: Read) -> list[Held | None]:
-        if asked.where == "intents":
-            return self.guarded.read(self.intents, asked.ids)
-        return self.guarded.read(self.index, asked.ids, self.read_back)
+    async def answered(self, request: Request) -> Any:  # noqa: ANN401 - see above
+        """Answer one request of the protocol, waiting in an event loop."""
+        if isinstance(request, Pause):
+            return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
+        return await drive_async(self._calls(request), operator.call)
+
+    def _calls(self, request: Request) -> Steps[Any]:
+        match request:
+            case Write():
+                return (yield lambda: self.engine.write([self._action(one) for one in request.actions]))
+            case Read():
+                index, fields = self.index, self.read_back
+                if request.where == "intents":
+                    index, fields = self.intents, ()
+                return (yield lambda: self.engine.read(index, request.ids, fields))
+            case FindDocuments():
+                return (yield from self.documents.seen(request.members))
+            case FindGroups():
+                return (yield from self.documents.in_groups(request))
+            case Refresh():
+                return (yield lambda: self.engine.refresh(self.index))
+            case _:
+                return now()
 
     def _action(self, action: Action) -> JSON:
         where = self.index if action.where == "documents" else self.intents
@@ -129,7 +149,7 @@ class ExclusiveStore:
         ways: dict[type, Callable[[Any], Any]] = {
             Write: lambda asked: [self._write(action) for action in asked.actions],
             Read: lambda asked: [self._read(id_) for id_ in asked.ids],
-            FindDocuments: lambda asked: self.documents.seen(asked.members),
+            FindDocuments: lambda asked: drive(self.documents.seen(asked.members), operator.call),
             FindGroups: self._in_groups,
             Refresh: lambda _: self._refresh(),
             # Nobody else is there to wait for.
@@ -140,7 +160,7 @@ class ExclusiveStore:
 
     def _in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
         self._refresh()
-        return self.documents.in_groups(asked)
+        return drive(self.documents.in_groups(asked), operator.call)
 
     def _refresh(self) -> None:
         if self._dirty:

@@ -1,5 +1,6 @@
 """Gates in front of an index on a real server: writers are killed, and nothing slips in twice."""
 
+import asyncio
 import uuid
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from support.gate.whole import run_whole, texts
 from support.servers.local import LocalServer
 
 from shinglefold.engines import open_engine
-from shinglefold.groups import Gate, Policy
+from shinglefold.groups import AsyncGate, Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 
@@ -119,3 +120,36 @@ def test_the_processor_fails_copies_on_their_way_through_a_pipeline(server, inde
     assert "it resembles" in outcome.failure.reason
     assert engine.get(index, "c") is None
     engine.close()
+
+
+def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pipeline):
+    blocking = open_engine(server.url)
+    ensure_index(blocking, index, replace(pipeline.recipe(), groups=True))
+    bodies = [" ".join(f"w{kind}x{number}" for number in range(80)) for kind in range(6)]
+
+    policy = Policy("cap", most=2)
+    given = [{"id": f"{at}-{copy}", "body": body} for at, body in enumerate(bodies) for copy in "abc"]
+
+    async def run():
+        async with (
+            _awaited(blocking) as engine,
+            await AsyncGate.open(engine, index, policy, pipeline=pipeline) as gate,
+        ):
+            told = await asyncio.gather(*(gate.add_all([one]) for one in given))
+            return [verdict.status for (verdict,) in told]
+
+    with Gate(blocking, index, policy, pipeline=pipeline) as beside:
+        assert beside.add({"id": "0-first", "body": bodies[0]}).status == "accepted"
+        statuses = asyncio.run(run())
+        assert statuses.count("accepted") == 11
+        assert beside.add_all([{"id": "5-last", "body": bodies[5]}])[0].status == "refused"
+    blocking.close()
+
+
+def _awaited(engine):
+    """Return the awaited engine for the server of a blocking one."""
+    if engine.info()["distribution"] == "opensearch":
+        from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine as Awaited
+    else:
+        from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine as Awaited
+    return Awaited(engine.connection)

@@ -1,0 +1,211 @@
+"""The gate for event loops: the same decisions, awaited."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+from shinglefold.contracts import Document
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError
+from shinglefold.groups.gate.face import SECONDS, Face, batches, let_in
+from shinglefold.groups.gate.gate import Gate
+from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.opening import Opened, open_gate
+from shinglefold.groups.gate.policy import Policy
+from shinglefold.groups.gate.protocol import decide, tidy
+from shinglefold.groups.gate.stores import Documents, ServerStore
+from shinglefold.groups.lookup import Lookup
+from shinglefold.ingest import Pipeline
+from shinglefold.seal import Seal
+from shinglefold.steps import drive_async
+
+_Waiting = tuple[Sequence[Document], "asyncio.Future[list[Verdict]]"]
+
+
+class AsyncGate:
+    """A ``Gate`` whose methods are awaited; tasks of one event loop share it, and are decided together.
+
+    A task that is cancelled stops waiting; its documents are decided about all the same. Make one with
+    ``await AsyncGate.open(engine, index, policy)``.
+    """
+
+    def __init__(self, engine: Any, gate: "Gate | _Awaited") -> None:  # noqa: ANN401 - an awaited engine
+        self.engine, self._gate = engine, gate
+
+    @classmethod
+    async def open(
+        cls,
+        engine: Any,  # noqa: ANN401 - an awaited engine
+        index: str,
+        policy: Policy | None = None,
+        *,
+        pipeline: Pipeline | None = None,
+        seal: Seal | None = None,
+        lease: float = 30.0,
+    ) -> "AsyncGate":
+        """Make the index ready and open a gate before it.
+
+        Args:
+            engine: ``AsyncOpenSearchEngine``, ``AsyncElasticsearchEngine`` or ``AsyncEmbeddedEngine``.
+            index, policy, pipeline, seal, lease: see ``Gate``.
+
+        Raises:
+            ConfigError: the index was not set up for it, or the engine can't do it.
+        """
+        wanted = policy or Policy()
+        if (blocking := getattr(engine, "blocking", None)) is not None:
+            gate = await asyncio.to_thread(
+                lambda: Gate(blocking, index, wanted, pipeline=pipeline, seal=seal, lease=lease)
+            )
+            return cls(engine, gate)
+        if not hasattr(engine, "connection"):
+            raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
+        opened = await asyncio.to_thread(_opened, engine.connection, index, wanted, seal, lease)
+        return cls(engine, _Awaited(engine, opened, pipeline, seal))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def policy(self) -> Policy:
+        """The rules."""
+        return self._gate.policy
+
+    async def add(self, document: Document) -> Verdict:
+        """Let a document in and return how; see ``Gate.add``."""
+        (verdict,) = await self.add_all([document])
+        return let_in(verdict)
+
+    async def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Let documents in as far as the policy does; see ``Gate.add_all``."""
+        made = await asyncio.to_thread(self._gate.made, documents)
+        admitted = iter(await self.admit([one for one in made if not isinstance(one, Verdict)]))
+        return [one if isinstance(one, Verdict) else next(admitted) for one in made]
+
+    async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Decide about documents with fingerprints; see ``Gate.admit``."""
+        if isinstance(self._gate, Gate):
+            return await asyncio.to_thread(self._gate.admit, documents)
+        return await self._gate.admit(documents)
+
+    async def refresh(self) -> None:
+        """Let searches see what was let in."""
+        if isinstance(self._gate, Gate):
+            await asyncio.to_thread(self._gate.refresh)
+        else:
+            await self._gate.refresh()
+
+    async def close(self) -> None:
+        """Let searches see what was let in, and take the gate's notes away; again it does nothing."""
+        if isinstance(self._gate, Gate):
+            await asyncio.to_thread(self._gate.close)
+        else:
+            await self._gate.close()
+
+
+class _Awaited(Face):
+    """A gate before an index on a server that is asked in an event loop."""
+
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - an awaited engine
+        opened: Opened,
+        pipeline: Pipeline | None,
+        seal: Seal | None,
+    ) -> None:
+        super().__init__(opened, pipeline, seal)
+        lookup = Lookup(engine, opened.index, opened.likeness, first=opened.first, parameters=engine.newest)
+        documents = Documents(lookup, opened.forms, opened.recipe.groups)
+        self._engine = engine
+        self._store = ServerStore(engine, opened.index, opened.intents, documents, opened.read_back)
+        shared = opened.shared
+        assert shared is not None
+        self._shared = shared
+        self._waiting: list[_Waiting] = []
+        self._deciding: asyncio.Task[None] | None = None
+        self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
+        self._refreshed = time.monotonic()
+
+    async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Decide about documents with fingerprints."""
+        if not documents:
+            return []
+        told: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((documents, told))
+        if self._deciding is None or self._deciding.done():
+            self._deciding = asyncio.create_task(self._decide())
+        return await told
+
+    async def refresh(self) -> None:
+        """Let searches see what was let in."""
+        await self._settle_refresh()
+        await drive_async(tidy(self._shared), self._store.answered)
+
+    async def close(self) -> None:
+        """Let what is on its way be decided, and take the gate's notes away."""
+        if self._deciding is not None:
+            await self._deciding
+        await self.refresh()
+        await drive_async(self._shared.depart(), self._store.answered)
+
+    async def _decide(self) -> None:
+        while self._waiting:
+            # Whoever was told a moment ago comes again before the others are decided.
+            for _ in range(3):
+                await asyncio.sleep(0)
+            together, self._waiting = self._waiting, []
+            try:
+                documents = [document for several, _ in together for document in several]
+                verdicts = iter(
+                    [verdict for batch in batches(documents) for verdict in await self._batch(batch)]
+                )
+                for several, told in together:
+                    _tell(told, [next(verdicts) for _ in several])
+            except Exception as error:
+                for _, told in together:
+                    _tell(told, error)
+
+    async def _batch(self, documents: Sequence[Document]) -> list[Verdict]:
+        found = [self.member(document) for document in documents]
+        members = [one for one in found if isinstance(one, Member)]
+        await self._refresh_aside()
+        steps = decide(members, self._opened.terms)
+        decided = iter(await drive_async(steps, self._store.answered) if members else ())
+        return [self.told(next(decided)) if isinstance(one, Member) else one for one in found]
+
+    async def _refresh_aside(self) -> None:
+        if self._refreshing is not None and self._refreshing[0].done():
+            await self._settle_refresh()
+            await drive_async(self._shared.clean(self._opened.forms), self._store.answered)
+        due = self._refreshing is None and time.monotonic() - self._refreshed > SECONDS
+        if due and (rounds := self._shared.settled()):
+            self._refreshing = asyncio.create_task(self._engine.refresh(self.index)), rounds
+
+    async def _settle_refresh(self) -> None:
+        if self._refreshing is None:
+            return
+        (task, rounds), self._refreshing = self._refreshing, None
+        await task
+        self._refreshed = time.monotonic()
+        self._shared.seen(rounds)
+
+
+def _tell(told: "asyncio.Future[list[Verdict]]", what: list[Verdict] | Exception) -> None:
+    if told.done():
+        return
+    if isinstance(what, Exception):
+        told.set_exception(what)
+    else:
+        told.set_result(what)
+
+
+def _opened(connection: Any, index: str, policy: Policy, seal: Seal | None, lease: float) -> Opened:  # noqa: ANN401
+    engine = open_engine(connection)
+    try:
+        return open_gate(engine, index, policy, seal, lease)
+    finally:
+        engine.close()
