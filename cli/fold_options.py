@@ -37,6 +37,12 @@ fold_options = options(
         help="Members must match the hit shown (leader, the default) or any other member (connected).",
     ),
     deciding_options("hits", 0, "0 where a resemblance decides"),
+    click.option(
+        "--verify",
+        type=click.Choice(["signature", "text"]),
+        help="What decides: signatures (the default), or the texts of pairs of the page that these leave "
+        "in doubt.",
+    ),
     click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
     click.option(
         "--scope",

@@ -32,6 +32,7 @@ Linkage = Literal["leader", "connected"]
 Mode = Literal["window", "native", "auto"]
 Facets = Literal["documents", "groups"]
 MembersFrom = Literal["results", "index"]
+VerifiedBy = Literal["signature", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ class FoldOptions:
     ``facets``: ``groups`` counts in the buckets of terms the groups beside the documents (native only).
     ``members_from``: ``index`` attaches and counts copies that the query itself did not find;
     ``member_filter``: a query that these must match.
+    ``verify``: ``text`` has the texts decide on pairs of the page whose estimates are in doubt.
     ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
     """
 
@@ -170,6 +172,7 @@ class FoldOptions:
     facets: Facets = "documents"
     members_from: MembersFrom = "results"
     member_filter: Mapping[str, Any] | None = None
+    verify: VerifiedBy = "signature"
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -285,9 +288,15 @@ def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[obj
 #: Options that no body has a word for.
 _NOT_IN_BODIES = ("member_source", "members_from", "member_filter", "closed")
 _CHOICES: Mapping[str, Any] = MappingProxyType(
-    {"linkage": Linkage, "mode": Mode, "facets": Facets, "members_from": MembersFrom}
+    {
+        "linkage": Linkage,
+        "mode": Mode,
+        "facets": Facets,
+        "members_from": MembersFrom,
+        "verify": VerifiedBy,
+    }
 )
-_SAID = MappingProxyType({"members_from": "from of members"})
+_SAID = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
 #: What visitors may set, and what of it only up to what the application has.
 VISITORS = (
     "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",

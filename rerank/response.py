@@ -20,6 +20,7 @@ from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
     from shinglefold.rerank.stored_passages import Texts
+    from shinglefold.rerank.text_stage import Settled
 
 #: The key of the counters.
 KEY = "dedup"
@@ -51,6 +52,10 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     attached = [_attached(group, reading.options.members) for group in groups]
     everyone = [place for places in attached for place in places]
     found = yield from _fetch(reading, everyone, index)
+    settled = yield from _settled(reading, groups, attached, found, index)
+    if settled is not None:
+        groups = tuple(settled.groups)
+        attached = [_attached(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
@@ -62,6 +67,8 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         named = yield from inner_hits_of(reading, shown, index)
         page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
+    if settled is not None:
+        counters["by_text"] = {"joined": settled.joined, "parted": settled.parted}
     if reading.options.members_from == "index":
         from shinglefold.rerank.similar.members import with_copies
 
@@ -82,6 +89,31 @@ def _attached(group: Group, members: int) -> list[int]:
     """Return the hit shown and then so many other members, in rank order."""
     others = [place for place in group.members if place != group.representative]
     return [group.representative, *others[:members]]
+
+
+def _settled(
+    reading: Reading,
+    groups: Sequence[Group],
+    attached: Sequence[Sequence[int]],
+    found: Mapping[int, JSON],
+    index: str | None,
+) -> "Steps[Settled | None]":
+    """Have the texts decide on pairs of the page that are in doubt; None where they are not to."""
+    stage = reading.stage
+    if stage is None:
+        return None
+    from shinglefold.rerank.text_stage import in_doubt, pairs_to_ask, settle
+
+    hits = {place: reading.hits[place] for place in found}
+    doubt, sure = in_doubt(hits, reading.scheme, reading.options, reading.field, reading.seal)
+    pairs = pairs_to_ask(groups, attached, doubt)
+    sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
+    shown = read_source_filter(reading.body.get("_source"))
+    if pairs and not all(map(shown.shows, stage.fields)):
+        sources = yield from _stored(reading, sorted(sources), index, stage.fields)
+    # Whoever parts may be a copy of another hit shown, beyond doubt.
+    verdicts = {**dict.fromkeys(sure, True), **stage.decide(pairs, sources)}
+    return settle(groups, verdicts, part=reading.options.linkage == "leader")
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
@@ -163,7 +195,14 @@ def _sources(
     reading: Reading, places: Sequence[int], index: str | None, texts: "Texts"
 ) -> Steps[dict[int, JSON]]:
     """Return the stored texts of hits; these are fields that the request's own filter shows."""
-    found = yield from _by_id(reading, {}, places, index, source=list(texts.fields))
+    return (yield from _stored(reading, places, index, texts.fields))
+
+
+def _stored(
+    reading: Reading, places: Sequence[int], index: str | None, fields: Sequence[str]
+) -> Steps[dict[int, JSON]]:
+    """Return these fields of hits, whatever the request shows."""
+    found = yield from _by_id(reading, {}, places, index, source=list(fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 

@@ -1,6 +1,7 @@
 """The steps of a folded search: what is asked of the engine, and what is made of the answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from secrets import token_bytes
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -35,6 +36,7 @@ from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
+    from shinglefold.rerank.text_stage import TextStage
 
 #: Mappings that may have any field.
 _UNKNOWN = MappingProxyType({"dynamic": "false"})
@@ -69,6 +71,8 @@ class SearchSteps(Generic[Driven]):
         #: By index and routing searched: whether there are several shards.
         self._several: dict[tuple[str | None, str], bool] = {}
         self._canonicalizer = canonicalizer
+        #: What decides by texts, once it was wanted.
+        self._made: TextStage | None = None
         self._grouped = Grouped(self._scheme.id, field)
         #: By index looked at: its mappings, whose recipe fits.
         self._checked: dict[str, Mapping[str, Any]] = {}
@@ -119,6 +123,7 @@ class SearchSteps(Generic[Driven]):
             seal=self._seal,
             own=self._place(),
         )
+        reading.stage = self._stage(index, chosen)
         if "pit" in rest:
             if index is not None:
                 # Its own index and filters hold; those of the name given would be passed over.
@@ -210,15 +215,31 @@ class SearchSteps(Generic[Driven]):
         """
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
+        fields = shown_fields(body.get("_source"), options.explain.fields, self._signed(index))
+        return Texts(fields, self._canonical().tokens)
+
+    def _stage(self, index: str | None, options: FoldOptions) -> "TextStage | None":
+        """Return what decides on pairs in doubt; the first time it is wanted, dictionaries are loaded."""
+        if options.verify != "text":
+            return None
+        if self._made is None:
+            from shinglefold.rerank.text_stage import TextStage
+
+            self._made = TextStage.of(self._scheme, self._signed(index), self._canonical())
+        return replace(self._made, fields=self._signed(index))
+
+    def _signed(self, index: str | None) -> tuple[str, ...]:
+        """Return the fields that fingerprints were made of, as recipes tell."""
         recipes = [stored_recipe(self._checked.get(name, {})) or {} for name in index_names(index)]
         named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
-        known = tuple(dict.fromkeys(named)) or TEXTS
-        fields = shown_fields(body.get("_source"), options.explain.fields, known)
+        return tuple(dict.fromkeys(named)) or TEXTS
+
+    def _canonical(self) -> "Canonicalizer":
         if self._canonicalizer is None:
             from shinglefold.canon import Canonicalizer
 
             self._canonicalizer = Canonicalizer.of(self._scheme)
-        return Texts(fields, self._canonicalizer.tokens)
+        return self._canonicalizer
 
     def _scroll(
         self,
@@ -245,6 +266,7 @@ class SearchSteps(Generic[Driven]):
             seal=self._seal,
             own=self._place(),
         )
+        reading.stage = self._stage(index, options)
         reading.tie, reading.pit, reading.keep = tie, cursor.pit, {"keep_alive": self._keep_alive}
         return (yield from read_page(reading, index, cursor, key))
 

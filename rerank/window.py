@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from sys import maxsize
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
@@ -22,6 +22,9 @@ from shinglefold.rerank.stored_passages import Texts
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.shards import refuse_small_windows
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.text_stage import TextStage
 
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
@@ -63,6 +66,8 @@ class Reading:
         self.cursor = cursor
         #: Of what matching passages are to be shown.
         self.texts = texts
+        #: What decides on pairs of the page that are in doubt.
+        self.stage: TextStage | None = None
         self.start, self.size = page_bounds(body)
         #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None

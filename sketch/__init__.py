@@ -4,7 +4,7 @@ from shinglefold.sketch.adviser import Advice, Requirements, advise, probability
 from shinglefold.sketch.candidates import nominate
 from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows, bit_planes, differing
 from shinglefold.sketch.digest import digests
-from shinglefold.sketch.edit import Texts, Words, least_estimate, similarity
+from shinglefold.sketch.edit import Texts, Words, alike_by_text, least_estimate, similarity
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
 from shinglefold.sketch.grouping import megashingles, supershingles
@@ -27,6 +27,7 @@ __all__ = [
     "agreement",
     "agreement_matrix",
     "agreement_rows",
+    "alike_by_text",
     "bit_planes",
     "connected",
     "containment",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shinglefold.model import Int64s, Uint32s, Uint64s
 from shinglefold.scheme import SketchOptions
@@ -126,6 +127,31 @@ def similarity(one: Sequence[int], other: Sequence[int], least: float = 0.0) -> 
     allowed = int((1 - least) * total + 1e-6)
     edits: int = Indel.distance(one, other, score_cutoff=allowed)
     return 0.0 if edits > allowed else max(least, 1 - edits / total)
+
+
+def alike_by_text(
+    texts: Texts, a: Int64s, b: Int64s, least: float, hopeful: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Tell which pairs of documents say the same, and how similar they are.
+
+    Their words as written reach the edit similarity ``least``; or (1 + least)/2 of their canonical tokens
+    stand in both, wherever: other endings or another order are no other text, if little else differs.
+
+    Args:
+        hopeful: bool (P,), for which pairs the second way is looked at; None means all.
+
+    Returns:
+        bool (P,), and the similarities, float64 (P,): 0 for less than ``least`` where a pair is none, NaN
+        where a text is too long to be asked; these are no pairs.
+    """
+    similarity = texts.written.similarities(a, b, least)
+    kept = np.nan_to_num(similarity) >= least
+    open_ = ~kept & ~np.isnan(similarity)
+    rest = np.flatnonzero(open_ if hopeful is None else open_ & hopeful)
+    copies = rest[texts.shared(a[rest], b[rest]) >= (1 + least) / 2]
+    similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
+    kept[copies] = True
+    return kept, similarity
 
 
 def least_estimate(similar: float, width: int, options: SketchOptions) -> float:

@@ -11,7 +11,7 @@ from shinglefold.model import Bytes, Int64s, Uint64s
 from shinglefold.scheme import Decision, SketchOptions
 from shinglefold.sketch.candidates import CHUNK, nominate, ragged
 from shinglefold.sketch.counting import agreement_rows
-from shinglefold.sketch.edit import Texts, least_estimate
+from shinglefold.sketch.edit import Texts, alike_by_text, least_estimate
 from shinglefold.sketch.estimators import Floats, estimate, length_ratio
 
 
@@ -147,14 +147,11 @@ class _Judge:
         least = self.decision.min_similarity
         asked = self._may_reach(least, resemblance)
         similarity[~asked] = 0.0
-        similarity[asked] = texts.written.similarities(a[asked], b[asked], least)
-        kept = asked & (np.nan_to_num(similarity) >= least)
-        # Other endings or another order are no other text, if little else differs: half as much as may.
-        strict = (1 + least) / 2
-        rest = np.flatnonzero(~kept & ~np.isnan(similarity) & self._may_reach(strict, resemblance))
-        copies = rest[texts.shared(a[rest], b[rest]) >= strict]
-        similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
-        kept[copies] = True
+        rows = np.flatnonzero(asked)
+        hopeful = self._may_reach((1 + least) / 2, resemblance[rows])
+        alike, similarity[rows] = alike_by_text(texts, a[rows], b[rows], least, hopeful)
+        kept = np.zeros(len(a), np.bool_)
+        kept[rows] = alike
         return kept
 
     def _may_reach(self, similar: float, resemblance: Floats) -> NDArray[np.bool_]:

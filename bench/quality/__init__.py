@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.quality import edits, relatives
+from bench.quality import edits, pages, relatives
 from bench.quality.corpus import Corpus, corpus, names
 from bench.quality.ours import candidates, run
 from bench.quality.peers import all_of
@@ -21,16 +21,16 @@ _MANY = 3000
 def measure() -> list[Row]:
     """Return the scores of ours on each corpus, those of the peers on a sample, and the edits that fold."""
     rows = [row for name in names() for row in _corpus(corpus(name))]
-    return [*rows, *edits.measure()]
+    return [*rows, *(row for name in names() for row in pages.measure(corpus(name))), *edits.measure()]
 
 
-def _corpus(pages: Corpus) -> Iterator[Row]:
+def _corpus(whole: Corpus) -> Iterator[Row]:
     for verify in ("text", "signature", "keywords"):
-        made = run(pages, verify)
-        found = scores(pages, made.folded)
+        made = run(whole, verify)
+        found = scores(whole, made.folded)
         cost = f"{made.printing:.0f} + {made.pairing:.0f} µs a document"
-        yield Row(f"{pages.name}: shinglefold by {verify}", found.f1, "F1", f"{_told(found)}; {cost}")
-    sample = pages.sample(6 if len(pages) > _MANY else 1)
+        yield Row(f"{whole.name}: shinglefold by {verify}", found.f1, "F1", f"{_told(found)}; {cost}")
+    sample = whole.sample(6 if len(whole) > _MANY else 1)
     for verify in ("text", "signature"):
         made = run(sample, verify)
         note = f"{made.printing + made.pairing:.0f} µs, 84 bytes a document"

@@ -17,6 +17,7 @@ _BESIDE = ("search_after", "rescore", "min_score", "post_filter", "slice", "term
 _WINDOWED = {
     "cursor": "a cursor reads windows, as engines can't go on behind a collapse; page with from and size",
     "explain": "explain compares what a window has read",
+    "verify": "texts are asked beside a window",
     "members_from": "members from the index are looked for beside a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}

@@ -62,7 +62,7 @@ def test_it_tells_every_policy():
     assert rows("Whom a group shows").keys() == policies._BUILT_IN.keys()
 
 
-@pytest.mark.parametrize("more", [{"explain": True, "cursor": True}])
+@pytest.mark.parametrize("more", [{"explain": True, "cursor": True, "verify": "text"}])
 def test_it_tells_every_key_of_an_answer(tmp_path, more):
     pipeline = Pipeline.from_json(default_definition())
     with EmbeddedEngine(tmp_path, pipeline.tools.canonicalizer) as engine:

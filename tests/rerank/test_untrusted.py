@@ -30,6 +30,7 @@ MAY_NOT = {
     "inner_hits": {"fields": ["salary"]},
     "mode": "native",
     "facets": "groups",
+    "verify": "text",
 }
 
 

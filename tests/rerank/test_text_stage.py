@@ -1,0 +1,132 @@
+"""Pairs of a page whose estimates are in doubt are decided by their texts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.hits import split
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.registry import make_scheme
+from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.folding import Group
+from shinglefold.rerank.text_stage import TextStage, in_doubt, pairs_to_ask, settle
+from shinglefold.scheme import Scheme
+from shinglefold.testing.edits import edited
+
+WORDS = [
+    f"{root}{end}"
+    for root in ("мост", "завод", "город", "дом", "театр", "парк")
+    for end in ("", "ы", "ов", "ам", "ах")
+]
+
+
+def _text(seed: int) -> str:
+    return " ".join(WORDS[(seed * 7 + at * at + at * (seed + 3)) % len(WORDS)] + str(at) for at in range(150))
+
+
+@pytest.fixture(scope="module")
+def scheme() -> Scheme:
+    return make_scheme(codes=["ru", "any"])
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[dict[str, Any]]:
+    """A text, copies with ever more words replaced, and ones with whole passages at another place."""
+    text = _text(1)
+    copies = [edited(text, "words replaced", share / 100, "ru", seed=share).text for share in range(4, 16)]
+    cut = [text[at:] + " " + text[:at] for at in range(100, 700, 100)]
+    return [{"id": str(at), "rank": at, "body": body} for at, body in enumerate([text, *copies, *cut])]
+
+
+@pytest.fixture(scope="module")
+def search(
+    tmp_path_factory: pytest.TempPathFactory, scheme: Scheme, pages: list[dict[str, Any]]
+) -> Iterator[FoldedSearch]:
+    with EmbeddedEngine(tmp_path_factory.mktemp("texts"), split) as engine:
+        made = mappings(scheme)
+        made["properties"] |= {"body": {"type": "text"}, "rank": {"type": "integer"}}
+        engine.create_index("pages", made, {})
+        outcomes = Pipeline.from_json(default_definition(), scheme).run(pages)
+        stored = [outcome.document or {} for outcome in outcomes]
+        assert not engine.bulk(
+            {"_index": "pages", "_id": one["id"], "_source": one} for one in stored
+        ).failures
+        engine.refresh("pages")
+        yield FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker())
+
+
+def _shown(answer: dict[str, Any]) -> dict[str, list[str]]:
+    return {
+        hit["_id"]: [member["_id"] for member in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
+        for hit in answer["hits"]["hits"]
+    }
+
+
+def _body(**dedup: Any) -> dict[str, Any]:
+    return {
+        "query": {"match_all": {}},
+        "sort": [{"rank": "asc"}],
+        "size": 20,
+        "ext": {"dedup": {"members": 30, **dedup}},
+    }
+
+
+def test_the_page_is_what_the_texts_say(search: FoldedSearch, scheme: Scheme, pages: list[dict[str, Any]]):
+    stage = TextStage.of(scheme, ("body",), Canonicalizer.of(scheme))
+    sources = dict(enumerate(pages))
+    by_signature = _shown(search.search("pages", _body()))
+    answer = search.search("pages", _body(verify="text"))
+    by_text = _shown(answer)
+    alike = stage.decide([(0, at) for at in range(1, len(pages))], sources)
+    wanted = {"0", *(str(at) for (_, at), verdict in alike.items() if verdict)}
+    assert by_signature != by_text
+    assert set(by_text["0"]) == wanted
+    assert answer["dedup"]["by_text"]["joined"] + answer["dedup"]["by_text"]["parted"] > 0
+    assert sorted(name for group in by_text.values() for name in group) == sorted(
+        page["id"] for page in pages
+    )
+
+
+def test_texts_that_a_request_does_not_show_are_read_beside_it(search: FoldedSearch):
+    shown = _shown(search.search("pages", _body(verify="text")))
+    hidden = search.search("pages", {**_body(verify="text"), "_source": ["rank"]})
+    assert _shown(hidden) == shown
+    assert all(set(hit["_source"]) == {"rank"} for hit in hidden["hits"]["hits"])
+
+
+def test_pages_go_on_from_each_other(search: FoldedSearch, pages: list[dict[str, Any]]):
+    seen = [
+        name
+        for page in search.pages("pages", {**_body(verify="text"), "size": 2})
+        for group in _shown(page).values()
+        for name in group
+    ]
+    assert len(seen) == len(set(seen))
+    assert set(seen) <= {page["id"] for page in pages}
+
+
+def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
+    options = FoldOptions(min_resemblance=0.0, min_shared=1)
+    assert in_doubt({0: {}, 1: {}}, scheme, options, "dedup", None) == (set(), set())
+
+
+GROUPS = [Group(0, (0, 2)), Group(1, (1,)), Group(3, (3, 4))]
+
+
+def test_only_what_is_shown_and_its_own_members_are_asked():
+    doubt = {(0, 1), (0, 2), (0, 4), (2, 3), (1, 3)}
+    assert pairs_to_ask(GROUPS, [[0, 2], [1], [3, 4]], doubt) == [(0, 1), (0, 2), (1, 3)]
+
+
+def test_alike_groups_join_the_better_ranked_and_others_part():
+    verdicts = {(0, 2): False, (1, 3): True}
+    assert settle(GROUPS, verdicts) == (
+        [Group(0, (0,)), Group(1, (1, 3, 4)), Group(2, (2,))],
+        1,
+        1,
+    )
+    assert settle(GROUPS, {}).groups == GROUPS
+    assert settle(GROUPS, {(0, 2): False}, part=False).groups == GROUPS
