@@ -1,15 +1,16 @@
 """kill -9 while an index is regrouped: the next run goes on, and the result is the same."""
 
-import multiprocessing
-import random
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
+import pytest
+from support.killed_regroup import checkpoint, killed, moments
 from support.numbered import led_rightly, mappings, store, stored
 from support.random_pages import COUNT
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.groups.regroup import regroup
 
 
 def opened(folder: Path) -> EmbeddedEngine:
@@ -17,15 +18,8 @@ def opened(folder: Path) -> EmbeddedEngine:
     return EmbeddedEngine(folder, lambda _: [])
 
 
-def work(folder: Path, checkpoint: Path) -> None:
-    import shinglefold.groups.regroup.run as run
-
-    run._ALONE = 20
-    with closing(opened(folder)) as engine:
-        regroup(engine, "pages", RegroupOptions(checkpoint=checkpoint, requests_per_second=400))
-
-
-def test_a_regrouping_killed_at_random_moments_ends_as_one_that_was_not(tmp_path: Path):
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_regrouping_killed_at_random_moments_ends_as_one_that_was_not(tmp_path: Path, seed):
     for name in ("calm", "killed"):
         with closing(opened(tmp_path / name)) as engine:
             engine.create_index("pages", mappings(), {})
@@ -33,22 +27,13 @@ def test_a_regrouping_killed_at_random_moments_ends_as_one_that_was_not(tmp_path
     with closing(opened(tmp_path / "calm")) as engine:
         regroup(engine, "pages")
         calm = stored(engine, "pages")
-    checkpoint, chance = tmp_path / "kept.json", random.Random(11)
-    cut_short = resumed = 0
-    # Reading takes a second at this rate, writing another.
-    for low, high in ((0.2, 0.6), (1.2, 1.9), (0.2, 0.6), (0.2, 0.5)):
-        process = multiprocessing.get_context("fork").Process(
-            target=work, args=(tmp_path / "killed", checkpoint)
-        )
-        process.start()
-        process.join(chance.uniform(low, high))
-        cut_short += process.is_alive()
-        process.kill()
-        process.join()
-        resumed += checkpoint.exists()
-    assert (cut_short, resumed > 0) == (4, True)
+    options, resumed = checkpoint(tmp_path), 0
+    for moment in moments(seed):
+        assert killed(partial(opened, tmp_path / "killed"), "pages", options, moment, seed)
+        resumed += (tmp_path / "kept.json").exists()
+    assert resumed > 0
     with closing(opened(tmp_path / "killed")) as engine:
-        summary = regroup(engine, "pages", RegroupOptions(checkpoint=checkpoint))
+        summary = regroup(engine, "pages", options)
         assert (summary.settled, summary.resumed) == (True, True)
         found = stored(engine, "pages")
     assert found == calm

@@ -1,11 +1,15 @@
 """Groups made anew on real servers: guarded writes over several shards and indices, writers meanwhile."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from support.killed_regroup import checkpoint, killed, moments
 from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
 from support.random_pages import COUNT
 
+from shinglefold.engines import open_engine
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import make_report
 
@@ -86,3 +90,19 @@ def test_a_report_counts_the_groups_of_all_shards(engine, index):
     assert [one.documents for one in made.largest] == sorted(map(len, groups.values()), reverse=True)[:10]
     assert {one.value for one in made.hosts} == {"a.org", "b.org"}
     assert sum(one.documents for one in made.months) == len(USUAL)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_a_run_killed_at_random_moments_ends_as_one_that_was_not(
+    engine, new_index, server, index, tmp_path: Path, linkage, seed
+):
+    calm = new_index(mappings(), SETTINGS)
+    store(engine, calm, range(COUNT))
+    regroup(engine, calm, RegroupOptions(linkage))
+    options = replace(checkpoint(tmp_path), linkage=linkage)
+    for moment in moments(seed):
+        assert killed(partial(open_engine, server.url), index, options, moment, seed)
+    summary = regroup(engine, index, options)
+    assert (summary.settled, summary.resumed) == (True, True)
+    assert stored(engine, index) == stored(engine, calm)
