@@ -149,9 +149,20 @@ def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
         where = by.index if index is None else index
         raise InputError(f"no document {id_!r} in the index {where!r}, as far as searches see it by now")
     if len(hits) > 1:
-        names = ", ".join(sorted(repr(hit["_index"]) for hit in hits))
-        raise InputError(f"there are several documents {id_!r}, in {names}: name one of these indices")
+        raise _ambiguous(id_, hits)
     return hits[0]  # type: ignore[no-any-return]
+
+
+def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:
+    names = sorted(repr(hit["_index"]) for hit in hits)
+    if len(set(names)) < len(names):
+        return InputError(
+            f"there are several documents {id_!r} in one index, under several routings: give the fingerprint "
+            "of the one that is meant"
+        )
+    return InputError(
+        f"there are several documents {id_!r}, in {', '.join(names)}: name one of these indices"
+    )
 
 
 def _among(
