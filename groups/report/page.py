@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from html import escape
+from math import ceil
 from typing import NamedTuple
 
-from shinglefold.groups.report.tally import Listed, Report
+from shinglefold.groups.report.tally import Listed, Report, Share
 
-_WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 170, 130
+_WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 210, 130
 _HEIGHT, _FOOT = 180, 44
+#: Width of a character of the labels, and of one of East Asia; half of the longest label below a column.
+_CHARACTER, _WIDE, _HALF = 8.3, 13.5, 26
+#: Months between the first and the last up to which those without documents have their place, too.
+_SPAN = 360
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2733;--soft:#5d6b7a;--paper:#fff;--line:#dde3ea;
 --bar:#2f6fb2;--rest:#c9dbee}
@@ -28,7 +33,7 @@ th{color:var(--soft);font-weight:500;text-align:left}
 th,td{border-bottom:1px solid var(--line);padding:.35rem .6rem .35rem 0;overflow-wrap:anywhere;
 vertical-align:top}
 td.number,th.number{text-align:right;white-space:nowrap;width:6rem;padding-right:1rem}
-td.date{white-space:nowrap}
+td.date{white-space:nowrap}small{color:var(--soft)}
 """
 
 
@@ -56,7 +61,7 @@ def page(report: Report) -> str:
     }
     months = [
         _Bar(one.value, one.copies, one.documents, f"{one.copies:,} of {one.documents:,}")
-        for one in report.months
+        for one in _without_gaps(report.months)
     ]
     parts = [
         _section("Groups by size", "Groups of so many documents.", _columns(sizes)),
@@ -109,7 +114,7 @@ def _rows(bars: Sequence[_Bar]) -> str:
         whole, part = (max(1.0, room * value / most) if value else 0 for value in (bar.whole, bar.part))
         drawn.append(
             f"<g><title>{escape(bar.label)}: {escape(bar.told)}</title>"
-            f'<text x="{_LABEL - 10}" y="{top + 17}" text-anchor="end">{_short(bar.label, 24)}</text>'
+            f'<text x="{_LABEL - 10}" y="{top + 17}" text-anchor="end">{_fitting(bar.label)}</text>'
             f'<rect class="rest" x="{_LABEL}" y="{top + 4}" width="{whole:.1f}" height="{_ROW - 8}" rx="2"/>'
             f'<rect class="bar" x="{_LABEL}" y="{top + 4}" width="{part:.1f}" height="{_ROW - 8}" rx="2"/>'
             f'<text class="soft" x="{_LABEL + whole + 8:.1f}" y="{top + 17}">{escape(bar.told)}</text></g>'
@@ -122,6 +127,7 @@ def _columns(bars: Sequence[_Bar]) -> str:
     most = max((bar.whole for bar in bars), default=0) or 1
     step = _WIDTH / max(1, len(bars))
     every = max(1, round(62 / step + 0.49))
+    first = max(0, ceil(_HALF / step - 0.5))
     few = len(bars) <= 12
     drawn = []
     for at, bar in enumerate(bars):
@@ -138,7 +144,7 @@ def _columns(bars: Sequence[_Bar]) -> str:
             drawn.append(
                 f'<text class="soft" x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{bar.whole:,}</text>'
             )
-        if at % every == 0:
+        if (at - first) % every == 0 and _HALF <= middle <= _WIDTH - _HALF:
             told = _short(bar.label, 12)
             drawn.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 40}" text-anchor="middle">{told}</text>')
         drawn.append("</g>")
@@ -155,7 +161,7 @@ def _table(groups: Sequence[Listed]) -> str:
     dated = any(one.newest for one in groups)
     head = '<th class="number">documents</th><th>leader</th>' + ("<th>newest</th>" if dated else "")
     rows = [
-        f'<tr><td class="number">{one.documents:,}</td><td>{escape(one.title or one.id)}</td>'
+        f'<tr><td class="number">{one.documents:,}</td><td>{_named(one)}</td>'
         + (f'<td class="date">{escape(one.newest)}</td>' if dated else "")
         + "</tr>"
         for one in groups
@@ -163,5 +169,39 @@ def _table(groups: Sequence[Listed]) -> str:
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
+def _named(group: Listed) -> str:
+    """Return the leader of a group: its title, and its id, as titles repeat."""
+    if not group.title:
+        return escape(group.id)
+    return f"{escape(group.title)} <small>{escape(_cut(group.id, 60))}</small>"
+
+
+def _without_gaps(months: Sequence[Share]) -> list[Share]:
+    """Return months with those between them that have no document, unless the years are too many."""
+    if not months:
+        return []
+    places = [int(one.value[:4]) * 12 + int(one.value[5:]) - 1 for one in months]
+    if places[-1] - places[0] > _SPAN:
+        return list(months)
+    there = dict(zip(places, months, strict=True))
+    return [
+        there.get(place, Share(f"{place // 12:04}-{place % 12 + 1:02}", 0, 0))
+        for place in range(places[0], places[-1] + 1)
+    ]
+
+
+def _fitting(text: str) -> str:
+    """Return a label as long as there is room; of a long one the middle is left out: ends tell most."""
+    room, widths = _LABEL - 14, [_WIDE if ord(one) > 0x2E80 else _CHARACTER for one in text]
+    if sum(widths) <= room:
+        return escape(text)
+    most = int(room / max(_CHARACTER, sum(widths) / len(widths))) - 1
+    return escape(f"{text[: most - most // 2]}…{text[len(text) - most // 2 :]}")
+
+
 def _short(text: str, most: int) -> str:
-    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
+    return escape(_cut(text, most))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

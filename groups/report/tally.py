@@ -151,9 +151,9 @@ class Tally:
                 self._count(hit, number, forms.leads(source))
 
     def _count(self, hit: Mapping[str, Any], number: int, leads: bool) -> None:
-        when = moment(_first(hit, self.names.dates))
+        when = _dated(moment(_first(hit, self.names.dates)))
         language = str(stored_parts(hit["_source"], self.path).get("lang") or "")
-        own = (_host(_first(hit, self.names.hosts)), language, _month(when))
+        own = (_host(_first(hit, self.names.hosts)), language, _calendar(when)[:7])
         for kind, value in zip(_KINDS, own, strict=True):
             self._all[kind][value] += 1
             self._copies[kind][value] += not leads
@@ -203,19 +203,29 @@ def _first(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: ANN401
 
 
 def _host(value: object) -> str:
-    """Return the host of an address, or the host as it is."""
+    """Return the host of an address, or the host as it is, without a port."""
     text = "" if value is None else str(value).strip().lower()
     try:
-        return (urlsplit(text).hostname or "") if "//" in text else text.split("/", 1)[0]
+        parts = urlsplit(text if "//" in text else f"//{text}")
+        # An address of another kind has none: what would be the port or the user is something else.
+        _ = parts.port
+        another = "//" not in text and parts.username is not None
+        return "" if another else parts.hostname or ""
     except ValueError:
         return ""
 
 
-def _month(when: float | None) -> str:
+def _dated(when: float | None) -> float | None:
+    """Return a moment that a calendar has, None for others."""
+    return when if _calendar(when) else None
+
+
+def _calendar(when: float | None) -> str:
+    """Return the day of a moment as ``YYYY-MM-DD``, empty where there is none."""
     if when is None:
         return ""
     try:
-        return datetime.fromtimestamp(when, UTC).strftime("%Y-%m")
+        return datetime.fromtimestamp(when, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
         return ""
 
@@ -235,12 +245,4 @@ def _sizes(counted: Counter[int]) -> Iterable[Size]:
 
 def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[Listed]:
     for number, group in groups:
-        newest = "" if group.newest is None else _day(group.newest)
-        yield Listed(number, group.size, group.id, group.title, newest)
-
-
-def _day(when: float) -> str:
-    try:
-        return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d")
-    except (ValueError, OverflowError, OSError):
-        return ""
+        yield Listed(number, group.size, group.id, group.title, _calendar(group.newest))

@@ -8,6 +8,7 @@ import pytest
 from shinglefold.errors import ConfigError
 from shinglefold.groups.report import Names, make_report
 from shinglefold.groups.report.page import page
+from shinglefold.groups.report.tally import Tally
 
 
 def source(group, leads, host, day, lang="ru", title="Мост"):
@@ -97,3 +98,79 @@ def test_the_page_needs_no_network_and_shows_texts_as_they_are(engine, index):
 def test_an_index_without_numbers_says_how_to_get_them(engine):
     with pytest.raises(ConfigError, match="shinglefold regroup texts"):
         make_report(engine, "texts")
+
+
+def tallied(*sources):
+    tally = Tally("dedup", Names())
+    tally.add([{"_index": "x", "_id": f"d{at}", "_source": one} for at, one in enumerate(sources)])
+    return tally.report("x", 10)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://a.org:8080/x", "a.org"),
+        ("a.org:8080", "a.org"),
+        ("A.org/page", "a.org"),
+        ("javascript:x", ""),
+        ("mailto:me@b.org", ""),
+        ("//c.org", "c.org"),
+        ("[::1", ""),
+    ],
+)
+def test_what_has_no_host_is_counted_for_none(url, host):
+    made = tallied({"dedup": {"group": 1, "leader": True}, "url": url})
+    assert [one.value for one in made.hosts] == ([host] if host else [])
+
+
+def test_years_have_four_digits_and_what_no_calendar_has_is_no_date():
+    dates = ["0001-02-03", 253402300800000 * 1000, "2026-01-01"]
+    made = tallied(
+        *(
+            {"dedup": {"group": at // 2, "leader": at % 2 == 0}, "date": day}
+            for at, day in enumerate(dates * 2)
+        )
+    )
+    assert [one.value for one in made.months] == ["0001-02", "2026-01"]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", one.newest) for one in made.newest)
+
+
+def texts_of(html: str) -> list[tuple[float, str, str]]:
+    """Place, side and words of each text in the plots."""
+    found = re.findall(
+        r'<text(?: class="\w+")? x="([\d.]+)" y="[\d.]+"(?: text-anchor="(\w+)")?>([^<]*)<', html
+    )
+    return [(float(x), anchor, told) for x, anchor, told in found]
+
+
+def test_no_label_of_a_plot_leaves_it():
+    hosts = [f"news{at}.with-a-very-long-name-of-a-host.example.org" for at in range(5)] + [
+        "新闻" * 20 + ".cn"
+    ]
+    made = tallied(
+        *(
+            {
+                "dedup": {"group": at, "leader": True},
+                "host": hosts[at % 6],
+                "date": f"20{at % 20 + 10}-0{at % 9 + 1}-01",
+            }
+            for at in range(60)
+        )
+    )
+    html = page(made)
+    for x, anchor, told in texts_of(html):
+        width = sum(13 if ord(one) > 0x2E80 else 7.2 for one in told)
+        left = x - width if anchor == "end" else x - width / 2 if anchor == "middle" else x
+        assert left >= 0, told
+        assert left + width <= 640, told
+    # What tells hosts apart is not cut off.
+    assert len({told for _, anchor, told in texts_of(html) if anchor == "end" and "…" in told}) == 6
+
+
+def test_months_without_documents_have_their_place():
+    days = ["2026-01-05", "2026-04-05"]
+    html = page(
+        tallied(*({"dedup": {"group": at, "leader": True}, "date": day} for at, day in enumerate(days)))
+    )
+    assert "2026-02: 0 of 0" in html
+    assert "2026-03: 0 of 0" in html
