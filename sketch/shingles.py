@@ -1,5 +1,7 @@
 """Shingles: every w consecutive tokens of a document as one 64-bit hash."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from shinglefold.errors import ConfigError
@@ -9,6 +11,8 @@ from shinglefold.sketch.mix import mix64
 MIN_WIDTH, MAX_WIDTH = 1, 10
 #: Positions hashed at a time; 128 KiB of hashes and as much scratch stay in the second-level cache.
 _BLOCK = 16384
+#: Positions sorted at a time.
+_SORTED = 1 << 20
 _FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -85,7 +89,7 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
         shingles: uint64 (T,), as ``batch_shingles`` returns them.
         offsets: int64 (D + 1,), from 0.
 
-    Cost: a sort of all positions, some 15 ns each.
+    Cost: a sort of all positions, some 15 ns each; 8 bytes a position, and 50 more for a million of them.
     """
     lengths = np.diff(offsets)
     # Equal shingles of two documents are no repeats.
@@ -104,14 +108,37 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
 
 def _number(shingles: Uint64s, keys: Uint64s) -> None:
     """Mix the number of its occurrence into every shingle whose key has come before; the first ones stay."""
+    for part in _apart(keys):
+        chosen, number = _repeats(keys if part is None else keys[part])
+        places = chosen if part is None else part[chosen]
+        shingles[places] = mix64(shingles[places] + number * _FACTOR)
+
+
+def _apart(keys: Uint64s) -> Iterator[Int64s | None]:
+    """Yield the places of keys in parts of about a million, equal ones in the same; None for all at once.
+
+    A long text is sorted in parts for its memory, which is several times that of its tokens.
+    """
+    parts = 1 << (len(keys) // _SORTED).bit_length()
+    if parts == 1:
+        yield None
+        return
+    # Keys are hashes, so that each stretch of their range holds as many; zeros alone are more.
+    width = 2**64 // parts
+    for part in range(parts):
+        low, high = np.uint64(part * width), np.uint64((part + 1) * width - 1)
+        yield np.flatnonzero((keys >= low) & (keys <= high))
+
+
+def _repeats(keys: Uint64s) -> tuple[Int64s, Uint64s]:
+    """Return the places of keys that came before, and how often; any of equal ones is the first."""
     order = np.argsort(keys)
     ranked = keys[order]
     repeats = np.flatnonzero(ranked[1:] == ranked[:-1]) + 1
     places = np.arange(len(repeats))
     begins = np.append(True, np.diff(repeats) != 1)[: len(repeats)]
     number = places - np.maximum.accumulate(np.where(begins, places, 0)) + 1
-    chosen = order[repeats]
-    shingles[chosen] = mix64(shingles[chosen] + number.astype(np.uint64) * _FACTOR)
+    return order[repeats], number.astype(np.uint64)
 
 
 def _fill(shingles: Uint64s, hashes: Uint64s, width: int) -> None:

@@ -187,7 +187,9 @@ class Writer:
         waiting, self._waiting, self._characters = self._waiting, [], 0
         analyse((ready for _, ready in waiting if ready), self.analysis)
         with self._writing():
-            for id_, ready in waiting:
+            for place, (id_, ready) in enumerate(waiting):
+                # Let go of at once: tantivy has a copy of what may be long.
+                waiting[place] = id_, None
                 self._tantivy.delete_documents_by_term("_id", id_)
                 if ready:
                     self._tantivy.add_document(ready.document)

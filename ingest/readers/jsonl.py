@@ -21,8 +21,12 @@ def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
     options = replace(options, encoding=encoding)
     for line in lines(stream, options.max_bytes):
         raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
-        if raw.strip() or line.reason:
-            yield parse_line(line._replace(raw=raw), source.name, options, source.fraction())
+        if not (raw.strip() or line.reason):
+            continue
+        record = parse_line(line._replace(raw=raw), source.name, options, source.fraction())
+        # A long line must not be kept while its document is worked on.
+        del line, raw
+        yield record
 
 
 def parse_line(line: Line, name: str, options: ReadOptions, fraction: float = 0.0) -> Record:

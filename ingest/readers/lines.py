@@ -72,7 +72,11 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
         except (OSError, EOFError, zlib.error) as error:
             yield Line(number, b"", f"the file is damaged from here on: {why(error)}")
             return
-        yield Line(number, raw.rstrip(b"\r\n"), "")
+        raw = raw.rstrip(b"\r\n")
+        ready = [Line(number, raw, "")]
+        # A long line must not be kept here while its document is worked on.
+        del raw
+        yield ready.pop()
 
 
 def is_gzip(head: bytes) -> bool:
