@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shinglefold.cli.advise_layout import layout
+from shinglefold.cli.advise_sample import sample
 from shinglefold.cli.command import DONE, Group, Invocation, command, common_options
 from shinglefold.cli.output import print_table, write_json, write_line
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     cls=Group,
     params=list(common_options()),
     examples="""
+    shinglefold advise layout --changed 10 --of 500
+    shinglefold advise sample articles.jsonl.gz
     shinglefold advise width --shingles 10376876
     """,
 )
@@ -85,6 +89,8 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
 
 
 advise.add_command(width)
+advise.add_command(layout)
+advise.add_command(sample)
 
 
 def _json(row: "Width", collisions: float, chance: float) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, comb, log2
+from math import ceil, comb, erfc, log2, sqrt
 from typing import overload
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.sketch.estimators import Floats, standard_error
-from shinglefold.sketch.keywords import hash_bits
+from shinglefold.sketch.keywords import HASHED, hash_bits, slot_characters
+from shinglefold.sketch.packing import packed_size
 from shinglefold.sketch.shingles import MAX_WIDTH
 
 #: Layouts looked at: groups M, minima in a group N, groups that must be equal k.
@@ -58,6 +59,9 @@ class Advice:
     ``strangers``: expected nominations a document that are no duplicates.
     ``error``: standard error of the estimate at the wanted resemblance.
     ``hash_bits``: bits a keyword should keep for the collection's size; ``keyword_bits``: bits it keeps.
+    ``threshold``: the estimate to ask for, two standard errors below the wanted resemblance, so that of the
+    nominated pairs exactly there one in 44 is dismissed.
+    ``false_folds``: expected documents a document that fold though they resemble it half as much as wanted.
     """
 
     groups: int
@@ -70,6 +74,13 @@ class Advice:
     error: float
     hash_bits: int
     keyword_bits: int
+    threshold: float
+    false_folds: float
+
+    @property
+    def bytes(self) -> int:
+        """Bytes a document: the signature, and the keywords as text, before an engine stores them its way."""
+        return packed_size(self.values, self.bits) + self.groups * (slot_characters(self.groups) + HASHED)
 
     def curve(self, steps: int = 20) -> tuple[Floats, Floats]:
         """Return resemblances 0…1 in equal steps, and the probability that such a pair is nominated."""
@@ -122,7 +133,14 @@ def advise(needs: Requirements = Requirements()) -> Advice:
         )
     groups, strangers, size, shared = min(borne)
     values = max(_VALUES, ceil(groups * size / 2) * 2)
+    error = standard_error(needs.resemblance, values, _BITS)
+    threshold = max(0.0, needs.resemblance - 2 * error)
+    half = needs.resemblance / 2
+    beyond = (threshold - half) / standard_error(half, values, _BITS)
+    passing = 0.5 * erfc(beyond / sqrt(2)) * probability(half, groups, size, shared)
     return Advice(
+        threshold=threshold,
+        false_folds=(needs.documents - 1) * needs.near_share * passing,
         groups=groups,
         group_size=size,
         min_shared=shared,
@@ -130,7 +148,7 @@ def advise(needs: Requirements = Requirements()) -> Advice:
         bits=_BITS,
         found=probability(needs.resemblance, groups, size, shared),
         strangers=strangers,
-        error=standard_error(needs.resemblance, values, _BITS),
+        error=error,
         hash_bits=needed_hash_bits(needs.documents),
         keyword_bits=hash_bits(),
     )
