@@ -60,7 +60,9 @@ def read_again(engine: Engine, keys: Iterable[Key], backoff: Backoff) -> Iterato
 def _fetch(
     engine: Engine, index: str, routing: str | None, ids: Sequence[str], backoff: Backoff
 ) -> list[Hit]:
-    body = {"query": found_by(routing, ids), "size": len(ids), "seq_no_primary_term": True}
+    body = {"query": found_by(routing, ids), "size": len(ids)}
+    if engine.can.seq_no:
+        body["seq_no_primary_term"] = True
     answer = patiently(lambda: complete(engine.search(index, body)), backoff)
     found: list[Hit] = answer["hits"]["hits"]
     return found

@@ -182,3 +182,17 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
     path.write_text(json.dumps({**kept, "done": "many"}))
     with pytest.raises(InputError, match="delete it to begin anew"):
         regroup(engine, index, RegroupOptions(checkpoint=path))
+
+
+def test_all_else_of_a_document_stays_as_it_was(engine, index):
+    def sources() -> dict[str, dict[str, object]]:
+        hits = engine.search(index, {"size": COUNT})["hits"]["hits"]
+        return {hit["_id"]: hit["_source"] for hit in hits}
+
+    before = sources()
+    regroup(engine, index)
+    after = sources()
+    assert before.keys() == after.keys()
+    for id_, source in after.items():
+        kept = {name: value for name, value in source["dedup"].items() if name not in ("group", "leader")}
+        assert {**source, "dedup": kept} == before[id_]
