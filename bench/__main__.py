@@ -12,6 +12,7 @@ from bench.table import Row, keep, shown
 #: Name on the command line → module with ``measure()``.
 BENCHMARKS: Mapping[str, str] = {
     "sign": "bench.speed.sign",
+    "kernels": "bench.speed.kernels",
     "stages": "bench.stages",
     "quality": "bench.quality",
     "quality_schemes": "bench.quality_schemes",

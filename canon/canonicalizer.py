@@ -10,10 +10,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
 
+from shinglefold.canon.hashing import HashedBlock
 from shinglefold.canon.lexicon import Found, Lexicon
 from shinglefold.canon.pieces import blocks
 from shinglefold.canon.routing import choose, make_router
@@ -25,6 +27,9 @@ from shinglefold.language import Unit
 from shinglefold.model import UNDETERMINED, Int64s, Token, TokenBatch, Uint64s
 from shinglefold.registry import load_languages
 from shinglefold.scheme import CanonOptions, LanguageRef, Scheme
+
+if TYPE_CHECKING:
+    from shinglefold.canon.compiled import Kernel
 
 #: Counts up whenever canon itself would yield other tokens.
 RULES = 1
@@ -52,6 +57,7 @@ class Canonicalizer:
         self._codes = tuple(language.code for language in self._router.languages)
         identity = json.dumps([RULES, *map(asdict, self.references)], sort_keys=True)
         self.lexicon = Lexicon(capacity, identity)
+        self._kernel: Kernel | None = None
         # The word face has a cache of its own, smaller because it holds strings.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
         self._canonical = Strings(min(capacity, 1 << 18))
@@ -147,23 +153,63 @@ class Canonicalizer:
         counts = np.zeros(len(texts), np.int64)
         repairs = np.zeros(len(texts), np.int64)
         votes = np.zeros((len(texts), len(self.codes)), np.int64)
+        hash_block = self.hash_block if self._kernel is None else self._kernel.run(self).hash_block
         for numbers, _, block in blocks(texts):
-            segments = segment(block, self._router.tables)
-            chosen = choose(self._router, segments, declared[numbers]).astype(np.int64)
-            found = self._looked_up(segments, chosen)
-            kept = found.values != 0
-            hashes.append(found.values[kept])
-            # The texts of a block follow one another; a long one may have several pieces, and blocks.
-            own = slice(numbers[0], numbers[-1] + 1)
-            text_of = (np.array(numbers) - numbers[0])[segments.text_of]
-            size = numbers[-1] + 1 - numbers[0]
-            counts[own] += np.bincount(text_of[kept], minlength=size)
-            votes[own] += self._votes(segments, text_of, chosen, size)
-            np.add.at(repairs, numbers, segments.clean.removed)
-            if found.repairs.any():
-                repairs[own] += np.bincount(text_of, found.repairs, size).astype(np.int64)
+            made = hash_block(block, declared[numbers])
+            hashes.append(made.hashes)
+            # A long text has several pieces, and maybe blocks.
+            np.add.at(counts, numbers, made.counts)
+            np.add.at(votes, numbers, made.votes)
+            np.add.at(repairs, numbers, made.repairs)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it hashes by compiled code."""
+        return self._kernel is not None
+
+    def compile(self) -> None:
+        """Hash by compiled code from now on, to the same answers; what numpy alone can do stays with it.
+
+        Raises:
+            ImportError: numba is not installed.
+
+        Cost: about 0.6 s; some 5 more where the code was never compiled on this machine.
+        """
+        if self._kernel is None:
+            from shinglefold.canon.compiled import Kernel
+
+            self._kernel = Kernel.of(self._router, self._salts)
+
+    def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
+        """Return the tokens of a block of texts, all of it in numpy.
+
+        Args:
+            declared: int64 (P,), the number of each text's declared language, or -1.
+        """
+        segments = segment(texts, self._router.tables)
+        chosen = choose(self._router, segments, declared).astype(np.int64)
+        found = self._looked_up(segments, chosen)
+        kept = found.values != 0
+        text_of = segments.text_of
+        repairs = segments.clean.removed.astype(np.int64)
+        if found.repairs.any():
+            repairs += np.bincount(text_of, found.repairs, len(texts)).astype(np.int64)
+        counts = np.bincount(text_of[kept], minlength=len(texts))
+        votes = self._votes(segments, text_of, chosen, len(texts))
+        return HashedBlock(found.values[kept], counts, votes, repairs)
+
+    def learn(self, keys: Uint64s, words: Sequence[str], languages: Sequence[int]) -> None:
+        """Learn words of one script each.
+
+        Args:
+            keys: what stands for each word in its language.
+            languages: their numbers.
+        """
+        rows = zip(words, languages, strict=True)
+        values, repairs = hashed([self._uncached_form(word, language, False) for word, language in rows])
+        self.lexicon.learn(keys, np.array(values, np.uint64), np.array(repairs, np.uint8))
 
     def text_batch(self, texts: Sequence[str]) -> list[str]:
         """Return the canonical tokens of each text with a space between them, as ``tokens`` does of one.

@@ -46,6 +46,13 @@ def code_points(text: str) -> Int64s:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
 
 
+def joined(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Int64s]:
+    """Return the code points of texts, a line end before, between and behind them, and where each begins."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    whole = "\n".join(("", *texts, "")).encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(whole, np.uint32), np.cumsum(lengths + 1) - lengths
+
+
 def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
     """Return a block of texts cleaned.
 
@@ -54,9 +61,8 @@ def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
     Args:
         kinds: the kind of every code point.
     """
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    codes = code_points("\n".join(("", *texts, "")))
-    origins = np.cumsum(lengths + 1) - lengths
+    narrow, origins = joined(texts)
+    codes = narrow.astype(np.int64)
     block = CleanBlock(codes, kinds[codes], origins, origins, None, np.zeros(len(texts), np.int32))
     if block.kind.max() >= INVISIBLE:
         block = _without_invisible(block)

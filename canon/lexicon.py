@@ -21,7 +21,7 @@ from shinglefold.model import Uint64s
 _SMALLEST = 1 << 12
 
 
-class _Slots(NamedTuple):
+class Slots(NamedTuple):
     """Open addressing; key 0 is a free slot. Replaced as a whole, so that readers need no lock."""
 
     keys: Uint64s
@@ -57,6 +57,11 @@ class Lexicon:
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def slots(self) -> Slots:
+        """The table as it is now, for compiled code to read; later ones don't change its size."""
+        return self._slots
 
     def find(self, keys: Uint64s) -> Found:
         """Look up keys (uint64, not 0). Cost: about 10 ns a key."""
@@ -137,18 +142,18 @@ def _renew_lock_after_fork(lexicon: "weakref.ref[Lexicon]") -> None:
         os.register_at_fork(after_in_child=renew)
 
 
-def _empty(size: int) -> _Slots:
-    return _Slots(np.zeros(size, np.uint64), np.zeros(size, np.uint64), np.zeros(size, np.uint8))
+def _empty(size: int) -> Slots:
+    return Slots(np.zeros(size, np.uint64), np.zeros(size, np.uint64), np.zeros(size, np.uint8))
 
 
-def _grown(slots: _Slots, wanted: int) -> _Slots:
+def _grown(slots: Slots, wanted: int) -> Slots:
     bigger = _empty(1 << max(_SMALLEST, wanted - 1).bit_length())
     used = slots.keys != 0
     _insert(bigger, slots.keys[used], slots.values[used], slots.repairs[used])
     return bigger
 
 
-def _find(slots: _Slots, keys: Uint64s) -> Found:
+def _find(slots: Slots, keys: Uint64s) -> Found:
     last = np.uint64(len(slots.keys) - 1)
     place = (keys & last).view(np.int64)
     stored = slots.keys[place]
@@ -162,7 +167,7 @@ def _find(slots: _Slots, keys: Uint64s) -> Found:
     return Found(known, slots.values[place], slots.repairs[place])
 
 
-def _insert(slots: _Slots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> int:
+def _insert(slots: Slots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> int:
     """Put forms into free slots and return how many there were; a key given twice counts once.
 
     The value is written before its key: a reader that sees the key sees its value.

@@ -28,8 +28,9 @@ from shinglefold.model import Int64s
 #: in one word of eight, Ukrainian in two of five; a borrowed name must not turn a whole page.
 RARITY = 50
 
-_SCRIPT_BITS = 16
-_SCRIPT_MASK = (1 << _SCRIPT_BITS) - 1
+#: Bits of a word's traits that tell its scripts; those above, one a language, tell whose letters it has.
+SCRIPT_BITS = 16
+_SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
 #: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
 _ALIKE = ("Cyrl", "Latn", "Grek")
 
@@ -77,7 +78,7 @@ def make_router(languages: Sequence[Language]) -> Router:
         raise ConfigError("no language takes the words of other scripts; add the language 'any'")
     claimed = {script for language in languages for script in language.scripts} - {COMMON}
     scripts = sorted({*claimed, *_ALIKE}, key=lambda s: (_ALIKE.index(s) if s in _ALIKE else len(_ALIKE), s))
-    if len(scripts) >= _SCRIPT_BITS or len(languages) > 16:
+    if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
         raise ConfigError("more than 15 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
     traits = _script_traits(facts, scripts) | _mark_traits(facts, languages)
@@ -159,7 +160,7 @@ def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[
 
 
 def _has(segments: Segments, member: int) -> NDArray[np.bool_]:
-    return (segments.traits >> np.uint32(_SCRIPT_BITS + member)) & np.uint32(1) > 0
+    return (segments.traits >> np.uint32(SCRIPT_BITS + member)) & np.uint32(1) > 0
 
 
 def _per_text(segments: Segments, flags: NDArray[np.bool_]) -> Int64s:
@@ -173,7 +174,7 @@ def _group(languages: Sequence[Language], script: str) -> tuple[int, ...]:
 
 def _group_table(count: int) -> NDArray[np.uint8]:
     """Return script bits → the lowest bit's number; none → ``count``. Letters of other scripts: ``count``."""
-    table = np.full(1 << _SCRIPT_BITS, count, np.uint8)
+    table = np.full(1 << SCRIPT_BITS, count, np.uint8)
     for number in reversed(range(count)):
         table[np.arange(len(table)) & (1 << number) > 0] = number
     return table
@@ -193,7 +194,7 @@ def _mark_traits(facts: Characters, languages: Sequence[Language]) -> NDArray[np
     traits = np.zeros(CODE_POINTS, np.uint32)
     for number, language in enumerate(languages):
         for mark in language.marks:
-            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (_SCRIPT_BITS + number))
+            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (SCRIPT_BITS + number))
     return traits
 
 

@@ -15,8 +15,8 @@ from shinglefold.model import Int64s, Uint64s
 LONGEST_WORD = 128
 
 # Odd, so that it has an inverse modulo 2**64 and any slice of a prefix sum can be brought to exponent 0.
-_BASE = 0x9E3779B97F4A7C15
-_BASE_INVERSE = pow(_BASE, -1, 1 << 64)
+BASE = 0x9E3779B97F4A7C15
+_BASE_INVERSE = pow(BASE, -1, 1 << 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,6 @@ def _keys(codes: Int64s, starts: Int64s, ends: Int64s) -> Uint64s:
 @lru_cache(maxsize=2)
 def _powers(count: int) -> tuple[Uint64s, Uint64s]:
     """Return Bⁱ and B⁻ⁱ for i < count, modulo 2**64."""
-    power, inverse = np.full(count, _BASE, np.uint64), np.full(count, _BASE_INVERSE, np.uint64)
+    power, inverse = np.full(count, BASE, np.uint64), np.full(count, _BASE_INVERSE, np.uint64)
     power[0] = inverse[0] = 1
     return np.multiply.accumulate(power), np.multiply.accumulate(inverse)

@@ -1,7 +1,8 @@
 """From token hashes to everything that is stored of a document."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,18 @@ from shinglefold.sketch.packing import low_bits, pack
 from shinglefold.sketch.shingles import batch_shingles, check_width, count_repeats, shingle_counts
 
 _BLOCK = 1 << 16
+
+
+class Minima(Protocol):
+    """What ``minima`` does, in whichever way."""
+
+    def __call__(
+        self, shingles: Uint64s, starts: Int64s, functions: Affine32, *, both_ends: bool = False
+    ) -> Uint32s:
+        """Return the minima of each document, and the maxima behind them if wanted."""
+        ...
+
+
 #: Positions of a document looked at first when its distinct shingles are counted.
 _GLANCE = 64
 
@@ -47,10 +60,21 @@ class Sketcher:
     options: SketchOptions = SketchOptions()
     block: int = _BLOCK
     functions: Affine32 = field(init=False, compare=False, repr=False)
+    minima: Minima = field(default=minima, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         count = self.options.values // (1 + self.options.both_ends)
         object.__setattr__(self, "functions", Affine32.of(count, self.options.seed))
+
+    def compiled(self) -> "Sketcher":
+        """Return one that makes the same sketches by compiled code.
+
+        Raises:
+            ImportError: numba is not installed.
+        """
+        from shinglefold.sketch.compiled import compiled_minima
+
+        return replace(self, minima=compiled_minima)
 
     def sketch(self, hashes: Uint64s, offsets: Int64s, widths: Int64s | int | None = None) -> Sketches:
         """Sketch a batch of documents.
@@ -116,7 +140,7 @@ class Sketcher:
         # reduceat gives a neighbour's value for an empty document, so these stay out.
         filled = np.flatnonzero(np.diff(offsets))
         both = self.options.both_ends
-        found = minima(shingles, offsets[:-1][filled], self.functions, both_ends=both)
+        found = self.minima(shingles, offsets[:-1][filled], self.functions, both_ends=both)
         result.minima[rows[filled]] = np.where(valid[filled, None], found, EMPTY)
         result.shingles[rows] = counts
         result.valid[rows] = valid

@@ -1,0 +1,347 @@
+"""Code points → canonical token hashes in one pass, compiled: the same bytes as the passes of numpy.
+
+Imported only where it pays, as numba alone takes half a second. Texts out of the ordinary (marks to compose,
+words of two scripts, two languages of one script) are left to numpy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.canon.characters import APOSTROPHE, COMPOSING, INVISIBLE, UNIT, WORD, characters
+from shinglefold.canon.clean import joined
+from shinglefold.canon.hashing import HashedBlock, merged
+from shinglefold.canon.lexicon import Lexicon, Slots
+from shinglefold.canon.routing import RARITY, SCRIPT_BITS, Router
+from shinglefold.canon.segment import BASE, LONGEST_WORD
+from shinglefold.compiled import compiled
+from shinglefold.model import Int64s, Uint64s
+
+
+class Missing(NamedTuple):
+    """Words that the lexicon lacks: where each is in the codes, its key and its language."""
+
+    starts: Int64s
+    ends: Int64s
+    keys: Uint64s
+    chosen: Int64s
+
+
+class Work(NamedTuple):
+    """Columns for the tokens of a block."""
+
+    starts: Int64s
+    ends: Int64s
+    chosen: Int64s
+    keys: Uint64s
+    hashes: Uint64s
+    marks: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, codes: int) -> "Work":
+        """Return room for a block of so many codes."""
+        starts, ends, chosen = (np.empty(codes, np.int64) for _ in range(3))
+        keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
+        return cls(starts, ends, chosen, keys, hashes, np.empty(codes, np.uint32))
+
+
+class Room:
+    """The columns of one block after another: memory fresh from the system costs more than the work in it."""
+
+    def __init__(self) -> None:
+        self._work = Work.of(0)
+
+    def work(self, codes: int) -> Work:
+        """Return columns that are long enough for a block of so many codes."""
+        if len(self._work.keys) < codes:
+            self._work = Work.of(codes)
+        return self._work
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The tables of a router, flat, as the compiled code reads them."""
+
+    kinds: NDArray[np.uint8]
+    traits: NDArray[np.uint32]
+    values: Uint64s
+    group_of: NDArray[np.uint8]
+    members: Int64s
+    salts: Uint64s
+    rest: int
+    work: Any
+
+    @classmethod
+    def of(cls, router: Router, salts: Uint64s) -> "Kernel":
+        """Return the kernel of a router.
+
+        Raises:
+            ImportError: numba is not installed.
+        """
+        most = max(map(len, router.groups))
+        members = np.array([[*group, *[-1] * (most - len(group))] for group in router.groups], np.int64)
+        tables = router.tables
+        values = characters().value
+        work = compiled(_hash_block)
+        return cls(tables.kind, tables.traits, values, router.group_of, members, salts, router.rest, work)
+
+    def run(self, plain: "Plain") -> "Run":
+        """Return what takes blocks of a canonicalizer through the kernel, in one thread."""
+        return Run(self, plain)
+
+    def hash(
+        self,
+        codes: NDArray[np.uint32],
+        origins: Int64s,
+        declared: Int64s,
+        slots: Slots,
+        room: Room,
+    ) -> tuple[HashedBlock, Int64s] | Missing:
+        """Return the tokens of a block and the texts that numpy has to do, or the words to be learned first.
+
+        Args:
+            codes: uint32 (N,), code points: a line end before, between and behind the texts.
+            origins: int64 (P,), where each text begins.
+            declared: int64 (P,), the declared language of each text, or -1.
+            room: of this thread, used again for each block.
+        """
+        work = room.work(len(codes))
+        texts, languages = len(origins), len(self.salts)
+        counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
+        votes, unusual = np.zeros((texts, languages), np.int64), np.zeros(texts, np.bool_)
+        absent, kept = self.work(
+            codes,
+            origins,
+            declared,
+            (self.kinds, self.traits, self.values),
+            (self.group_of, self.members, self.salts, self.rest),
+            (slots.keys, slots.values, slots.repairs),
+            work,
+            (counts, votes, repairs, unusual),
+        )
+        if absent:
+            own = slice(0, absent)
+            starts, ends, chosen = (one[own].copy() for one in (work.starts, work.ends, work.chosen))
+            return Missing(starts, ends, work.keys[own].copy(), chosen)
+        return HashedBlock(work.hashes[:kept].copy(), counts, votes, repairs), np.flatnonzero(unusual)
+
+
+class Plain(Protocol):
+    """What makes tokens by numpy, and knows words."""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The lexicon of both ways."""
+        ...
+
+    def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
+        """Return the tokens of a block."""
+        ...
+
+    def learn(self, keys: Uint64s, words: Sequence[str], languages: Sequence[int]) -> None:
+        """Learn words of one script each."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Blocks of texts through the kernel, one after another, in one thread."""
+
+    kernel: Kernel
+    plain: Plain
+    room: Room = field(default_factory=Room)
+
+    def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
+        """Return the tokens of a block."""
+        codes, origins = joined(texts)
+        found = self._hash(codes, origins, declared)
+        if isinstance(found, Missing):
+            self._learn(codes, found)
+            found = self._hash(codes, origins, declared)
+        if isinstance(found, Missing):
+            # A lexicon that is too small for a block forgets what it just learned.
+            return self.plain.hash_block(texts, declared)
+        made, unusual = found
+        if not len(unusual):
+            return made
+        places: list[int] = unusual.tolist()
+        others = self.plain.hash_block([texts[place] for place in places], declared[unusual])
+        return merged(made, others, unusual)
+
+    def _hash(
+        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s
+    ) -> tuple[HashedBlock, Int64s] | Missing:
+        return self.kernel.hash(codes, origins, declared, self.plain.lexicon.slots, self.room)
+
+    def _learn(self, codes: NDArray[np.uint32], missing: Missing) -> None:
+        keys, first = np.unique(missing.keys, return_index=True)
+        spans = zip(missing.starts[first].tolist(), missing.ends[first].tolist(), strict=True)
+        words = [self._word(codes[start:end]) for start, end in spans]
+        self.plain.learn(keys, words, missing.chosen[first].tolist())
+
+    def _word(self, codes: NDArray[np.uint32]) -> str:
+        """Return the folded characters of a word, without those that nobody sees."""
+        seen = codes[self.kernel.kinds[codes] != INVISIBLE]
+        folded: bytes = characters().fold[seen].tobytes()
+        return folded.decode("utf-32-le", "surrogatepass")
+
+
+_WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING
+_SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)
+_BASE = np.uint64(BASE)
+_ONE, _ONE32 = np.uint64(1), np.uint32(1)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_MARKS = np.uint32(SCRIPT_BITS)
+
+
+def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
+    """Return how many words the lexicon lacks, and how many tokens were kept."""
+    kinds, traits, values = tables
+    group_of, members, salts, rest = routes
+    slot_keys, slot_values, slot_repairs = slots
+    starts, ends, chosen, keys, hashes, marks = work
+    counts, votes, repairs, unusual = told
+    groups, most = members.shape
+    last = np.uint64(len(slot_keys) - 1)
+    winners = np.empty(groups + 1, np.int64)
+    shown = np.empty((groups, most), np.int64)
+    inside = np.empty(groups + 1, np.int64)
+    kept = missing = base = 0
+    end_of_all = len(codes) - 1
+    for text in range(len(origins)):
+        at = origins[text]
+        stop = origins[text + 1] - 1 if text + 1 < len(origins) else end_of_all
+        # 1: words and single characters, with what they are hashed from.
+        tokens = removed = pending = 0
+        odd = readable = False
+        while at < stop:
+            code = codes[at]
+            kind = kinds[code]
+            if kind == _INVISIBLE:
+                pending += 1
+                at += 1
+                continue
+            if kind >= _COMPOSING:
+                odd = True
+                break
+            if kind not in (_WORD, _UNIT):
+                readable = False
+                pending = 0
+                at += 1
+                continue
+            if readable:
+                removed += pending
+            pending = 0
+            readable = True
+            start, end, length = at, at + 1, 1
+            number, mark, power = values[code], traits[code], _BASE
+            at += 1
+            if kind == _WORD:
+                while at < stop:
+                    code = codes[at]
+                    kind = kinds[code]
+                    if kind == _INVISIBLE:
+                        pending += 1
+                        at += 1
+                        continue
+                    if kind == _WORD:
+                        if readable:
+                            removed += pending
+                        readable = True
+                    elif kind == _APOSTROPHE:
+                        after = at + 1
+                        while kinds[codes[after]] == _INVISIBLE:
+                            after += 1
+                        if kinds[codes[after]] != _WORD:
+                            break
+                        readable = False
+                    else:
+                        odd = kind >= _COMPOSING
+                        break
+                    pending = 0
+                    number += values[code] * power
+                    power *= _BASE
+                    mark |= traits[code]
+                    at += 1
+                    end = at
+                    length += 1
+            if odd:
+                break
+            if length > LONGEST_WORD:
+                continue
+            scripts = mark & _SCRIPTS
+            if scripts & (scripts - _ONE32):
+                odd = True
+                break
+            number = (number ^ (number >> _S30)) * _M1
+            number = (number ^ (number >> _S27)) * _M2
+            place = base + tokens
+            starts[place], ends[place], marks[place] = start, end, mark
+            keys[place] = number ^ (number >> _S31)
+            tokens += 1
+        if odd:
+            unusual[text] = True
+            continue
+        # 2: the language of each script in this text.
+        shown[:] = 0
+        inside[:] = 0
+        for token in range(base, base + tokens):
+            mark = marks[token]
+            group = group_of[mark & _SCRIPTS]
+            inside[group] += 1
+            if mark >> _MARKS:
+                for rank in range(most if group < groups else 0):
+                    member = members[group, rank]
+                    if member >= 0 and (mark >> (_MARKS + np.uint32(member))) & _ONE32:
+                        shown[group, rank] += 1
+        own = declared[text]
+        winners[groups] = rest
+        for group in range(groups):
+            winners[group] = members[group, 0]
+            best = enough = 0
+            is_own = False
+            for rank in range(most):
+                member = members[group, rank]
+                if member >= 0 and member == own:
+                    is_own = True
+                if shown[group, rank] > 0 and shown[group, rank] * RARITY >= inside[group]:
+                    enough += 1
+                    if shown[group, rank] > best:
+                        best = shown[group, rank]
+                        winners[group] = member
+            if is_own:
+                winners[group] = own
+            elif enough > 1:
+                odd = True
+        if odd:
+            unusual[text] = True
+            continue
+        # 3: canonical tokens. Words found missing take the first places of the block, which are done with.
+        for token in range(base, base + tokens):
+            scripts = marks[token] & _SCRIPTS
+            language = winners[group_of[scripts]]
+            if scripts:
+                votes[text, language] += 1
+            key = keys[token] ^ salts[language]
+            if key == 0:
+                key = _ONE
+            slot = key & last
+            while slot_keys[slot] != key and slot_keys[slot] != 0:
+                slot = (slot + _ONE) & last
+            if slot_keys[slot] == 0:
+                starts[missing], ends[missing] = starts[token], ends[token]
+                chosen[missing], keys[missing] = language, key
+                missing += 1
+                continue
+            repairs[text] += slot_repairs[slot]
+            if slot_values[slot] != 0:
+                hashes[kept] = slot_values[slot]
+                kept += 1
+                counts[text] += 1
+        repairs[text] += removed
+        base += tokens
+    return missing, kept

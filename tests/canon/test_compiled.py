@@ -1,0 +1,110 @@
+"""Compiled code gives the bytes that numpy gives, on every input."""
+
+import random
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.canon.segment import LONGEST_WORD
+from shinglefold.registry import make_scheme
+
+pytest.importorskip("numba")
+
+_PIECES = [
+    "слово", "Слова", "їжак", "ґанок", "мова", "ёлка", "word", "Words", "don't", "об’єкт", "a''b",
+    "'quoted'", "中文", "著作", "カタ", "한국", "ελλάς", "مرحبا", "שלום", "हिन्दी", "ไทย", "мoст", "cтрока",
+    "e\u0301", "й", "\u0301", "\u0441\u043e\xad\u0444\u0442", "zero\u200bwidth", "\u200b", "\ufe0e",
+    "o\u200b'\u200bc", "\u4e2d\u200b\u6587", "ﬁn", "①", "Ⅳ", "x²", "№5", "\ud800", "\udc00x", "😀", "𠀀",
+    "0123", "٣", "\x00", "-", "\n", "\u2028", "'", "’", "b" * 128, "c" * 129, "\u200b" * 3 + "d" * 128,
+    "ы" * 60 + "i" * 60, "и", "і", "the", "тот", "эта", "ця",
+]  # fmt: skip
+_TEXTS = st.lists(
+    st.one_of(
+        st.lists(st.sampled_from(_PIECES), max_size=25).map(" ".join),
+        st.lists(st.sampled_from(_PIECES), max_size=25).map("".join),
+        st.text(st.characters(codec=None), max_size=60),
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture(scope="module")
+def two() -> tuple[Canonicalizer, Canonicalizer]:
+    """One that works by numpy, and one by compiled code; each learns its own words."""
+    plain, quick = (Canonicalizer.of(make_scheme()) for _ in range(2))
+    quick.compile()
+    assert quick.is_compiled
+    assert not plain.is_compiled
+    return plain, quick
+
+
+def alike(two, texts, languages=None) -> None:
+    plain, quick = (one.hash_batch(texts, languages) for one in two)
+    assert plain.hashes.tobytes() == quick.hashes.tobytes()
+    assert plain.offsets.tolist() == quick.offsets.tolist()
+    assert plain.languages == quick.languages
+    assert plain.repairs.tolist() == quick.repairs.tolist()
+    assert (plain.hashes.dtype, plain.offsets.dtype, plain.repairs.dtype) == (
+        quick.hashes.dtype,
+        quick.offsets.dtype,
+        quick.repairs.dtype,
+    )
+
+
+@given(_TEXTS)
+@example([])
+@example([""])
+@example(["", "слово", ""])
+@example(["a" * LONGEST_WORD, "a" * (LONGEST_WORD + 1)])
+@example(["он и вона; він та она. Ґанок ыъэ\nїхній дім\nэтот дом"])
+@settings(max_examples=250, deadline=None)
+def test_any_texts_have_the_same_tokens(two, texts):
+    alike(two, texts)
+
+
+@given(_TEXTS, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_declared_languages_mean_the_same(two, texts, chance):
+    alike(two, texts, [chance.choice(["ru", "uk", "zh", "en", "any", "xx", None]) for _ in texts])
+
+
+def test_every_character_means_the_same(two):
+    characters = [chr(code) for code in range(sys.maxunicode + 1)]
+    random.Random(1).shuffle(characters)
+    for start in range(0, len(characters), 1 << 17):
+        some = characters[start : start + (1 << 17)]
+        # Alone, between letters, and next to each other.
+        alike(two, [" ".join(some[at : at + 64]) for at in range(0, 4_096, 64)])
+        alike(two, ["сл" + "ово ми".join(some[at : at + 16]) for at in range(0, 2_048, 16)])
+    alike(two, ["".join(characters[at : at + 8]) for at in range(0, 65_536, 8)])
+
+
+def test_a_huge_text_is_cut_in_the_same_places(two):
+    alike(two, ["слово и дело, word and deed 中文字 " * 20_000, "короткий", "x" * 300_000, "中" * 200_000])
+
+
+def test_a_lexicon_too_small_for_a_block_forgets_and_goes_on():
+    plain, quick = (Canonicalizer.of(make_scheme(), capacity=50) for _ in range(2))
+    quick.compile()
+    chance = random.Random(2)
+    texts = [" ".join(f"w{chance.randrange(2_000)}" for _ in range(300)) for _ in range(20)]
+    for _ in range(3):
+        alike((plain, quick), texts)
+
+
+def test_what_one_learned_the_other_knows():
+    plain, quick = (Canonicalizer.of(make_scheme()) for _ in range(2))
+    quick.compile()
+    texts = ["мама мыла раму", "хто там", "running faster"]
+    quick.hash_batch(texts)
+    learned = quick.lexicon.slots
+    used = learned.keys != 0
+    plain.lexicon.learn(learned.keys[used], learned.values[used], learned.repairs[used])
+    before = len(plain.lexicon)
+    alike((plain, quick), texts)
+    assert len(plain.lexicon) == before
+    assert np.count_nonzero(used) == before
