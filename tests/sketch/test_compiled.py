@@ -14,7 +14,12 @@ pytest.importorskip("numba")
 from shinglefold.sketch.compiled import compiled_minima
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 200), st.integers(0, 2**32), st.booleans())
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    st.integers(1, 200),
+    st.integers(0, 2**32),
+    st.booleans(),
+)
 @settings(max_examples=150, deadline=None)
 def test_minima_are_equal(lengths, values, seed, both_ends):
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
