@@ -33,6 +33,7 @@ BENCHMARKS: Mapping[str, str] = {
     "similarity": "bench.similarity",
     "minhash_variants": "bench.minhash_variants",
     "passages": "bench.passages",
+    "matches": "bench.matches",
 }
 
 

@@ -72,6 +72,11 @@ PROPERTIES = {
     is_flag=True,
     help="Number the groups: each document gets the number of its group; the index remembers that.",
 )
+@click.option(
+    "--passages",
+    is_flag=True,
+    help="Store what passages of other texts are found by (shinglefold matches). The index remembers that.",
+)
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
 @click.option("--replay", is_flag=True, help="The sources are dead-letter files: try their documents again.")
@@ -94,6 +99,7 @@ def index(
     workers: int | None,
     mapping: str | None,
     groups: bool,
+    passages: bool,
     format: str,  # noqa: A002
     id_field: str,
     encoding: str,
@@ -126,6 +132,8 @@ def index(
         retried=lambda file: asked.hints.command("retry", file, index=index),
     )
     chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
+    if passages and not recipe.passages:
+        chosen, recipe = passages_too(asked, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
     if groups:
         check_groups(asked, recipe, fresh=recreate)
@@ -194,6 +202,44 @@ def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
     raise ConfigError(
         f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or build it anew: --recreate"
     )
+
+
+def passages_remedy(asked: "Asked") -> str:
+    """Return the commands that give an index the elements of passages."""
+    from shinglefold.cli.hints import together
+
+    setup = asked.hints.command("setup", asked.index, passages=True)
+    return together([setup, asked.hints.command("backfill", asked.index)])
+
+
+def passages_too(
+    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", *, fresh: bool
+) -> "tuple[Pipeline, Recipe]":
+    """Return a pipeline that stores the elements of passages, too, and the recipe of an index to come.
+
+    Raises:
+        ConfigError: the index is there and stores none.
+    """
+    from dataclasses import replace
+
+    from shinglefold.cli.recipes import recipe_of_index
+    from shinglefold.cli.stores import checked_pipeline
+    from shinglefold.errors import ConfigError, IndexMissing
+    from shinglefold.recipe import with_passages
+
+    there = not fresh
+    try:
+        there = there and recipe_of_index(asked) is not None
+    except IndexMissing:
+        there = False
+    if there:
+        raise ConfigError(
+            f"index {asked.index!r} stores no elements of passages. Let it from now on, and add those of its "
+            f"documents: {passages_remedy(asked)}; or build it anew: --recreate"
+        )
+    definition = with_passages(recipe.pipeline or {}, recipe.field)
+    made = checked_pipeline(definition, recipe.scheme, pipeline.tools.seal)
+    return made, replace(recipe, pipeline=definition)
 
 
 def close(engine: "Engine") -> str:

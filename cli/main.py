@@ -26,6 +26,7 @@ _COMMANDS = (
     "explain",
     "compare",
     "passages",
+    "matches",
     "pairs",
     "groups",
     "simulate",

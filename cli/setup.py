@@ -74,6 +74,11 @@ if TYPE_CHECKING:
     help="Store supershingles, or leave them out: pages are folded without them in about half the space, but "
     "no copies found and no groups numbered. By default as now.",
 )
+@click.option(
+    "--passages",
+    is_flag=True,
+    help="Store what passages of other texts are found by (shinglefold matches). By default as now.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -94,6 +99,7 @@ def setup(
     seal: bool,
     groups: bool,
     keywords: bool | None,
+    passages: bool,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -111,6 +117,7 @@ def setup(
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
     from shinglefold.ingest.pipeline.reach import not_repeatable
+    from shinglefold.recipe import with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
@@ -123,6 +130,8 @@ def setup(
         recipe = recipe_storing(recipe, keywords=keywords)
     if groups:
         recipe = replace(recipe, groups=True)
+    if passages:
+        recipe = replace(recipe, pipeline=with_passages(recipe.pipeline or {}, recipe.field))
     request = SetupRequest(
         recipe.scheme,
         recipe.field,

@@ -76,11 +76,18 @@ def print_passages(
         )
 
 
-def print_matched(console: "Console", told: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> None:
-    """Print passages as a search explains them, between the hit shown and one folded below it."""
-    sides = [(_told_pieces(one["shown"]), _told_pieces(one["member"])) for one in told]
-    if sides:
-        _print_rows(console, [_styled_row(console, a, b, cut=True) for a, b in sides], names)
+def print_matched(
+    console: "Console",
+    told: Sequence[Mapping[str, Any]],
+    names: tuple[str, str],
+    *,
+    sides: tuple[str, str] = ("shown", "member"),
+    cut: bool = True,
+) -> None:
+    """Print passages as a search tells them, under the names of their sides."""
+    both = [tuple(_told_pieces(one[side]) for side in sides) for one in told]
+    if both:
+        _print_rows(console, [_styled_row(console, a, b, cut=cut) for a, b in both], names)
 
 
 def _told_pieces(side: Mapping[str, Any]) -> list[Piece]:

@@ -62,6 +62,7 @@ def similar(
     kind: str,
     language: str | None,
     after: str | None,
+    filters: tuple[str, ...],
     **asked_for: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
     """Find the copies of a document, or of a text that is not stored, anywhere in an index.
@@ -70,17 +71,18 @@ def similar(
     Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
     of the index. The most alike come first.
     """
+    from shinglefold.cli.filters import checked_terms
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store, same_id, stored_hit
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
         raise click.UsageError("--id and --text exclude each other")
-    options = _options(**asked_for)
     asked = invocation.asked(index, engine)
     is_text = text or what == "-" or (not by_id and Path(what).is_file())
     with opened_store(asked) as store:
-        _check_filters(store, index, asked_for["filters"])
+        terms = checked_terms(store, index, filters)
+        options = _options(terms, **asked_for)
         seal = seal_of_index(asked, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
@@ -101,9 +103,9 @@ def similar(
 
 
 def _options(
+    filters: tuple[dict[str, Any], ...],
     *,
     size: int,
-    filters: tuple[str, ...],
     scope: tuple[str, ...],
     **decision: Any,  # noqa: ANN401 - as click gives them
 ) -> "SimilarOptions":
@@ -111,21 +113,7 @@ def _options(
     from shinglefold.rerank.similar import SimilarOptions
 
     scopes = tuple(Scope.parse(one) for one in scope)
-    terms = tuple({"term": {name: value}} for name, value in map(_filter, filters))
-    return SimilarOptions(size=size, source=_FIELDS, filters=terms, scope=scopes, **decision)
-
-
-def _filter(given: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
-    if not (name and equals):
-        raise click.UsageError(f"--filter {given!r}: expected FIELD=VALUE")
-    return name, value
-
-
-def _check_filters(store: "Store", index: str, filters: tuple[str, ...]) -> None:
-    from shinglefold.rerank.known_fields import check_fields
-
-    check_fields(store.mappings.values(), index, [_filter(one)[0] for one in filters], "--filter")
+    return SimilarOptions(size=size, source=_FIELDS, filters=filters, scope=scopes, **decision)
 
 
 def _print(store: "Store", what: str, kind: str, language: str | None, *, itself: bool) -> "Fingerprint":

@@ -17,6 +17,8 @@ META_KEY = "shinglefold"
 FIELD = "dedup"
 #: The fields with text where nobody names others.
 TEXTS = ("title", "body")
+#: The part beside a fingerprint by which passages of other texts are found in a document.
+PASSAGES = "passages"
 #: By these parts a field of fingerprints is known in mappings that do not name it.
 _PARTS = frozenset({"scheme", "signature", "supershingles"})
 #: What says nothing of how documents are changed: an index need not keep it.
@@ -56,6 +58,11 @@ class Recipe:
     def keywords(self) -> bool:
         """Whether supershingles are stored, which copies are found by; folding a page does without."""
         return self.pipeline is None or stores_keywords(self.pipeline, self.field)
+
+    @property
+    def passages(self) -> bool:
+        """Whether the pipeline stores elements by which passages of other texts are found."""
+        return stores_passages(self.pipeline, self.field)
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
@@ -172,6 +179,35 @@ def _options(options: object) -> object:
 def retargeted(definition: Mapping[str, Any], old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     """Return a pipeline whose fingerprints go to another field, and are read from there."""
     return _renamed(definition, old, new)
+
+
+def stores_passages(definition: Any, field: str) -> bool:  # noqa: ANN401 - JSON
+    """Tell whether a pipeline stores the elements of passages beside the fingerprints in a field."""
+    if isinstance(definition, list):
+        return any(stores_passages(one, field) for one in definition)
+    if not isinstance(definition, Mapping):
+        return False
+    if (made := _made_in(definition, field)) is not None and made.get(PASSAGES) is True:
+        return True
+    return any(stores_passages(one, field) for one in definition.values())
+
+
+def with_passages(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a pipeline that stores the elements of passages beside the fingerprints in a field."""
+    if isinstance(definition, list):
+        return [with_passages(one, field) for one in definition]
+    if not isinstance(definition, Mapping):
+        return definition
+    changed = {name: with_passages(one, field) for name, one in definition.items()}
+    if (made := _made_in(changed, field)) is not None:
+        changed["supershingle"] = {**made, PASSAGES: True}
+    return changed
+
+
+def _made_in(step: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
+    """Return the options of a step that makes the fingerprints of a field."""
+    made = step.get("supershingle")
+    return made if isinstance(made, Mapping) and made.get("target_field", FIELD) == field else None
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON

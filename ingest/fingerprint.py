@@ -123,6 +123,14 @@ class Fingerprinter:
         """
         return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
 
+    def fingerprint_with_tokens(
+        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+    ) -> Iterator[tuple[Fingerprint, Uint64s]]:
+        """Yield the fingerprint of each text with the hashes of its canonical tokens, in order."""
+        for batch, made in self._sketched(texts, languages):
+            tokens = np.split(batch.hashes, batch.offsets[1:-1])
+            yield from zip(self._finish(batch, made), tokens[: len(batch)], strict=True)
+
     def fingerprint_json(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
     ) -> list[bytes]:

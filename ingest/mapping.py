@@ -7,13 +7,15 @@ from typing import Any
 from shinglefold.advice import advised
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
-from shinglefold.recipe import FIELD, META_KEY, Recipe, stored_recipe
+from shinglefold.recipe import FIELD, META_KEY, PASSAGES, Recipe, stored_recipe
 from shinglefold.scheme import Scheme
 
 _REMEDY = (
     "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
     "new one."
 )
+#: Searched only; with norms whether a document has any can be asked, as of supershingles.
+_PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
 
 
 def mappings(scheme: Scheme, field: str = FIELD) -> JSON:
@@ -38,6 +40,8 @@ def recipe_mappings(recipe: Recipe) -> JSON:
         # neither doc values nor norms a server would note for each of the values that there is one.
         "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
+    if recipe.passages:
+        properties[PASSAGES] = dict(_PASSAGES)
     if recipe.groups:
         # A number, not a keyword, and one a document: what engines collapse by at their own speed.
         properties["group"] = {"type": "long"}

@@ -48,7 +48,7 @@ def explain_pair(
     prints = [_print(hit, scheme, field, seal) for hit in hits]
     one, other = (_text(hit, texts) for hit in hits)
     tokens = [
-        canonicalizer.tokens(text, _language(scheme, hit))
+        canonicalizer.tokens(text, declared_language(scheme, hit))
         for text, hit in zip((one, other), hits, strict=True)
     ]
     return PairExplanation(_told(hits, prints, scheme, field, seal), (one, other), find_passages(*tokens))
@@ -76,7 +76,7 @@ def _text(hit: Hit, fields: Sequence[str]) -> str:
     return "\n".join(text for text in found if isinstance(text, str))
 
 
-def _language(scheme: Scheme, hit: Hit) -> str | None:
+def declared_language(scheme: Scheme, hit: Hit) -> str | None:
     """Return the language the document declares, where it is one of the scheme's."""
     code = str(hit["_source"].get("lang", "")).replace("_", "-").split("-")[0].lower()
     return code if code in {reference.code for reference in scheme.languages} else None

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.contracts import JSON
@@ -12,7 +13,7 @@ from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import stored_value
 
 if TYPE_CHECKING:
-    from shinglefold.passages.find import Span
+    from shinglefold.passages.find import Passage, Span
 
 Tokenize = Callable[[str], Sequence[Token]]
 _BORDER = "\0"
@@ -58,6 +59,39 @@ class _Part(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """The texts of some fields as one, whose passages stay within a field."""
+
+    parts: tuple[_Part, ...]
+    tokenize: Tokenize
+
+    @property
+    def borders(self) -> int:
+        """How many of the tokens are none of the text."""
+        from shinglefold.passages.chains import GAP
+
+        return (GAP + 1) * max(0, len(self.parts) - 1)
+
+    def tokens(self, side: str) -> list[Token]:
+        """Return the tokens of all parts, and between them what equals nothing, so that no passage goes on.
+
+        Args:
+            side: another one for each of two texts that are compared.
+        """
+        from shinglefold.passages.chains import GAP
+
+        tokens: list[Token] = []
+        for at, part in enumerate(self.parts):
+            if at:
+                tokens += [Token(_BORDER + side, part.begin, part.begin, "")] * (GAP + 1)
+            tokens += [
+                token._replace(start=token.start + part.begin, end=token.end + part.begin)
+                for token in self.tokenize(part.text)
+            ]
+        return tokens
+
+
 def matched_passages(
     shown: Mapping[str, Any], member: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize
 ) -> list[JSON]:
@@ -77,16 +111,24 @@ def matched_passages(
     # A search that explains nothing needs none of it.
     from shinglefold.passages.find import find_passages
 
-    ones, others = list(_parts(shown, fields)), list(_parts(member, fields))
-    found = find_passages(_tokens(ones, tokenize, "a"), _tokens(others, tokenize, "b"))
-    return [
-        {
-            "equal_tokens": passage.equal,
-            "shown": _side(ones, passage.a, passage.marks_a),
-            "member": _side(others, passage.b, passage.marks_b),
-        }
-        for passage in found
-    ]
+    one, other = stored_text(shown, fields, tokenize), stored_text(member, fields, tokenize)
+    found = find_passages(one.tokens("a"), other.tokens("b"))
+    return [told_passage(passage, shown=one, member=other) for passage in found]
+
+
+def told_passage(passage: "Passage", **sides: StoredText) -> JSON:
+    """Return a passage of two texts as JSON, with its places on both sides, by their names."""
+    (a, one), (b, other) = sides.items()
+    return {
+        "equal_tokens": passage.equal,
+        a: _side(one.parts, passage.a, passage.marks_a),
+        b: _side(other.parts, passage.b, passage.marks_b),
+    }
+
+
+def stored_text(source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize) -> StoredText:
+    """Return the texts of the fields of a source; dots lead into objects."""
+    return StoredText(tuple(_parts(source, fields)), tokenize)
 
 
 def _parts(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[_Part]:
@@ -99,21 +141,6 @@ def _parts(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[_Part]:
                 part = text[: _MOST_CHARACTERS - begin]
                 yield _Part(begin, field, number if several else None, part)
                 begin += len(part) + 1
-
-
-def _tokens(parts: Sequence[_Part], tokenize: Tokenize, side: str) -> list[Token]:
-    """Return the tokens of all parts; what lies between parts equals nothing, and no passage goes over it."""
-    from shinglefold.passages.chains import GAP
-
-    tokens: list[Token] = []
-    for part in parts:
-        border = Token(_BORDER + side, part.begin, part.begin, "")
-        tokens += [border] * (GAP + 1)
-        tokens += [
-            token._replace(start=token.start + part.begin, end=token.end + part.begin)
-            for token in tokenize(part.text)
-        ]
-    return tokens
 
 
 def _side(parts: Sequence[_Part], span: "Span", marks: Sequence["Span"]) -> JSON:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ from shinglefold.ingest.text_fields import likely_texts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.model import Fingerprint
 from shinglefold.placeholders import is_placeholder
-from shinglefold.recipe import META_KEY, stored_recipe
+from shinglefold.recipe import META_KEY, PASSAGES, stored_recipe
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
@@ -192,7 +192,7 @@ def _around(
     """Return what is wrong with the mappings, and what is worth a remark."""
     scheme = pipeline.scheme
     found = engine.mappings(index)
-    own = layout(found, scheme, name, groups=_numbered(found))
+    own = layout(found, replace(pipeline.recipe(name), groups=_numbered(found)))
     wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.lacking)]
     if own.stored is None:
         wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
@@ -265,6 +265,10 @@ def _documents(
     scan.close(place)
 
 
+#: The parts that have several values.
+_LISTS = ("supershingles", PASSAGES)
+
+
 def examine(
     stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str, seal: Seal | None = None
 ) -> Finding:
@@ -275,7 +279,7 @@ def examine(
     if new is None:
         # Whatever is stored, no backfill can mend it.
         return "unreadable"
-    if any(isinstance(value, list) for name, value in stored.items() if name != "supershingles"):
+    if any(isinstance(value, list) for name, value in stored.items() if name not in _LISTS):
         # Two values: somebody gave the document a second fingerprint.
         return "damaged"
     if stored.get("scheme") != scheme.id:

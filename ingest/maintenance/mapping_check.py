@@ -9,8 +9,7 @@ from shinglefold.contracts import JSON
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.ingest.paths import parts
 from shinglefold.placeholders import ATTEMPT, PENDING
-from shinglefold.recipe import META_KEY, Recipe
-from shinglefold.scheme import Scheme
+from shinglefold.recipe import META_KEY, PASSAGES, Recipe
 
 #: For each part of a fingerprint the types it may have and what must not be switched off.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -31,7 +30,7 @@ _NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = Mapp
     }
 )
 #: The parts of a fingerprint; whatever else is beside them is somebody else's.
-PARTS = frozenset(_NEEDED)
+PARTS = frozenset({*_NEEDED, PASSAGES})
 #: What else of ours may be beside them: the number of the group, whether the document leads it, and what
 #: keeps the place of one that a gate is deciding on.
 NOTES = frozenset({"group", "leader", PENDING, ATTEMPT})
@@ -51,20 +50,20 @@ class Layout:
     stored: Mapping[str, Any] | None
 
 
-def layout(found: Mapping[str, Any], scheme: Scheme, field: str, *, groups: bool = False) -> Layout:
-    """Compare the mappings of an index with what fingerprints of a scheme need.
+def layout(found: Mapping[str, Any], recipe: Recipe) -> Layout:
+    """Compare the mappings of an index with what a recipe needs.
 
     Args:
         found: the mappings.
-        field: where the fingerprints are, a dotted path.
-        groups: whether documents get the number of their group, too.
+        recipe: what it is to be made with.
     """
-    wanted = properties_at(recipe_mappings(Recipe(scheme, field, groups=groups)), field)
+    field = recipe.field
+    wanted = properties_at(recipe_mappings(recipe), field)
     there = properties_at(found, field)
     stored = (found.get("_meta") or {}).get(META_KEY)
     return Layout(
         {f"{field}.{name}": definition for name, definition in wanted.items() if name not in there},
-        tuple(_wrong(there, field, groups=groups)),
+        tuple(_wrong(there, recipe)),
         stored if isinstance(stored, Mapping) else None,
     )
 
@@ -79,8 +78,12 @@ def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     return node.get("properties") or {}
 
 
-def _wrong(there: Mapping[str, Any], field: str, *, groups: bool) -> Iterator[str]:
-    for name, (types, needed) in {**_NEEDED, **(_NEEDED_FOR_GROUPS if groups else {})}.items():
+def _wrong(there: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
+    field = recipe.field
+    wanted = {**_NEEDED, **(_NEEDED_FOR_GROUPS if recipe.groups else {})}
+    if recipe.passages:
+        wanted[PASSAGES] = (("keyword",), ("index",))
+    for name, (types, needed) in wanted.items():
         definition = there.get(name)
         if definition is None:
             continue

@@ -286,7 +286,7 @@ def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], li
 def _against(engine: Engine, name: str, there: Mapping[str, Any], request: SetupRequest) -> tuple[str, ...]:
     """Return what stands against fingerprints in an index; it is left as it is then."""
     settings = settings_of(engine, name).get(name, {})
-    wrong = layout(there, request.scheme, request.field, groups=request.groups).wrong
+    wrong = layout(there, request.recipe).wrong
     return (
         *source_obstacles(there, settings),
         *field_obstacles(name, there, request.field),
@@ -301,7 +301,7 @@ def _new_index(name: str, request: SetupRequest) -> Change:
 
 
 def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[Change]:
-    own = layout(found, request.scheme, request.field, groups=request.groups)
+    own = layout(found, request.recipe)
     meta = {**(found.get("_meta") or {}), META_KEY: _noted(found, request.recipe)}
     lines = [f"+ {field}: {definition['type']}" for field, definition in own.lacking.items()]
     lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]

@@ -10,6 +10,8 @@ from shinglefold.ingest.paths import put
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, declared, gather
 from shinglefold.ingest.processors.tools import Tools
+from shinglefold.model import Fingerprint
+from shinglefold.recipe import PASSAGES
 
 
 class Supershingle:
@@ -19,7 +21,8 @@ class Supershingle:
     ``dedup``), ``language_field`` or ``language`` (neither: chosen word by word), ``ignore_missing`` (true: a
     document without text gets a fingerprint without a signature, which never folds), ``keywords`` (true;
     false stores no supershingles: pages are folded all the same, in less space, but copies are not found,
-    groups not numbered).
+    groups not numbered), ``passages`` (false; true also stores elements by which passages of other texts are
+    found).
     """
 
     type: ClassVar[str] = "supershingle"
@@ -31,6 +34,7 @@ class Supershingle:
         self.language = tools.check(options.optional("language"), options.place)
         self.ignore_missing = options.flag("ignore_missing", True)
         self.keywords = options.flag("keywords", True)
+        self.passages = options.flag("passages", False)
         self.tools = tools
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
@@ -47,11 +51,18 @@ class Supershingle:
 
     def _made(self, texts: Sequence[str], languages: Sequence[str | None]) -> Sequence[Any]:
         """Return what is written of each text."""
+        if not self.passages:
+            return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
+        # Indices without passages need none of it.
+        from shinglefold.passages.stored import stored_elements
+
+        each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages)
+        return [{**self._field(one), PASSAGES: stored_elements(tokens)} for one, tokens in each]
+
+    def _field(self, made: Fingerprint) -> dict[str, Any]:
         seal = self.tools.seal
-        prints = self.tools.fingerprinter.fingerprint(texts, languages)
-        if not self.keywords:
-            prints = [replace(one, supershingles=()) for one in prints]
-        return [(one if seal is None else seal.sealed(one)).to_field() for one in prints]
+        kept = made if self.keywords else replace(made, supershingles=())
+        return (kept if seal is None else seal.sealed(kept)).to_field()
 
     def _declared(self, document: Document) -> str | None:
         return declared(document, self.language_field, self.language, self.tools)

@@ -1,16 +1,47 @@
 """Candidates block by block: those that share most first, and each once, however many there are."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Capabilities
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
 from shinglefold.rerank.partial import Partial
 from shinglefold.rerank.similar.bodies import Queries, in_total_order
-from shinglefold.rerank.similar.looking import Looking
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.shards import refuse_small_windows
+
+
+class Options(Protocol):
+    """How candidates are read."""
+
+    @property
+    def window(self) -> int:
+        """How many at a time."""
+        ...
+
+
+class Sought(Protocol):
+    """What a search for candidates goes by."""
+
+    @property
+    def index(self) -> str:
+        """The index, or several with commas."""
+        ...
+
+    @property
+    def options(self) -> Options:
+        """What was asked for."""
+        ...
+
+    @property
+    def can(self) -> Capabilities:
+        """What the engine can do."""
+        ...
+
+    def body(self, query: JSON) -> JSON:
+        """Return the body that reads a window of candidates."""
+        ...
 
 
 class Blocks:
@@ -31,7 +62,7 @@ class Blocks:
         shards: in how many shards they were looked for.
     """
 
-    def __init__(self, by: Looking, queries: Queries, after: Sequence[Any] | None) -> None:
+    def __init__(self, by: Sought, queries: Queries, after: Sequence[Any] | None) -> None:
         self.partial = Partial()
         self.hits: list[JSON] = []
         self.after = after

@@ -62,6 +62,7 @@ def folder(tmp_path_factory, examples_file) -> Path:
     old = "shinglefold index - --index old"
     assert _ran(old, place, named).returncode == 0
     assert _ran("shinglefold index - --index articles --groups", place, named).returncode == 0
+    assert _ran("shinglefold index documents.jsonl --index library --passages", place).returncode == 0
     new = json.dumps({"id": "new", "host": "a.org", "body": " ".join(f"word{n}" for n in range(50))}) + "\n"
     (place / "new.jsonl").write_text(new, "utf-8")
     (place / "feed.jsonl.gz").write_bytes(gzip.compress(new.encode()))

@@ -1,0 +1,156 @@
+"""``shinglefold matches FILE | -``: the documents of an index that contain a part of a text, and where."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
+from shinglefold.cli.hints import again
+from shinglefold.cli.options import engine_options, text_options
+from shinglefold.cli.output import make_console, printable, remark, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shinglefold.cli.recipes import Asked
+    from shinglefold.cli.stores import Store
+    from shinglefold.rerank.matching import MatchPage, TextMatch
+
+#: What is shown of a document beside its passages.
+_FIELDS = ["title", "url"]
+
+
+@command(
+    examples="""
+    shinglefold matches draft.txt --index library
+    shinglefold matches draft.txt --index library --min-share 0.2 --json
+    """
+)
+@click.argument("what", metavar="FILE|-", type=Name("file"))
+@engine_options
+@text_options("What is given is the text itself", "of the text")
+@click.option(
+    "--min-share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the text's words that a document must have, five in a row.",
+)
+@click.option(
+    "--size", type=click.IntRange(1, 1000), default=10, show_default=True, help="Documents per page."
+)
+@click.option("--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Find only documents whose FIELD has this value; repeat it for more.",
+)
+@click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Passages to print of each document; 0 prints all of them in full.",
+)
+@click.pass_obj
+def matches(
+    invocation: Invocation,
+    /,
+    *,
+    what: str,
+    index: str,
+    engine: str | None,
+    text: bool,
+    kind: str,
+    language: str | None,
+    min_share: float,
+    size: int,
+    after: str | None,
+    filters: tuple[str, ...],
+    passages: int,
+) -> int:
+    """Find the documents of an index that contain a part of a text, and show which.
+
+    The index must store what passages are found by ("index --passages"). The largest share comes first. What
+    is given is a file, or - for standard input.
+    """
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.filters import checked_terms
+    from shinglefold.cli.index import passages_remedy
+    from shinglefold.cli.seals import seal_of_index
+    from shinglefold.cli.stores import opened_store
+    from shinglefold.cli.texts import check_language, read_text
+    from shinglefold.errors import ConfigError
+    from shinglefold.rerank.matching import MatchOptions, MatchSearch
+
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        check_language(store.scheme, language)
+        if not store.recipe.passages:
+            raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(asked)}")
+        terms = checked_terms(store, index, filters)
+        wanted = what if text else read_text(what, kind)
+        seal = seal_of_index(asked, store.recipe)
+        search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
+        options = MatchOptions(min_share=min_share, size=size, filters=terms, source=_FIELDS)
+        page = search.find(index, wanted, options, place=after)
+        _tell_unstored(store, index, asked)
+    if invocation.json:
+        write_json(page.to_json())
+    else:
+        rest = again(invocation.arguments, after=page.next) if page.next else ""
+        _print_page(make_console(), page, "A text" if text else what, passages, rest)
+    return PARTLY if page.lacks else DONE
+
+
+def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
+    """Say of how many documents no passage can be found, because nothing of them is stored."""
+    stored = {"exists": {"field": f"{store.field}.passages"}}
+    body = {"size": 0, "track_total_hits": True, "query": {"bool": {"must_not": [stored]}}}
+    count = store.engine.search(index, body)["hits"]["total"]["value"]
+    if count:
+        backfill = asked.hints.command("backfill", index)
+        remark(f"warning: {count:,} documents store no elements of passages and are not found: {backfill}")
+
+
+def _print_page(console: "Console", page: "MatchPage", name: str, most: int, next_page: str) -> None:
+    from shinglefold.cli.side_by_side import print_matched
+
+    for place, match in enumerate(page.matches, 1):
+        source = match.source or {}
+        title = printable(source.get("title") or match.id)
+        console.print(f"{place}. {title}", soft_wrap=True, style="bold")
+        where = f"{source['url']}  {match.id}" if source.get("url") else match.id
+        console.print(f"   {printable(where)}  {_shares(match)}", soft_wrap=True)
+        shown = match.passages[:most] if most else match.passages
+        print_matched(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
+        if len(shown) < len(match.passages):
+            console.print(
+                f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
+            )
+        console.print()
+    console.print(summary(page))
+    if next_page:
+        console.print(f"next page: {next_page}", soft_wrap=True)
+
+
+def _shares(match: "TextMatch") -> str:
+    return f"has {match.share:.1%} of the text, which is {match.of_document:.1%} of the document"
+
+
+def summary(page: "MatchPage") -> str:
+    """Return in a line how many documents there are, and of how many texts read."""
+    if page.stopped_by == "nothing_to_compare":
+        return "no documents: a text of fewer than five words has no passage to be found by"
+    least = "" if page.exact else "at least "
+    documents = "1 document" if page.total == 1 else f"{page.total:,} documents"
+    line = f"{least}{documents} among {page.candidates:,} that share an element with the text"
+    if page.unreadable:
+        line += f"; of {page.unreadable:,} of them the text can't be read again"
+    if page.lacks:
+        line += f"; the answer is partial: {', '.join(page.lacks)}"
+    return line

@@ -1,0 +1,99 @@
+"""A text whose passages are looked for, and a document that has some."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts import JSON
+from shinglefold.passages.elements import WIDTH, Elements, elements_of
+from shinglefold.passages.stored import keywords, winnowed
+from shinglefold.rerank.matching.options import MatchOptions
+from shinglefold.rerank.similar.bodies import Queries
+from shinglefold.rerank.stored_passages import StoredText, stored_text
+from shinglefold.sketch.shingles import shingle_hashes
+
+#: Elements of a text that are asked for at most: servers take 1,024 clauses.
+_ASKED = 1_000
+#: Of a text with no more elements all are asked for: they find shorter passages than a sample of them does.
+_FEW = 250
+
+
+@dataclass(frozen=True, slots=True)
+class AskedText:
+    """A text to find passages of: its elements, and the keywords by which documents are nominated.
+
+    ``sampled``: how many of its elements a document with the whole text would share.
+    """
+
+    text: StoredText
+    elements: Elements
+    keywords: tuple[str, ...]
+    sampled: int
+
+    @classmethod
+    def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "AskedText":
+        """Return a text as it is asked for; of a long one a sample of its elements nominates."""
+        own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.tokens(part, language))
+        hashes = shingle_hashes(canonicalizer.hash_batch([text], [language]).hashes, WIDTH)
+        sample = winnowed(hashes)
+        if len(sample) > _ASKED:
+            sample = sample[np.linspace(0, len(sample) - 1, _ASKED).astype(np.int64)]
+        asked = hashes if len(hashes) <= _FEW else sample
+        return cls(own, elements_of(own.tokens("a"), WIDTH), tuple(keywords(asked)), len(sample))
+
+    def queries(self, field: str, options: MatchOptions) -> Queries | None:
+        """Return the queries for the documents that may have passages, None where no document can.
+
+        An element shared covers five words, and edits cost those around them: half of what is expected of
+        single elements, spread apart, is enough.
+
+        Args:
+            field: of the stored elements.
+        """
+        if not self.keywords:
+            return None
+        least = max(1, int(self.sampled * options.min_share / WIDTH / 2))
+        narrowed = {"filter": list(options.filters)} if options.filters else {}
+        ordered: JSON = {
+            "should": [{"constant_score": {"filter": {"term": {field: word}}}} for word in self.keywords],
+            "minimum_should_match": least,
+            **narrowed,
+        }
+        quick: JSON = {"filter": [{"terms": {field: list(self.keywords)}}, *options.filters]}
+        return Queries({"bool": ordered if least > 1 else quick}, {"bool": ordered})
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """A document that has passages of a text.
+
+    ``share``: of the text's words that stand five in a row in the document, too; ``of_document``: of the
+    document's in the text. ``passages``: in the order of the text, each with ``equal_tokens`` and, under
+    ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and ``differing``.
+    """
+
+    index: str
+    id: str
+    routing: str | None
+    share: float
+    of_document: float
+    passages: tuple[JSON, ...]
+    source: Mapping[str, Any] | None = None
+
+    @property
+    def place(self) -> tuple[float, str, str, str]:
+        """Return the key that matches are in order by: the largest share first, equal ones by name."""
+        return -self.share, self.index, self.id, self.routing or ""
+
+    def to_json(self) -> JSON:
+        """Return the match as JSON, with ``_source`` where it was asked for."""
+        told: JSON = {"_index": self.index, "_id": self.id}
+        if self.routing is not None:
+            told["_routing"] = self.routing
+        told |= {"share": round(self.share, 4), "of_document": round(self.of_document, 4)}
+        if self.source is not None:
+            told["_source"] = self.source
+        return told | {"passages": list(self.passages)}

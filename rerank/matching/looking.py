@@ -1,0 +1,93 @@
+"""What a search for passages goes by, and what candidates' texts tell."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts import JSON, Capabilities
+from shinglefold.passages.elements import WIDTH, Elements, elements_of
+from shinglefold.passages.find import passages_between
+from shinglefold.passages.matches import covered
+from shinglefold.recipe import PASSAGES
+from shinglefold.rerank.checks import read_source_filter
+from shinglefold.rerank.matching.asked import AskedText, TextMatch
+from shinglefold.rerank.matching.options import MatchOptions
+from shinglefold.rerank.similar.indices import Known
+from shinglefold.rerank.stored_pair import declared_language
+from shinglefold.rerank.stored_passages import StoredText, stored_text, told_passage
+
+
+@dataclass(frozen=True, slots=True)
+class PassageLooking:
+    """The index, what is known of it, what was asked for, and what the engine can do.
+
+    ``fields``: whose texts the elements are of.
+    """
+
+    index: str
+    known: Known
+    fields: tuple[str, ...]
+    options: MatchOptions
+    can: Capabilities
+    canonicalizer: Canonicalizer
+
+    @property
+    def elements(self) -> str:
+        """The field of the stored elements."""
+        return f"{self.known.field}.{PASSAGES}"
+
+    def body(self, query: JSON) -> JSON:
+        """Return the body that reads a window of candidates with their texts."""
+        source = [*self.fields, "lang"] if self.options.source is False else True
+        body: JSON = {
+            "query": query,
+            "size": self.options.window,
+            "_source": source,
+            "track_total_hits": False,
+        }
+        return body | ({"seq_no_primary_term": True} if self.can.seq_no else {})
+
+    def matching(self, asked: AskedText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
+        """Return the candidates that have enough of a text, best first, and how many show no text."""
+        found, unreadable = [], 0
+        for hit in hits:
+            stored = self._stored(hit)
+            if stored.parts:
+                match = self._match(asked, hit, stored)
+                found += [match] if match is not None else []
+            else:
+                unreadable += 1
+        return sorted(found, key=lambda match: match.place), unreadable
+
+    def _stored(self, hit: Mapping[str, Any]) -> StoredText:
+        language = declared_language(self.known.scheme, hit)
+        source = hit.get("_source") or {}
+        return stored_text(source, self.fields, lambda text: self.canonicalizer.tokens(text, language))
+
+    def _match(self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText) -> TextMatch | None:
+        theirs = elements_of(stored.tokens("b"), WIDTH)
+        share = _share(asked.elements, theirs)
+        if share < self.options.min_share:
+            return None
+        whole = theirs.tokens / max(1, theirs.tokens - stored.borders)
+        return TextMatch(
+            hit["_index"],
+            hit["_id"],
+            hit.get("_routing"),
+            share,
+            _share(theirs, asked.elements) * whole,
+            tuple(
+                told_passage(passage, text=asked.text, document=stored)
+                for passage in passages_between(asked.elements, theirs)
+            ),
+            None
+            if self.options.source is False
+            else read_source_filter(self.options.source).apply(hit["_source"]),
+        )
+
+
+def _share(of: Elements, other: Elements) -> float:
+    return covered(np.flatnonzero(np.isin(of.hashes, other.hashes)), of)

@@ -1,0 +1,67 @@
+"""Documents that copied passages of sources, and what each search for a source must find."""
+
+import random
+from dataclasses import dataclass
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
+from shinglefold.passages.elements import elements_of
+from shinglefold.passages.matches import shares
+from shinglefold.recipe import Recipe, with_passages
+from shinglefold.registry import make_scheme
+
+WORDS, DOCUMENTS, SOURCES, LENGTH = 4_000, 90, 6, 400
+FIELD = "dedup"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """``sources``: texts; ``documents``: bodies by id, each with a copy of one of them, or of none."""
+
+    sources: list[str]
+    documents: dict[str, str]
+    shares: list[dict[str, float]]
+
+    def wanted(self, source: int, least: float) -> set[str]:
+        """The documents that contain so much of a source, by comparing it with each."""
+        return {id_ for id_, share in self.shares[source].items() if share >= least}
+
+
+def recipe_of(scheme=None, groups: bool = False) -> Recipe:
+    definition = with_passages(default_definition(FIELD), FIELD)
+    pipeline = Pipeline.from_json(definition, scheme or make_scheme())
+    return pipeline.recipe(FIELD)
+
+
+def pipeline_of() -> Pipeline:
+    return Pipeline.from_json(with_passages(default_definition(FIELD), FIELD), make_scheme())
+
+
+def make(seed: int = 1, *, chinese: bool = False) -> Copied:
+    """Return generated texts: copies are of 25 to 200 words, some edited every 30 words."""
+    rng = random.Random(seed)
+    alphabet = "".join(map(chr, range(0x4E00, 0x5E00))) if chinese else "abcdefghijklmnoprstuvwz"
+    glue = "" if chinese else " "
+    words = [
+        rng.choice(alphabet) if chinese else "".join(rng.choices(alphabet, k=rng.randint(4, 9)))
+        for _ in range(WORDS)
+    ]
+    sources = [rng.choices(words, k=LENGTH) for _ in range(SOURCES)]
+    documents: dict[str, str] = {}
+    for number in range(DOCUMENTS):
+        body = rng.choices(words, k=200)
+        if number % 3:
+            source, length = sources[number // 3 % SOURCES], rng.randint(25, 200)
+            begin = rng.randrange(LENGTH - length)
+            copy = source[begin : begin + length]
+            for at in range(0, length, 30) if number % 2 else ():
+                copy[at] = rng.choice(words)
+            place = rng.randrange(200)
+            body[place:place] = copy
+        documents[f"d{number:03}"] = glue.join(body)
+    texts = [glue.join(source) for source in sources]
+    canonicalizer = Canonicalizer.of(make_scheme())
+    theirs = {id_: elements_of(canonicalizer.tokens(text)) for id_, text in documents.items()}
+    ours = [elements_of(canonicalizer.tokens(text)) for text in texts]
+    told = [{id_: shares(one, other)[0] for id_, other in theirs.items()} for one in ours]
+    return Copied(texts, documents, told)
