@@ -67,7 +67,7 @@ def note(engine: Engine, index: str, rules: Rules, linkage: str) -> None:
         EngineError: the engine refuses it.
     """
     told = rules.to_json() | ({} if linkage == "leader" else {"linkage": linkage})
-    for name, mappings in engine.all_mappings(index).items():
+    for name, mappings in sorted(engine.all_mappings(index).items()):
         stored = stored_recipe(mappings)
         if stored is None or stored.get("grouping", {}) == told:
             continue

@@ -1,5 +1,6 @@
 """One regrouping: read all, decide, write what differs, until a reading finds nothing more to change."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from shinglefold.groups.regroup.linkage import leaders
 from shinglefold.groups.regroup.options import Linkage, RegroupCounts, RegroupOptions, RegroupSummary
 from shinglefold.groups.regroup.plan import Change, plan
 from shinglefold.groups.regroup.writing import Writer
-from shinglefold.groups.rules import note
+from shinglefold.groups.rules import Rules, note
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.ingest.maintenance.throttle import Throttle
@@ -57,6 +58,8 @@ def regroup(
         EngineError: the engine can't be reached at all.
     """
     recipe = recipe_with_groups(engine, index)
+    if options.linkage is None and options.rules == Rules() and not options.by_scheme:
+        _check_one_grouping(engine, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
@@ -83,6 +86,23 @@ def recipe_with_groups(engine: Engine, index: str) -> Recipe:
     if not recipes:
         raise ConfigError(f"{index!r} names no index")
     return recipes[first]
+
+
+def _check_one_grouping(engine: Engine, index: str) -> None:
+    """Refuse to carry the rules that one index notes over to another unasked.
+
+    Raises:
+        ConfigError: the indices note different ones.
+    """
+    noted = {name: Recipe.of(found, name).grouping for name, found in engine.all_mappings(index).items()}
+    first = min(noted)
+    for name in sorted(noted):
+        if noted[name] != noted[first]:
+            ours, theirs = (json.dumps(noted[one]) if noted[one] else "none" for one in (first, name))
+            raise ConfigError(
+                f"indices {first!r} and {name!r} note different rules for groups, {ours} and {theirs}: "
+                f"regroup each by itself, or all by the scheme: shinglefold regroup {index} --by-scheme"
+            )
 
 
 @dataclass(slots=True)

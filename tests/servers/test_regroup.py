@@ -10,8 +10,10 @@ from support.numbered import USUAL, connected_groups, groups_of, led_rightly, ma
 from support.random_pages import COUNT
 
 from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import make_report
+from shinglefold.recipe import Recipe
 
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 
@@ -106,3 +108,17 @@ def test_a_run_killed_at_random_moments_ends_as_one_that_was_not(
     summary = regroup(engine, index, options)
     assert (summary.settled, summary.resumed) == (True, True)
     assert stored(engine, index) == stored(engine, calm)
+
+
+def test_indices_that_note_different_rules_are_not_mixed_unasked(engine, new_index, index):
+    other = new_index(mappings(), SETTINGS)
+    store(engine, other, USUAL[:20])
+    strict = RegroupOptions(min_resemblance=0.99)
+    regroup(engine, index, strict)
+    both = f"{index},{other}"
+    with pytest.raises(ConfigError, match=r"different rules for groups.*--by-scheme"):
+        regroup(engine, both)
+    assert regroup(engine, both, strict).settled
+    noted = [Recipe.of(engine.mappings(name), name).grouping for name in (index, other)]
+    assert noted == [{"min_resemblance": 0.99}] * 2
+    assert regroup(engine, both).counts.planned == 0
