@@ -32,7 +32,8 @@ def _measured(name: str, engine: Engine) -> Iterator[Row]:
     ids = [str(rng.randrange(stored)) for _ in range(_ASKED + _WARM)]
     _assert_found(search, ids[:_WARM], groups)
     note = f"beside {stored:,} documents, a fifth of them copies; {name}"
-    made = [made for _, made in islice(prints(10_000), 0, 10_000, 10)]
+    some = min(stored, 10_000)
+    made = [made for _, made in islice(prints(some), 0, some, max(1, some // (_BATCH * _BATCHES)))]
     for what, asked in (("an id", ids[_WARM:]), ("a fingerprint", made[:_ASKED])):
         yield from _singles(search, what, asked, note)
     yield from _batches(search, made, note)
