@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.quality import edits, pages, relatives
+from bench.quality import edits, pages, relatives, short, unrelated
 from bench.quality.corpus import Corpus, corpus, names
 from bench.quality.ours import candidates, run
 from bench.quality.peers import all_of
@@ -21,7 +21,8 @@ _MANY = 3000
 def measure() -> list[Row]:
     """Return the scores of ours on each corpus, those of the peers on a sample, and the edits that fold."""
     rows = [row for name in names() for row in _corpus(corpus(name))]
-    return [*rows, *(row for name in names() for row in pages.measure(corpus(name))), *edits.measure()]
+    more = (part.measure(corpus(name)) for name in names() for part in (pages, unrelated))
+    return [*rows, *(row for part in more for row in part), *short.measure(), *edits.measure()]
 
 
 def _corpus(whole: Corpus) -> Iterator[Row]:

@@ -1,0 +1,15 @@
+"""The labelled short texts."""
+
+from bench.quality.short import LENGTHS, labelled
+
+
+def test_every_pair_is_of_a_length_that_is_told_and_none_is_there_twice():
+    known = labelled()
+    assert len({(one.one, one.other) for one in known}) == len(known)
+    assert all(one.one != one.other for one in known)
+    assert all(sum(low <= one.length <= high for low, high in LENGTHS) == 1 for one in known)
+
+
+def test_copies_have_the_same_numbers():
+    assert all(one.numbers for one in labelled() if one.same)
+    assert any(not one.numbers for one in labelled() if not one.same)
