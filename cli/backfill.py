@@ -10,7 +10,8 @@ from shinglefold.cli.maintenance import checkpoint_path, opened_index, reporter,
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.maintenance import BackfillSummary
+    from shinglefold.cli.recipes import Asked
+    from shinglefold.ingest.maintenance import BackfillSummary, Slice
 
 _LISTED = 10
 
@@ -19,10 +20,16 @@ _LISTED = 10
     examples="""
     shinglefold backfill pages
     shinglefold backfill pages --only-missing --requests-per-second 500
+    shinglefold backfill pages --groups
     """
 )
 @click.argument("index", metavar="INDEX")
 @click.option("--only-missing", is_flag=True, help="Read only documents without a fingerprint of the scheme.")
+@click.option(
+    "--groups",
+    is_flag=True,
+    help="Number the groups, too: documents without a number get that of the group they belong to.",
+)
 @click.option(
     "--checkpoint",
     metavar="FILE",
@@ -36,6 +43,7 @@ def backfill(
     *,
     index: str,
     only_missing: bool,
+    groups: bool,
     checkpoint: str | None,
     engine: str | None,
     pipeline: str | None,
@@ -51,7 +59,9 @@ def backfill(
     some documents have no fingerprint.
     """
 
+    from shinglefold.cli.index import numbering_told
     from shinglefold.cli.progress import progress_bar
+    from shinglefold.groups.insert import Numbering
     from shinglefold.ingest.maintenance import BackfillOptions, Slice
     from shinglefold.ingest.maintenance import backfill as run
 
@@ -59,6 +69,9 @@ def backfill(
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
     with opened_index(invocation, asked) as (opened, chosen, recipe, _):
         settings = asked.settings
+        if groups:
+            check_groups(asked, share, numbered=recipe.groups)
+        numbering = Numbering(opened, index, recipe, chosen.tools.seal) if groups else None
         options = BackfillOptions(
             field=recipe.field,
             part=share,
@@ -67,8 +80,9 @@ def backfill(
             checkpoint=checkpoint
             or checkpoint_path(settings, "backfill", index, f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
+            groups=numbering,
         )
-        with progress_bar("backfill") as bar:
+        with numbering_told(asked, numbering), progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=reporter(bar))
     if invocation.json:
         write_json(summary.to_json())
@@ -76,6 +90,24 @@ def backfill(
         for line in _lines(summary):
             write_line(printable(line))
     return _exit_code(summary, invocation)
+
+
+def check_groups(asked: "Asked", share: "Slice", *, numbered: bool) -> None:
+    """Refuse to number groups where there is no place for the numbers, or where several runs would.
+
+    Raises:
+        ConfigError: so it is.
+    """
+    from shinglefold.errors import ConfigError
+
+    if not numbered:
+        change = asked.hints.command("setup", asked.index, groups=True)
+        raise ConfigError(f"index {asked.index!r} numbers no groups; let it first: {change}")
+    if share.of > 1:
+        raise ConfigError(
+            "runs over slices do not see each other's groups: leave --groups out, and then number all: "
+            f"{asked.hints.command('regroup', asked.index)}"
+        )
 
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.hints import Hints
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
+    from shinglefold.groups.insert import Numbering
     from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
     from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.recipe import Recipe
@@ -145,7 +146,8 @@ def index(
     try:
 
         def build(name: str) -> "Summary":
-            with _mapping_told(mapping):
+            numbering = Numbering(opened, name, recipe, chosen.tools.seal) if numbered else None
+            with _mapping_told(mapping), numbering_told(asked, numbering):
                 return run(
                     opened,
                     name,
@@ -155,7 +157,7 @@ def index(
                     properties={**properties_of(recipe), **own},
                     dead_letters=dead_letters,
                     workers=settings.workers if workers is None else workers,
-                    groups=Numbering(opened, name, recipe, chosen.tools.seal) if numbered else None,
+                    groups=numbering,
                 )
 
         summary = rebuild(opened, index, build) if recreate else build(index)
@@ -181,6 +183,23 @@ def index(
         remark(f"warning: {printable(line)}")
     code = exit_code(summary)
     return PARTLY if code == DONE and fields and watch.absent else code
+
+
+@contextmanager
+def numbering_told(asked: "Asked", numbering: "Numbering | None") -> Iterator[None]:
+    """Say where another run has numbered groups at the same time, and what mends them."""
+    try:
+        yield
+    finally:
+        if numbering is not None:
+            numbering.beside.end()
+            if numbering.beside.seen:
+                remark(
+                    f"warning: another run numbered groups of {asked.index!r} at the same time, or was cut "
+                    "short within the last minute; copies that came by both may be in two groups. "
+                    f"To number them anew: {asked.hints.command('regroup', asked.index)}; several at once "
+                    f"may use: {asked.hints.command('add', asked.index, 'FILE', policy='tag')}"
+                )
 
 
 def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import Engine, GuardedWrites
 from shinglefold.errors import InputError
+from shinglefold.groups.beside import Beside
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.groups.lookup import Lookup
@@ -49,7 +50,8 @@ class Numbering:
 
     A document is held against the leaders that are stored, those of this run that searches do not see yet,
     and those before it in its batch. It is for one run at a time: what another run or a gate lets in at the
-    same moment is not seen, and ``Gate`` with the policy ``tag`` is for that.
+    same moment is not seen, and ``Gate`` with the policy ``tag`` is for that. ``beside`` knows whether there
+    was another run.
 
     Args:
         index: which need not be there yet.
@@ -61,6 +63,7 @@ class Numbering:
     recipe: Recipe
     seal: Seal | None = None
     rules: Rules = field(default_factory=Rules)
+    beside: Beside = field(init=False)
     _batches: list[list[_Leader]] = field(default_factory=list)
     _likeness: Likeness = field(init=False)
     _lookup: Lookup = field(init=False)
@@ -75,6 +78,7 @@ class Numbering:
             self.engine, self.index, self._likeness, beside=[f"{path}.{GROUP}"], parameters=newest
         )
         self._forms = Forms(path)
+        self.beside = Beside(self.engine, self.index)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
         """Return index actions whose documents have the number of their group; others as they are.
@@ -83,6 +87,7 @@ class Numbering:
             EngineError: the engine can't be asked.
         """
         self._forget()
+        self.beside.look()
         asked: dict[int, Asked] = {}
         for place, action in enumerate(actions):
             try:

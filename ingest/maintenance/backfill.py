@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.advice import advised
-from shinglefold.contracts import Engine
+from shinglefold.contracts import Engine, GroupNumbers
 from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
 from shinglefold.ingest.maintenance.counts import BackfillCounts
@@ -16,7 +16,7 @@ from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, Place, Scan, patiently
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import missing
+from shinglefold.ingest.maintenance.stored import missing, unnumbered
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.maintenance.updates import Updater
 from shinglefold.ingest.mapping import check_index
@@ -38,6 +38,7 @@ class BackfillOptions:
     ``field``: where fingerprints are. ``part``: the share of the index. ``only_missing``: read only documents
     without a fingerprint of the scheme. ``requests_per_second``: documents read a second, 0 for no limit.
     ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one per core.
+    ``groups``: gives documents that have none the number of their group, and those whose text has changed.
     """
 
     field: str = "dedup"
@@ -47,6 +48,7 @@ class BackfillOptions:
     checkpoint: str | Path | None = None
     workers: int = 0
     backoff: Backoff = PATIENCE
+    groups: GroupNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,16 @@ class _Run:
             str(given.part),
             given.only_missing,
             "" if seal is None else seal.id,
+            given.groups is not None,
         )
         self.pace = Throttle(given.requests_per_second)
         self.updater = Updater(
-            self.engine, self.pipeline, given.field, given.backoff, lambda: self.interrupts.pending
+            self.engine,
+            self.pipeline,
+            given.field,
+            given.backoff,
+            lambda: self.interrupts.pending,
+            groups=given.groups,
         )
 
     def run(self) -> BackfillSummary:
@@ -240,7 +248,8 @@ class _Run:
 
     @property
     def _missing(self) -> Mapping[str, Any]:
-        return missing(self.options.field, self.job.scheme)
+        wanted = missing if self.options.groups is None else unnumbered
+        return wanted(self.options.field, self.job.scheme)
 
     @property
     def _query(self) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ class Job:
     part: str
     only_missing: bool
     sealed: str = ""
+    groups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
