@@ -20,7 +20,6 @@ _LISTED = 10
     examples="""
     shinglefold backfill pages
     shinglefold backfill pages --only-missing --requests-per-second 500
-    shinglefold backfill pages --groups
     """
 )
 @click.argument("index", metavar="INDEX")
