@@ -379,7 +379,7 @@ class EmbeddedEngine:
     def _missing(self, index: str) -> IndexMissing:
         names = list(index_names(self.path))
         near = nearest(index, names)
-        remedy = f"Did you mean {near!r}?" if near else "Create it first"
+        remedy = f"Did you mean {near!r}?" if near else "This engine has no aliases: name an index, or create it first"
         return IndexMissing(
             f"no index {index!r} in {self.path}; there are: {', '.join(names) or 'none'}. {remedy}"
         )

@@ -86,7 +86,14 @@ def test_short_words_are_dropped_on_request(scheme):
     refs = [
         LanguageRef(r.code, r.version, CanonOptions("surface", False, min_length=3)) for r in scheme.languages
     ]
-    assert [t.text for t in Canonicalizer(refs).tokens("Он не спал и ел, 很好 ok")] == ["спал", "很", "好"]
+    short = Canonicalizer(refs)
+    text, kept = "Он не спал и ел, 很好 ok", ["спал", "很", "好"]
+    assert [token.text for token in short.tokens(text)] == kept
+    # Once as words that are new, once as known ones.
+    for _ in range(2):
+        batch = short.hash_batch([text, text])
+        assert batch.hashes.tolist() == 2 * [token_hash(word) for word in kept]
+        assert batch.offsets.tolist() == [0, 3, 6]
 
 
 def test_a_block_is_as_full_as_it_may_be_and_no_fuller():
