@@ -379,7 +379,8 @@ class EmbeddedEngine:
     def _missing(self, index: str) -> IndexMissing:
         names = list(index_names(self.path))
         near = nearest(index, names)
-        remedy = f"Did you mean {near!r}?" if near else "This engine has no aliases: name an index, or create it first"
+        create = "This engine has no aliases: name an index, or create it first"
+        remedy = f"Did you mean {near!r}?" if near else create
         return IndexMissing(
             f"no index {index!r} in {self.path}; there are: {', '.join(names) or 'none'}. {remedy}"
         )
