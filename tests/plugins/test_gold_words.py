@@ -10,9 +10,9 @@ from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions
 
 GOLD = tomllib.loads(Path(__file__).with_name("gold_words.toml").read_text("utf-8"))
-#: The least shares that hold: of forms that lead to one token for their lemma, of function words dropped, and of
-#: content words kept. English is stemmed: irregular forms stay apart, and the forms
-#: of "be" are no function words there. Ukrainian dictionaries rank no readings: of equals the longest lemma wins.
+#: The least shares that hold: of forms that lead to one token for their lemma, and of function words dropped.
+#: English is stemmed: irregular forms stay apart, and the forms of "be" are no function words there. The
+#: Ukrainian dictionary ranks no readings: of equals the longest lemma wins.
 LEAST = {"ru": (0.97, 0.95), "uk": (0.83, 0.95), "en": (0.85, 0.84)}
 
 
