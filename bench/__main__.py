@@ -24,6 +24,7 @@ BENCHMARKS: Mapping[str, str] = {
     "embedded_pages": "bench.embedded_pages",
     "servers": "bench.servers",
     "groups": "bench.groups",
+    "gate": "bench.groups.gate_growth",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",
     "versions": "bench.versions",

@@ -1,6 +1,7 @@
-"""Pictures of measurements, as SVG: a scatter of points in two colours."""
+"""Pictures of measurements, as SVG: a scatter of points in two colours, and growth by powers of ten."""
 
 from collections.abc import Iterable, Sequence
+from math import log10
 from pathlib import Path
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
@@ -74,3 +75,42 @@ def _grid(axes: tuple[str, str], right: float, top: float) -> list[str]:
         f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
     )
     return lines
+
+
+def growth(title: str, axes: tuple[str, str], series: Sequence[tuple[str, Sequence[Point]]]) -> str:
+    """Return a picture of at most two lines over powers of ten, each over an axis that begins at 0.
+
+    Args:
+        axes: what the horizontal and the vertical axis mean.
+        series: name and points of each line, whose first values are powers of ten.
+    """
+    points = [point for _, several in series for point in several]
+    low, high = (log10(pick(x for x, _ in points)) for pick in (min, max))
+    top = max(y for _, y in points) * 1.1
+
+    def place(x: float, y: float) -> str:
+        return f"{_x(log10(x) - low, max(high - low, 1.0))},{_y(y, top)}"
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="13">',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
+    ]
+    for step in range(6):
+        y = _y(top * step / 5, top)
+        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>')
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{top * step / 5:,.0f}</text>')
+    for x in sorted({x for x, _ in points}):
+        at = _x(log10(x) - low, max(high - low, 1.0))
+        parts.append(f'<text x="{at}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{x:,.0f}</text>')
+    for (name, several), colour, row in zip(series, _COLOURS, (40, 58), strict=False):
+        line = " ".join(place(x, y) for x, y in several)
+        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2.5" points="{line}"/>')
+        parts.append(f'<text x="{_WIDTH - _EDGE}" y="{row}" text-anchor="end" fill="{colour}">{name}</text>')
+    middle, centre = (_WIDTH + _LEFT) / 2, _HEIGHT / 2
+    parts.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
+    parts.append(
+        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
+    )
+    return "\n".join([*parts, "</svg>", ""])

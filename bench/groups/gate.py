@@ -24,11 +24,11 @@ _CALLERS, _EACH, _BATCH, _BATCHES, _CLAIMED = 8, 60, 300, 6, 100
 def measure() -> list[Row]:
     """Return decisions a second and their times, after asserting how many are let in."""
     with engines() as places:
-        return [row for name, engine in places for row in _measured(name, engine)]
+        return [row for name, engine in places for row in measured(name, engine, count())]
 
 
-def _measured(name: str, engine: Engine) -> Iterator[Row]:
-    stored = count()
+def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
+    """Yield the figures beside so many stored documents, on one engine."""
     for index in (INDEX, intents_name(INDEX), CLAIMS):
         if engine.index_exists(index):
             engine.delete_index(index)
