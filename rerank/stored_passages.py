@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.contracts import JSON
@@ -111,7 +112,7 @@ def matched_passages(
     # A search that explains nothing needs none of it.
     from shinglefold.passages.find import find_passages
 
-    one, other = stored_text(shown, fields, tokenize), stored_text(member, fields, tokenize)
+    one, other = (stored_text(source, fields, tokenize, _MOST_CHARACTERS) for source in (shown, member))
     found = find_passages(one.tokens("a"), other.tokens("b"))
     return [told_passage(passage, shown=one, member=other) for passage in found]
 
@@ -126,19 +127,25 @@ def told_passage(passage: "Passage", **sides: StoredText) -> JSON:
     }
 
 
-def stored_text(source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize) -> StoredText:
-    """Return the texts of the fields of a source; dots lead into objects."""
-    return StoredText(tuple(_parts(source, fields)), tokenize)
+def stored_text(
+    source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize, most: float = inf
+) -> StoredText:
+    """Return the texts of the fields of a source; dots lead into objects.
+
+    Args:
+        most: characters of all of them that are looked at.
+    """
+    return StoredText(tuple(_parts(source, fields, most)), tokenize)
 
 
-def _parts(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[_Part]:
+def _parts(source: Mapping[str, Any], fields: Sequence[str], most: float) -> Iterator[_Part]:
     begin = 0
     for field in fields:
         stored = stored_value(source, field)
         several = isinstance(stored, list)
         for number, text in enumerate(stored if several else [stored]):
-            if isinstance(text, str) and begin < _MOST_CHARACTERS:
-                part = text[: _MOST_CHARACTERS - begin]
+            if isinstance(text, str) and begin < most:
+                part = text if most == inf else text[: int(most) - begin]
                 yield _Part(begin, field, number if several else None, part)
                 begin += len(part) + 1
 

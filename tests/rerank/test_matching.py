@@ -129,6 +129,17 @@ def test_a_text_of_a_thousand_times_the_words_is_asked_for_by_a_sample(engine, c
     assert {one.id for one in page.matches} >= set().union(*(copied.wanted(n, 0.3) for n in range(6)))
 
 
+def test_the_end_of_a_text_of_millions_of_characters_counts_as_its_beginning_does(tmp_path):
+    strangers = " ".join(["filler"] * 160_000)
+    passage = " ".join(f"word{letter}{other}" for letter in "abcdefgh" for other in "abcdefgh")
+    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
+        engine.create_index("site", recipe_mappings(recipe_of()), {})
+        fill(engine, "site", {"long": f"{strangers} {passage}", "other": strangers})
+        (match,) = find_matches(engine, "site", passage).matches
+        assert (match.id, match.share) == ("long", 1)
+        assert match.passages[0]["document"]["start"] == len(strangers) + 1
+
+
 def test_an_index_without_elements_is_refused_with_the_commands_that_make_them(engine):
     with pytest.raises(
         ConfigError, match=r"shinglefold setup plain --passages && shinglefold backfill plain"
