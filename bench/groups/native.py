@@ -68,7 +68,7 @@ def _pages(engine: Engine, search: FoldedSearch) -> dict[str, Page]:
             search, {**body, "track_total_hits": False}, _MEMBERS
         ),
     }
-    return found | (dict(tried(engine)) if engine.can.samples else {})
+    return found | (dict(tried(engine)) if engine.can.seq_no else {})
 
 
 def _taken(pages: Mapping[str, Page], query: Callable[[int], JSON]) -> dict[str, list[float]]:

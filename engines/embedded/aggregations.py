@@ -8,28 +8,30 @@ import tantivy
 from shinglefold.engines.embedded.fields import Field, Kind
 from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import checked, single, unsupported, whole
+from shinglefold.engines.embedded.samples import sampled, split
 from shinglefold.errors import UnsupportedQuery
 
-_KINDS = ("terms", "cardinality")
-_INNER = ("aggs", "aggregations")
+_KINDS = ("terms", "cardinality", "sampler")
 
 
 def aggregate(snapshot: Snapshot, query: tantivy.Query, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the aggregations of a response.
 
-    Within the buckets of terms, distinct values may be counted too.
+    Within the buckets of terms, distinct values may be counted too; within a sample, terms of numbers.
 
     Raises:
         UnsupportedQuery: it is none of these, or the field is none they take.
     """
-    wanted = {name: _read(snapshot, name, body) for name, body in given.items()}
-    found = snapshot.searcher.aggregate(query, wanted)
-    return {name: _told(body, found[name]) for name, body in given.items()}
+    samples = {name: body for name, body in given.items() if isinstance(body, Mapping) and "sampler" in body}
+    told = {name: sampled(snapshot, query, name, body) for name, body in samples.items()}
+    wanted = {name: _read(snapshot, name, body) for name, body in given.items() if name not in samples}
+    found = snapshot.searcher.aggregate(query, wanted) if wanted else {}
+    return {name: told[name] if name in told else _told(given[name], found[name]) for name in given}
 
 
 def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
     """Return an aggregation as tantivy takes it."""
-    inner, rest = _split(name, body)
+    inner, rest = split(name, body)
     kind, options = single(f"aggregation {name!r}", rest)
     if kind == "cardinality":
         if inner:
@@ -48,16 +50,6 @@ def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
     return made
 
 
-def _split(name: str, body: object) -> tuple[Mapping[str, Any], object]:
-    """Return the sub-aggregations of an aggregation, and the rest of it."""
-    if not isinstance(body, Mapping):
-        return {}, body
-    inner = body.get("aggs", body.get("aggregations")) or {}
-    if not isinstance(inner, Mapping) or not all(isinstance(one, Mapping) for one in inner.values()):
-        raise UnsupportedQuery(f"sub-aggregations of {name!r}: expected objects, got {inner!r}")
-    return inner, {key: value for key, value in body.items() if key not in _INNER}
-
-
 def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
     # Whatever the threshold, tantivy counts by HyperLogLog++ of the size it has.
     checked("cardinality aggregation", options, ("field", "precision_threshold"))
@@ -74,7 +66,7 @@ def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return what tantivy found as servers tell it."""
     if "buckets" not in found:
         return {"value": round(found["value"])}
-    inner, _ = _split("", body)
+    inner, _ = split("", body)
     buckets = sorted(found["buckets"], key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
     return {
         "doc_count_error_upper_bound": found.get("doc_count_error_upper_bound", 0),

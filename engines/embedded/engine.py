@@ -67,7 +67,7 @@ class EmbeddedEngine:
         portion: when a bulk commits by itself.
     """
 
-    can: Capabilities = Capabilities()
+    can: Capabilities = Capabilities(samples=True)
     templates: None = None
 
     def __init__(

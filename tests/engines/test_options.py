@@ -67,7 +67,7 @@ def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
         ({"highlight": {}}, "name some"),
         ({"highlight": {"fields": {"title": {"type": "plain"}}}}, "fragment_size"),
         ({"aggs": {"a": {"terms": {"field": "title"}}}}, "'tag'|tag"),
-        ({"aggs": {"a": {"avg": {"field": "n"}}}}, "Supported: cardinality, terms"),
+        ({"aggs": {"a": {"avg": {"field": "n"}}}}, "Supported: cardinality, sampler, terms"),
         (
             {"aggs": {"a": {"terms": {"field": "tag"}, "aggs": {"b": {"terms": {"field": "tag"}}}}}},
             "only card",

@@ -14,6 +14,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
+from shinglefold.rerank.native.counting import Sizes
 from shinglefold.sketch import connected
 
 COUNT = len(SPECS)
@@ -98,6 +99,31 @@ def test_totals_say_how_exact_they_are(engine):
     assert whole["groups_total"] == {"value": true, "relation": "eq"}
     assert whole["folded"] == COUNT - true
     assert whole["stopped_by"] == "end_of_results"
+
+
+@pytest.mark.parametrize("most", [10, 2000])
+@pytest.mark.parametrize("guessed", ["few", "many"])
+def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
+    engine, monkeypatch, most, guessed
+):
+    monkeypatch.setattr("shinglefold.rerank.native.counting.MOST", most)
+    monkeypatch.setattr(Sizes, "few", lambda _self, _index: guessed == "few")
+    told = native(engine, asked(size=12), members=0)
+    for hit in told["hits"]["hits"]:
+        total = hit["inner_hits"]["duplicates"]["hits"]["total"]["value"]
+        assert total == GROUPS.count(GROUPS[int(hit["_id"][1:])])
+    found = told["dedup"]["groups_total"]
+    assert found["relation"] == ("estimate" if most == 10 else "eq")
+    assert abs(found["value"] - len(set(GROUPS))) <= (0.05 * len(set(GROUPS)) if most == 10 else 0)
+
+
+def test_what_was_guessed_follows_the_results_there_were():
+    sizes, guesses = Sizes(), []
+    for few in (False, True, False, False, False, True, True, True, True):
+        guesses.append(sizes.few("a"))
+        sizes.note("a", few=few)
+    assert guesses == [True, False, True, False, False, False, False, False, True]
+    assert sizes.few("b")
 
 
 @pytest.mark.parametrize(
