@@ -1,7 +1,7 @@
 """Grouping a whole index anew: the time of each step, and the memory."""
 
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from time import perf_counter, process_time
@@ -61,7 +61,7 @@ def _in_memory() -> list[Row]:
     return [*rows, Row("regroup, most memory beyond what was there", peak_memory() - before, "MB", note)]
 
 
-def _hit(id_: str, stored: dict[str, object]) -> dict[str, object]:
+def _hit(id_: str, stored: Mapping[str, object]) -> dict[str, object]:
     return {"_index": INDEX, "_id": id_, "_seq_no": 1, "_primary_term": 1, "_source": {"dedup": stored}}
 
 
