@@ -84,7 +84,7 @@ def collected(
         collection = collect(watch.watch(records), pipeline, tuple(wanted), count, progress)
     for line in reading_notes(reading, collection.equal_ids):
         remark(f"note: {line}")
-    unsigned = sum(not one.signature for one in collection.prints)
+    unsigned = len(collection.prints) - int(collection.prints.valid.sum())
     for line in text_warnings(
         watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other))
     ):

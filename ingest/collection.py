@@ -10,13 +10,13 @@ import numpy as np
 from shinglefold.contracts import Document
 from shinglefold.ingest import Pipeline, Record
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.columns import Columns
 from shinglefold.ingest.fingerprint import Beside
 from shinglefold.ingest.processors.beside import FingerprintBeside
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.workers import process_blocks
-from shinglefold.model import Bytes, Fingerprint, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, Texts, Words, connected, find_pairs, led
+from shinglefold.sketch import Pairs, connected, find_pairs, led, packed_size
 
 #: The field fingerprints travel in; text fields stay behind.
 _FIELD = "dedup"
@@ -26,15 +26,11 @@ _FIELD = "dedup"
 class Collection:
     """Documents by their fingerprints.
 
-    ``ids`` and ``prints`` in the order read; ``supershingles``, ``written``, ``canonical`` as ``Beside`` has;
-    ``failures``: why documents are missing, with where they stood.
+    ``ids`` and ``prints`` in the order read. ``failures``: why documents are missing, with where they stood.
     """
 
     ids: list[str] = field(default_factory=list)
-    prints: list[Fingerprint] = field(default_factory=list)
-    supershingles: list[bytes] = field(default_factory=list)
-    written: list[bytes] = field(default_factory=list)
-    canonical: list[bytes] = field(default_factory=list)
+    prints: Columns = field(default_factory=Columns)
     failures: list[str] = field(default_factory=list)
     #: Documents whose id came before; theirs here is told apart by where they stood.
     equal_ids: int = 0
@@ -47,10 +43,7 @@ class Collection:
             name = f"{name} ({place})"
         self._seen.add(name)
         self.ids.append(name)
-        self.prints.append(found.made)
-        self.supershingles.append(found.supershingles)
-        self.written.append(found.written)
-        self.canonical.append(found.canonical)
+        self.prints.add(found)
 
 
 def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, html: bool) -> Pipeline:
@@ -141,19 +134,15 @@ def _take(collection: Collection, record: Record, document: Document | None, fai
 def folding_pairs(collection: Collection, scheme: Scheme) -> Pairs:
     """Return every pair the scheme folds, by place, in the order read."""
     prints = collection.prints
-    texts = None
-    if scheme.decision.verify == "text":
-        texts = Texts(Words.packed(collection.written), Words.packed(collection.canonical))
-    valid = np.array([bool(one.signature) for one in prints], np.bool_)
     return find_pairs(
-        _supershingles(collection.supershingles),
-        _signatures(prints, scheme),
-        np.array([one.shingles for one in prints], np.int64),
-        [one.digest for one in prints],
+        prints.supershingles,
+        prints.signatures(packed_size(scheme.sketch.values, scheme.sketch.bits)),
+        prints.shingles,
+        prints.digests,
         scheme.sketch,
         scheme.decision,
-        valid,
-        texts,
+        prints.valid,
+        prints.texts() if scheme.decision.verify == "text" else None,
     )
 
 
@@ -170,13 +159,3 @@ def folding_groups(collection: Collection, scheme: Scheme, linkage: str) -> list
     order = np.argsort(firsts, kind="stable")
     cuts = np.flatnonzero(np.diff(firsts[order])) + 1
     return [places.tolist() for places in np.split(order, cuts)]
-
-
-def _supershingles(rows: Sequence[bytes]) -> Uint64s:
-    return np.frombuffer(b"".join(rows), np.uint64).reshape(len(rows), -1)
-
-
-def _signatures(prints: Sequence[Fingerprint], scheme: Scheme) -> Bytes:
-    size = -(-scheme.sketch.values * scheme.sketch.bits // 8)
-    joined = b"".join(one.signature or bytes(size) for one in prints)
-    return np.frombuffer(joined, np.uint8).reshape(len(prints), size)

@@ -58,8 +58,8 @@ class FingerprintArrays:
 class Beside(NamedTuple):
     """A fingerprint, and beside it what finds and decides pairs without an index.
 
-    ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what it says, as
-    ``Words.bytes_of`` yields it; empty where texts do not decide.
+    ``made`` is without keywords. ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what
+    it says, as ``Words.bytes_of`` yields it; empty where texts do not decide.
     """
 
     made: Fingerprint
@@ -169,7 +169,7 @@ class Fingerprinter:
         for batch, made in self._sketched(texts, languages):
             keys = self.sketcher.supershingles(made, every=True)
             said = Words.of(batch.hashes, batch.offsets).bytes_of()
-            rows = zip(self._finish(batch, made), keys, said, strict=True)
+            rows = zip(self._finish(batch, made, keywords=False), keys, said, strict=True)
             found += [(one, key.tobytes(), own) for one, key, own in rows]
         if self.scheme.decision.verify != "text":
             return [Beside(one, keys) for one, keys, _ in found]
@@ -206,9 +206,9 @@ class Fingerprinter:
         widths = (options.char_width if code in chars else options.word_width for code in languages)
         return np.fromiter(widths, np.int64, len(languages))
 
-    def _finish(self, batch: TokenBatch, made: Sketches) -> list[Fingerprint]:
+    def _finish(self, batch: TokenBatch, made: Sketches, keywords: bool = True) -> list[Fingerprint]:
         with self.meter.stage("sketch"):
-            keywords = self.sketcher.keywords(made)
+            words = self.sketcher.keywords(made) if keywords else [()] * len(batch)
             signatures = self.sketcher.signatures(made)
             digests = self.sketcher.digests(batch.hashes, batch.offsets)
         counts = made.shingles.tolist()
@@ -219,7 +219,7 @@ class Fingerprinter:
                 batch.languages[d],
                 counts[d],
                 digests[d],
-                tuple(keywords[d]),
+                words[d],
                 signatures[d].tobytes() if made.valid[d] else b"",
             )
             for d in range(len(batch))
