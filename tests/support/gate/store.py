@@ -185,9 +185,3 @@ def _merged(source: Any, parts: Mapping[str, Any]) -> Any:
     return {name: source.get(name) for name in source} | {
         name: source.get(name, {}) | value for name, value in parts.items()
     }
-
-
-def _merged(source: Any, parts: Mapping[str, Any]) -> Any:
-    return {name: source.get(name) for name in source} | {
-        name: source.get(name, {}) | value for name, value in parts.items()
-    }
