@@ -38,7 +38,7 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
     """
     from shinglefold.cli.before_after import print_search
     from shinglefold.cli.hints import Hints
-    from shinglefold.cli.index import exit_code, summary_lines
+    from shinglefold.cli.run_summary import exit_code, summary_lines
     from shinglefold.examples import queries
 
     with indexed_examples(invocation) as (store, summary):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import (
     engine_options,
     fields_option,
@@ -15,7 +15,8 @@ from shinglefold.cli.options import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.run_summary import exit_code, summary_lines
 from shinglefold.cli.sources import (
     check_dead_letters,
     is_page_source,
@@ -26,7 +27,6 @@ from shinglefold.cli.sources import (
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
-    from shinglefold.cli.hints import Hints
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
     from shinglefold.groups.insert import Numbering
@@ -178,7 +178,8 @@ def index(
     if invocation.json:
         write_json({**summary.to_json(), "warnings": warned})
     else:
-        _print(summary, asked.hints)
+        for line in summary_lines(summary, asked.hints):
+            write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
     code = exit_code(summary)
@@ -393,55 +394,3 @@ def indexing_progress(bar: Callable[[float, str], None]) -> Callable[["Progress"
         bar(progress.fraction, f"{progress.indexed:,} indexed{failed}")
 
     return report
-
-
-def exit_code(summary: "Summary") -> int:
-    """Return the exit code of a run; why it is none of the good ones goes to standard error."""
-    if "discarded" in summary.counts:
-        remark(f"{summary.index} is as it was: what was indexed for it is discarded")
-    if summary.stopped:
-        remark(f"stopped: {printable(summary.stopped)}")
-        return stopped_code(summary.stopped)
-    if not summary.read:
-        remark("no documents found; check the sources, or say their --format")
-        return FAILED
-    if summary.failed:
-        return PARTLY if summary.indexed or summary.dropped else FAILED
-    return DONE
-
-
-def _print(summary: "Summary", hints: "Hints") -> None:
-    for line in summary_lines(summary, hints):
-        write_line(line)
-
-
-def summary_lines(summary: "Summary", hints: "Hints") -> list[str]:
-    """Return what a run did as lines for people."""
-    total = summary.seconds.get("total", 0.0)
-    speed = summary.read / total if total else 0.0
-    stages = [f"{name} {value:.1f}" for name, value in summary.seconds.items() if name != "total"]
-    languages = [f"{code} {count:,}" for code, count in sorted(summary.languages.items())]
-    lines = [
-        f"{summary.indexed:,} indexed into {summary.index}, {summary.dropped:,} dropped, "
-        f"{summary.failed:,} failed, of {summary.read:,} read",
-        f"{total:.1f} s, {speed:,.0f} documents/s (seconds: {', '.join(stages)})",
-        f"scheme {summary.scheme}; languages: {', '.join(languages) or 'none'}",
-    ]
-    counts = sorted(summary.counts.items())
-    lines += [f"{name.replace('_', ' ')}: {count:,}" for name, count in counts if count]
-    first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
-    lines += [
-        f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
-        for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]
-    ]
-    lines += [f"note: {printable(note)}" for note in summary.notes]
-    if summary.failed and summary.dead_letters:
-        again = hints.command("retry", summary.dead_letters, index=summary.index)
-        some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
-        lines.append(f"{some} are kept; once mended: {again}")
-    if summary.counts.get("not_kept"):
-        lines.append("those not kept are in no file of dead letters: once mended, index the sources again")
-    if summary.made and not summary.indexed:
-        remove = hints.command("delete", summary.index, yes=True)
-        lines.append(f"it was made by this run and is empty; this removes it: {remove}")
-    return lines

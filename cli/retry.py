@@ -38,8 +38,9 @@ def retry(
     Afterwards the file holds what failed again, with the new reasons; it is removed where nothing did. When
     it is cut short, the same command goes on. Exit code 3 says that some documents failed again.
     """
-    from shinglefold.cli.index import exit_code, indexing_progress, properties_of, summary_lines
+    from shinglefold.cli.index import indexing_progress, properties_of
     from shinglefold.cli.progress import progress_bar
+    from shinglefold.cli.run_summary import exit_code, summary_lines
     from shinglefold.ingest.maintenance import retry as run
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
