@@ -10,7 +10,7 @@ from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
     from shinglefold.passages.find import Passage, find_passages
-    from shinglefold.rerank.explain import explain
+    from shinglefold.rerank.explanation import explain
     from shinglefold.rerank.folding import Collapsed, Group, collapse
     from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
     from shinglefold.rerank.policies import Candidate, Policy
@@ -42,7 +42,7 @@ __all__ = [
 _HOMES = {
     "Passage": "shinglefold.passages.find",
     "find_passages": "shinglefold.passages.find",
-    "explain": "shinglefold.rerank.explain",
+    "explain": "shinglefold.rerank.explanation",
     "Collapsed": "shinglefold.rerank.folding",
     "Group": "shinglefold.rerank.folding",
     "collapse": "shinglefold.rerank.folding",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.rerank.checks import read_source_filter
-from shinglefold.rerank.explain import explain
+from shinglefold.rerank.explanation import explain
 from shinglefold.rerank.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.inner_hits import DUPLICATES

@@ -7,7 +7,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.explain import explain
+from shinglefold.rerank.explanation import explain
 from shinglefold.rerank.folding import collapse
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.scheme import Scheme
