@@ -73,9 +73,9 @@ def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
     carry_out(engine, plan)
     assert plan.backfills == {index: 5}
     assert engine.mappings(index)["_meta"]["owner"] == "us"
-    newer = scheme.with_options(values=336)
+    newer = scheme.with_options(values=168)
     (_, change) = make_plan(engine, SetupRequest(newer, indices=(index,))).changes
-    assert change.lines[-1] == "~ _meta.shinglefold.sketch.values: 168 → 336"
+    assert change.lines[-1] == "~ _meta.shinglefold.sketch.values: 336 → 168"
     carry_out(engine, make_plan(engine, SetupRequest(newer, indices=(index,))))
     assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == newer.id
     carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=(index,))))
@@ -158,7 +158,7 @@ def test_what_others_added_to_our_templates_stays(engine, server, asked):
     component["template"]["settings"] = {"index": {"refresh_interval": "7s"}}
     engine.put_component_template(asked.component, component)
     both = (f"{asked.name}-*", f"{asked.name}more-*")
-    more = replace(asked, patterns=both, scheme=asked.scheme.with_options(values=336))
+    more = replace(asked, patterns=both, scheme=asked.scheme.with_options(values=168))
     carry_out(engine, make_plan(engine, more))
     made = engine.index_templates()[asked.name]
     assert made["index_patterns"] == [f"{asked.name}-*", f"{asked.name}more-*"]
@@ -170,7 +170,7 @@ def test_what_others_added_to_our_templates_stays(engine, server, asked):
 
 def test_a_recipe_that_indices_to_come_are_given_is_not_replaced_by_that_of_others(engine, asked, new_index):
     carry_out(engine, make_plan(engine, asked))
-    other = replace(asked.scheme.with_options(values=336))
+    other = replace(asked.scheme.with_options(values=168))
     before = engine.component_template(asked.component)
     index = new_index({"properties": FIELDS})
     carry_out(engine, make_plan(engine, replace(asked, scheme=other, indices=(index,), patterns=())))
