@@ -36,7 +36,7 @@ def test_what_the_source_leaves_out_is_not_lost(engine, new_index, scheme, pipel
     assert before > 0
     with pytest.raises(ConfigError, match="leaves fields out"):
         backfill(engine, index, pipeline, ALONE)
-    plan = make_plan(engine, SetupRequest(scheme.with_options(values=336), indices=(index,)))
+    plan = make_plan(engine, SetupRequest(scheme.with_options(values=168), indices=(index,)))
     assert "leaves fields out" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
     assert not plan.backfills
