@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import pytest
+
 from bench import corpora
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.ingest import Pipeline
@@ -13,10 +15,15 @@ from shinglefold.ingest import Pipeline
 _WORDS, _EDITS = 150, 3
 #: Originals resemble each other less; copies resemble each other so much more than the scheme asks.
 _UNLIKE, _ROOM = 0.35, 0.03
+#: Whose pages the texts are pieces of.
+_CORPORA = ("libreoffice-ru", "gnome-uk")
 
 
 def near_copies(pipeline: Pipeline, classes: int, copies: int, seed: int) -> list[dict[str, Any]]:
     """Return texts in random order, with ids ``class-copy``: of each class the original and edited copies."""
+    for name in _CORPORA:
+        if not corpora.available(name):
+            pytest.skip(f"no labelled corpus {name} here; set SHINGLEFOLD_DATA to the folder that has it")
     chance = random.Random(seed)
     made: list[list[str]] = []
     for original in _unlike(pipeline, _pieces(chance, 4 * classes + 50)):
@@ -44,7 +51,7 @@ def _pieces(chance: random.Random, number: int) -> list[str]:
 def _all_pieces() -> list[str]:
     return [
         " ".join(words[begin : begin + _WORDS])
-        for name in ("libreoffice-ru", "gnome-uk")
+        for name in _CORPORA
         for words in map(str.split, corpora.texts(name))
         for begin in range(0, len(words) - _WORDS, _WORDS)
     ]
