@@ -4,14 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.checks import check_whole
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import read_source_filter
-
-#: Candidates whose texts are read at a time; see ``SimilarOptions``.
-_MOST = 9_999
-_CAP = 1_000_000
+from shinglefold.rerank.similar.options import check_reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +31,4 @@ class MatchOptions:
         share = self.min_share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quoted(share)}")
-        check_whole("size", self.size, 1, _MOST)
-        check_whole("window", self.window, 1, _MOST)
-        check_whole("max_window", self.max_window, 1, _CAP)
-        read_source_filter(self.source)
-        if isinstance(self.filters, Mapping) or not all(isinstance(one, Mapping) for one in self.filters):
-            raise ConfigError(
-                f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
-                f"got {quoted(self.filters)}"
-            )
+        check_reading(self, smallest=1)

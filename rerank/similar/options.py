@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from shinglefold.checks import check_whole
 from shinglefold.errors import ConfigError
@@ -14,6 +14,55 @@ from shinglefold.rerank.options import FoldOptions, Scope
 _MOST = 9_999
 #: Candidates read for a page at most: more take another page.
 _CAP = 1_000_000
+
+
+class Read(Protocol):
+    """How candidates are read, of whatever is looked for."""
+
+    @property
+    def filters(self) -> tuple[Mapping[str, Any], ...]:
+        """Queries that they must match, too."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many are wanted on a page."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """How many are read at a time."""
+        ...
+
+    @property
+    def max_window(self) -> int:
+        """How many are read at most for a page."""
+        ...
+
+    @property
+    def source(self) -> Any:  # noqa: ANN401 - in any of the engines' own forms
+        """The ``_source`` filter of what is found."""
+        ...
+
+
+def check_reading(given: Read, smallest: int) -> None:
+    """Check how candidates are to be read.
+
+    Args:
+        smallest: of the pages there may be.
+
+    Raises:
+        ConfigError: a bound is out of range, or a filter is none.
+    """
+    check_whole("size", given.size, smallest, _MOST)
+    check_whole("window", given.window, 1, _MOST)
+    check_whole("max_window", given.max_window, 1, _CAP)
+    read_source_filter(given.source)
+    if isinstance(given.filters, Mapping) or not all(isinstance(one, Mapping) for one in given.filters):
+        raise ConfigError(
+            f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
+            f"got {quoted(given.filters)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +89,7 @@ class SimilarOptions:
     source: Any = False
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, 0, _MOST)
-        check_whole("window", self.window, 1, _MOST)
-        check_whole("max_window", self.max_window, 1, _CAP)
-        read_source_filter(self.source)
-        if isinstance(self.filters, Mapping) or not all(isinstance(one, Mapping) for one in self.filters):
-            raise ConfigError(
-                f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
-                f"got {quoted(self.filters)}"
-            )
+        check_reading(self, smallest=0)
         self.folding()
 
     def folding(self) -> FoldOptions:
