@@ -50,8 +50,8 @@ def explain(
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.side_by_side import passage_json, print_passages
     from shinglefold.cli.stores import opened_store, stored_hit
-    from shinglefold.rerank.known_fields import check_fields
-    from shinglefold.rerank.stored_pair import explain_pair
+    from shinglefold.rerank.explanation.stored_pair import explain_pair
+    from shinglefold.rerank.request.known_fields import check_fields
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.cli.output import printable
-from shinglefold.rerank.response import duplicates
+from shinglefold.rerank.page.response import duplicates
 
 if TYPE_CHECKING:
     from rich.console import Console

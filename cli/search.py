@@ -75,8 +75,8 @@ def search(
     from shinglefold.cli.stores import opened_store
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
-    from shinglefold.rerank.known_fields import check_fields
     from shinglefold.rerank.policies import load_policies
+    from shinglefold.rerank.request.known_fields import check_fields
 
     words = " ".join(query)
     if not words.strip():

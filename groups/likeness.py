@@ -8,10 +8,10 @@ import numpy as np
 from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.model import Fingerprint, Int64s
-from shinglefold.rerank.columns import Columns, Reader
+from shinglefold.rerank.fold.columns import Columns, Reader
+from shinglefold.rerank.fold.matcher import Matcher, nonzero
 from shinglefold.rerank.hits import field_values
-from shinglefold.rerank.matcher import Matcher, nonzero
-from shinglefold.rerank.options import FoldOptions, Scope
+from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.rerank.similar import Asked
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal

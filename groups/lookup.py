@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from shinglefold.contracts import JSON, Engine, Parameters, Search
 from shinglefold.errors import EngineError
 from shinglefold.groups.likeness import Likeness, Pair
-from shinglefold.rerank.partial import missing
 from shinglefold.rerank.similar import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
+from shinglefold.rerank.window.partial import missing
 from shinglefold.steps import drive
 
 Result = TypeVar("Result")

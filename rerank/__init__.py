@@ -10,14 +10,14 @@ from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
     from shinglefold.passages.find import Passage, find_passages
-    from shinglefold.rerank.explanation import explain
-    from shinglefold.rerank.folding import Collapsed, Group, collapse
-    from shinglefold.rerank.options import Explain, FoldOptions, Preference, Scope
+    from shinglefold.rerank.explanation.folded import explain
+    from shinglefold.rerank.explanation.stored_passages import matched_passages
+    from shinglefold.rerank.fold.folding import Collapsed, Group, collapse
+    from shinglefold.rerank.page.response import duplicates
     from shinglefold.rerank.policies import Candidate, Policy
-    from shinglefold.rerank.response import duplicates
+    from shinglefold.rerank.request.options import Explain, FoldOptions, Preference, Scope
     from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
     from shinglefold.rerank.steps import AsyncEngine
-    from shinglefold.rerank.stored_passages import matched_passages
 
 __all__ = [
     "AsyncEngine",
@@ -42,20 +42,20 @@ __all__ = [
 _HOMES = {
     "Passage": "shinglefold.passages.find",
     "find_passages": "shinglefold.passages.find",
-    "explain": "shinglefold.rerank.explanation",
-    "Collapsed": "shinglefold.rerank.folding",
-    "Group": "shinglefold.rerank.folding",
-    "collapse": "shinglefold.rerank.folding",
-    "Explain": "shinglefold.rerank.options",
-    "FoldOptions": "shinglefold.rerank.options",
-    "Preference": "shinglefold.rerank.options",
-    "Scope": "shinglefold.rerank.options",
+    "explain": "shinglefold.rerank.explanation.folded",
+    "Collapsed": "shinglefold.rerank.fold.folding",
+    "Group": "shinglefold.rerank.fold.folding",
+    "collapse": "shinglefold.rerank.fold.folding",
+    "Explain": "shinglefold.rerank.request.options",
+    "FoldOptions": "shinglefold.rerank.request.options",
+    "Preference": "shinglefold.rerank.request.options",
+    "Scope": "shinglefold.rerank.request.options",
     "Candidate": "shinglefold.rerank.policies",
     "Policy": "shinglefold.rerank.policies",
-    "duplicates": "shinglefold.rerank.response",
+    "duplicates": "shinglefold.rerank.page.response",
     "AsyncFoldedSearch": "shinglefold.rerank.search",
     "FoldedSearch": "shinglefold.rerank.search",
     "AsyncEngine": "shinglefold.rerank.steps",
-    "matched_passages": "shinglefold.rerank.stored_passages",
+    "matched_passages": "shinglefold.rerank.explanation.stored_passages",
 }
 __getattr__ = lazily(__name__, _HOMES)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from shinglefold.errors import ConfigError
 from shinglefold.registry import REPRESENTATIVES, load_plugin
 from shinglefold.rerank.hits import Hit, field_values, moment
-from shinglefold.rerank.options import Preference
+from shinglefold.rerank.request.options import Preference
 
 
 class Candidate(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Engine, Search
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.request_bodies import split_request
-from shinglefold.rerank.response import KEY
+from shinglefold.rerank.page.response import KEY
+from shinglefold.rerank.request.bodies import split_request
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.search_steps import SearchSteps
 from shinglefold.rerank.steps import AsyncEngine, drive, drive_async
 

@@ -17,26 +17,26 @@ from shinglefold.errors import (
 )
 from shinglefold.order import SEQ_NO
 from shinglefold.recipe import TEXTS, stored_recipe
-from shinglefold.rerank.arguments import checked_scheme, checked_searches
-from shinglefold.rerank.cursor_pages import begin_cursor, read_page
-from shinglefold.rerank.known_fields import check_fields, knows, named_fields
-from shinglefold.rerank.matcher import Matcher
+from shinglefold.rerank.explanation.stored_passages import Texts, shown_fields
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.native import Grouped, Target, native_page
-from shinglefold.rerank.options import Explain, FoldOptions
-from shinglefold.rerank.parameters import read_parameters, with_parameters
-from shinglefold.rerank.recipes import check_keywords, check_recipe, index_names
-from shinglefold.rerank.request_bodies import can_go_on, page_bounds, refuse_collapse, split_request
-from shinglefold.rerank.response import KEY, answer_page
+from shinglefold.rerank.page.cursor_pages import begin_cursor, read_page
+from shinglefold.rerank.page.response import KEY, answer_page
+from shinglefold.rerank.request.arguments import checked_scheme, checked_searches
+from shinglefold.rerank.request.bodies import can_go_on, page_bounds, refuse_collapse, split_request
+from shinglefold.rerank.request.known_fields import check_fields, knows, named_fields
+from shinglefold.rerank.request.options import Explain, FoldOptions
+from shinglefold.rerank.request.parameters import read_parameters, with_parameters
+from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps
-from shinglefold.rerank.stored_passages import Texts, shown_fields
-from shinglefold.rerank.window import Reading
+from shinglefold.rerank.window.reading import Reading
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
-    from shinglefold.rerank.text_stage import TextStage
+    from shinglefold.rerank.fold.text_stage import TextStage
 
 #: Mappings that may have any field.
 _UNKNOWN = MappingProxyType({"dynamic": "false"})
@@ -223,7 +223,7 @@ class SearchSteps(Generic[Driven]):
         if options.verify != "text":
             return None
         if self._made is None:
-            from shinglefold.rerank.text_stage import TextStage
+            from shinglefold.rerank.fold.text_stage import TextStage
 
             self._made = TextStage.of(self._scheme, self._signed(index), self._canonical())
         return replace(self._made, fields=self._signed(index))

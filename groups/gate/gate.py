@@ -22,7 +22,7 @@ from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStor
 from shinglefold.groups.lookup import Lookup
 from shinglefold.ingest import Pipeline
 from shinglefold.placeholders import PENDING
-from shinglefold.rerank.stored_passages import matched_passages
+from shinglefold.rerank.explanation.stored_passages import matched_passages
 from shinglefold.seal import Seal
 from shinglefold.steps import drive
 from shinglefold.stored import without_fingerprint

@@ -17,7 +17,7 @@ from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.recipes import check_keywords
+from shinglefold.rerank.request.recipes import check_keywords
 from shinglefold.seal import Seal, check_sealed
 
 #: The parts of a placeholder; by the first a sweep finds it.

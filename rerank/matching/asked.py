@@ -10,9 +10,9 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON
 from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.stored import keywords, winnowed
+from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
 from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.similar.bodies import Queries
-from shinglefold.rerank.stored_passages import StoredText, stored_text
 from shinglefold.sketch.shingles import shingle_hashes
 
 #: Elements of a text that are asked for at most: servers take 1,024 clauses.

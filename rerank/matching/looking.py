@@ -12,12 +12,12 @@ from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.find import passages_between
 from shinglefold.passages.matches import covered
 from shinglefold.recipe import PASSAGES
-from shinglefold.rerank.checks import read_source_filter
+from shinglefold.rerank.explanation.stored_pair import declared_language
+from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
 from shinglefold.rerank.matching.asked import AskedText, TextMatch
 from shinglefold.rerank.matching.options import MatchOptions
+from shinglefold.rerank.request.checks import read_source_filter
 from shinglefold.rerank.similar.indices import Known
-from shinglefold.rerank.stored_pair import declared_language
-from shinglefold.rerank.stored_passages import StoredText, stored_text, told_passage
 
 
 @dataclass(frozen=True, slots=True)

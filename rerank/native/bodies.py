@@ -6,10 +6,10 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
-from shinglefold.rerank.inner_hits import DUPLICATES, InnerHits
 from shinglefold.rerank.native.plan import policy_sort
-from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.request_bodies import sort_keys
+from shinglefold.rerank.request.bodies import sort_keys
+from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
+from shinglefold.rerank.request.options import FoldOptions
 
 #: The names of what is added to a request; taken out of its answer again, but for ``groups`` in buckets.
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"

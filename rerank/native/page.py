@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
-from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.inner_hits import DUPLICATES
 from shinglefold.rerank.native.bodies import (
     PRECISION,
     SAMPLE,
@@ -20,10 +18,12 @@ from shinglefold.rerank.native.bodies import (
 from shinglefold.rerank.native.counting import Counted, Counting, together
 from shinglefold.rerank.native.plan import obstacles, policy_sort
 from shinglefold.rerank.native.ready import Grouped
-from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.partial import Partial
-from shinglefold.rerank.request_bodies import page_bounds, sort_keys
+from shinglefold.rerank.request.bodies import page_bounds, sort_keys
+from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.inner_hits import DUPLICATES
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Steps
+from shinglefold.rerank.window.partial import Partial
 from shinglefold.scheme import Scheme
 
 #: The key of the counters, as of windows.

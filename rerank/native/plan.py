@@ -5,9 +5,9 @@ from dataclasses import fields
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.inner_hits import DUPLICATES
-from shinglefold.rerank.options import FoldOptions, Preference
-from shinglefold.rerank.request_bodies import narrowable
+from shinglefold.rerank.request.bodies import narrowable
+from shinglefold.rerank.request.inner_hits import DUPLICATES
+from shinglefold.rerank.request.options import FoldOptions, Preference
 
 #: Options decided when documents were given their groups.
 _DECIDED = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")

@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.advice import advised, together
 from shinglefold.rerank.native.bodies import group_field, ungrouped_request
 from shinglefold.rerank.native.counting import Sizes
-from shinglefold.rerank.recipes import index_names
+from shinglefold.rerank.request.recipes import index_names
 from shinglefold.rerank.steps import Call, Steps
 
 #: Seconds for which it is believed that all documents of an index have a group. Documents written meanwhile

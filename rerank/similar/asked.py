@@ -9,7 +9,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import InputError
 from shinglefold.model import Fingerprint
 from shinglefold.rerank.hits import Hit, field_values, identity, stored_fingerprint
-from shinglefold.rerank.options import Scope
+from shinglefold.rerank.request.options import Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 from shinglefold.contracts import JSON, Capabilities
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
-from shinglefold.rerank.partial import Partial
 from shinglefold.rerank.similar.bodies import Queries, in_total_order
 from shinglefold.rerank.steps import Call, Steps
+from shinglefold.rerank.window.partial import Partial
 from shinglefold.shards import refuse_small_windows
 
 

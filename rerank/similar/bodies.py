@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
 from shinglefold.model import UNDETERMINED, Fingerprint
-from shinglefold.rerank.options import Scope
+from shinglefold.rerank.request.options import Scope
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal

@@ -6,10 +6,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from shinglefold.rerank.columns import Columns, Counts, Reader
+from shinglefold.rerank.fold.columns import Columns, Counts, Reader
+from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.matcher import Mask, Matcher, nonzero
-from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal

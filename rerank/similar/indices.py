@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.arguments import checked_scheme
-from shinglefold.rerank.recipes import check_keywords, check_recipe, index_names
+from shinglefold.rerank.request.arguments import checked_scheme
+from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal

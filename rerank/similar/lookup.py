@@ -6,11 +6,11 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Parameters
 from shinglefold.errors import EngineError
-from shinglefold.rerank.partial import missing
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.rerank.similar.bodies import Queries
 from shinglefold.rerank.similar.looking import Looking
 from shinglefold.rerank.steps import Call, Steps
+from shinglefold.rerank.window.partial import missing
 from shinglefold.shards import refuse_small_windows
 
 

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import EngineError, InputError
-from shinglefold.rerank.checks import read_source_filter
-from shinglefold.rerank.folding import Group
+from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.inner_hits import DUPLICATES
-from shinglefold.rerank.request_bodies import as_asked, these
+from shinglefold.rerank.request.bodies import as_asked, these
+from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, window
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window import Reading
+from shinglefold.rerank.window.reading import Reading
 from shinglefold.shards import refuse_small_windows
 
 #: Candidates looked at for each hit shown.

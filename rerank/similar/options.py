@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from shinglefold.checks import check_whole
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import read_source_filter
-from shinglefold.rerank.options import FoldOptions, Scope
+from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.options import FoldOptions, Scope
 
 #: Candidates that may be read at a time: one more must still be below what servers allow unless told.
 _MOST = 9_999

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shinglefold.contracts import JSON
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.request_bodies import these
+from shinglefold.rerank.request.bodies import these
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.rerank.similar.blocks import Blocks
 from shinglefold.rerank.similar.cursor import Place

@@ -8,8 +8,8 @@ from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
 from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
-from shinglefold.rerank.known_fields import check_fields
 from shinglefold.rerank.msearch import run_side_by_side
+from shinglefold.rerank.request.known_fields import check_fields
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.indices import Indices

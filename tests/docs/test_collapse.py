@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.request_bodies import split_request
+from shinglefold.rerank.request.bodies import split_request
 
 PAGE = (Path(__file__).parents[2] / "docs" / "collapse.md").read_text("utf-8")
 

@@ -12,7 +12,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch, FoldOptions, policies
-from shinglefold.rerank.request_bodies import split_request
+from shinglefold.rerank.request.bodies import split_request
 
 FILE = Path(__file__).parents[2] / "docs" / "folding.md"
 PAGE = FILE.read_text("utf-8")

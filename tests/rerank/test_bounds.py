@@ -10,7 +10,7 @@ from shinglefold.errors import ConfigError, InputError
 from shinglefold.model import Fingerprint
 from shinglefold.quoted import MOST, quoted
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, Preference, Scope, collapse, explain
-from shinglefold.rerank.stored_passages import matched_passages
+from shinglefold.rerank.explanation.stored_passages import matched_passages
 
 LONG = "9" * 5000
 HUGE = 10**5000

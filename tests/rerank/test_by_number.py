@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from shinglefold.rerank import response
-from shinglefold.rerank.partial import Partial
+from shinglefold.rerank.page import response
+from shinglefold.rerank.window.partial import Partial
 
 
 def _read(number):

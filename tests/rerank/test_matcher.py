@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, specs
 
-from shinglefold.rerank.columns import Reader
-from shinglefold.rerank.matcher import Matcher, length_bounds
-from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.matcher import Matcher, length_bounds
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_matrix, length_ratio, pack
 

@@ -3,7 +3,7 @@
 import pytest
 
 from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.request_bodies import (
+from shinglefold.rerank.request.bodies import (
     page_body,
     resumable,
     split_request,

@@ -11,8 +11,8 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.folding import Group
-from shinglefold.rerank.text_stage import TextStage, in_doubt, pairs_to_ask, settle
+from shinglefold.rerank.fold.folding import Group
+from shinglefold.rerank.fold.text_stage import TextStage, in_doubt, pairs_to_ask, settle
 from shinglefold.scheme import Scheme
 from shinglefold.testing.edits import edited
 

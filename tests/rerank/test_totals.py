@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, hits_of, leader_groups
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
-from shinglefold.rerank.totals import METHOD, carried, groups_total
+from shinglefold.rerank.page.totals import METHOD, carried, groups_total
 
 #: Mean sizes of groups: all alone, pairs, fives, a mixture of small and large.
 SIZES = {"alone": [1], "pairs": [2], "fives": [5], "mixed": [1, 1, 1, 2, 3, 8]}

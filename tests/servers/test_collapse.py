@@ -15,7 +15,7 @@ from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.parameters import read_parameters
+from shinglefold.rerank.request.parameters import read_parameters
 
 PROPERTIES = {
     "group": {"type": "integer"},

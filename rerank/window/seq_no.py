@@ -10,7 +10,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.request_bodies import chosen_body
+from shinglefold.rerank.request.bodies import chosen_body
 
 NUMBER = "_seq_no"
 #: What an answer depends on the query for, beside its hits and their order.

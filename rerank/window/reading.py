@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, Literal
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import whole_runs
-from shinglefold.rerank.cursor import Cursor
-from shinglefold.rerank.depth import limit_of, rank_window, ranked_window, reach, widened
-from shinglefold.rerank.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
+from shinglefold.rerank.explanation.stored_passages import Texts
+from shinglefold.rerank.fold.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.matcher import Matcher
-from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.partial import Partial
-from shinglefold.rerank.request_bodies import after_hit, page_bounds, total_order, window_body, window_fields
-from shinglefold.rerank.seq_no import without_ids
+from shinglefold.rerank.request.bodies import after_hit, page_bounds, total_order, window_body, window_fields
+from shinglefold.rerank.request.depth import limit_of, rank_window, ranked_window, reach, widened
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.stored_passages import Texts
+from shinglefold.rerank.window.cursor import Cursor
+from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.seq_no import without_ids
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.text_stage import TextStage
+    from shinglefold.rerank.fold.text_stage import TextStage
 
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model import Bytes, Int64s
 from shinglefold.rerank.hits import Hit, field_values, moment, stored_values
-from shinglefold.rerank.options import Scope
+from shinglefold.rerank.request.options import Scope
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.stored import Decoder, Troubles

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shinglefold.errors import ConfigError
-from shinglefold.rerank.options import Explain, FoldOptions
 from shinglefold.rerank.policies import load_policies
+from shinglefold.rerank.request.options import Explain, FoldOptions
 
 #: What every document has, and no mapping names.
 _METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")

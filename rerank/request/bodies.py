@@ -8,10 +8,10 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.order import SEQ_NO
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import check_levels
-from shinglefold.rerank.depth import has_nearest
-from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import load_policies
+from shinglefold.rerank.request.checks import check_levels
+from shinglefold.rerank.request.depth import has_nearest
+from shinglefold.rerank.request.options import FoldOptions
 
 #: What only the hits shown need.
 _PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}

@@ -7,8 +7,8 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.explanation import explain
-from shinglefold.rerank.folding import collapse
+from shinglefold.rerank.explanation.folded import explain
+from shinglefold.rerank.fold.folding import collapse
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal

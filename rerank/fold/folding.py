@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.model import Int64s
-from shinglefold.rerank.arguments import checked_scheme, hits_of
-from shinglefold.rerank.columns import Columns, Counts, Reader
+from shinglefold.rerank.fold.columns import Columns, Counts, Reader
+from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
+from shinglefold.rerank.fold.neighbours import Found, Neighbours, places, sets
 from shinglefold.rerank.hits import Hit, identity, mark
-from shinglefold.rerank.matcher import ROWS, Compared, Matcher, nonzero
-from shinglefold.rerank.neighbours import Found, Neighbours, places, sets
-from shinglefold.rerank.options import FoldOptions
 from shinglefold.rerank.policies import Candidate, choose, load_policies
+from shinglefold.rerank.request.arguments import checked_scheme, hits_of
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import connected

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.folding import Group
+from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.inner_hits import InnerHits
-from shinglefold.rerank.request_bodies import narrowable, these
+from shinglefold.rerank.request.bodies import narrowable, these
+from shinglefold.rerank.request.inner_hits import InnerHits
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window import Reading
+from shinglefold.rerank.window.reading import Reading
 
 #: Searches sent at a time.
 _AT_ONCE = 100

@@ -17,7 +17,7 @@ from shinglefold.checks import (
 )
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.checks import (
+from shinglefold.rerank.request.checks import (
     MOST_FIELDS,
     MOST_POLICIES,
     MOST_SCOPES,
@@ -26,7 +26,7 @@ from shinglefold.rerank.checks import (
     read_source_filter,
     seconds,
 )
-from shinglefold.rerank.inner_hits import InnerHits, check_names, read_inner_hits
+from shinglefold.rerank.request.inner_hits import InnerHits, check_names, read_inner_hits
 
 Linkage = Literal["leader", "connected"]
 Mode = Literal["window", "native", "auto"]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.model import Int64s
-from shinglefold.rerank.matcher import ROWS, Compared, Mask, Matcher, crowded, nonzero
+from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, crowded, nonzero
 
 #: Pairs looked through at a time for those that may match.
 _PAIRS = 1 << 16

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
-from shinglefold.rerank.columns import Columns
-from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.fold.columns import Columns
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
 

@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
-from shinglefold.rerank.checks import read_source_filter
-from shinglefold.rerank.explanation import explain
-from shinglefold.rerank.folding import Collapsed, Group
+from shinglefold.rerank.explanation.folded import explain
+from shinglefold.rerank.fold.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.inner_hits import DUPLICATES
-from shinglefold.rerank.members import inner_hits_of
-from shinglefold.rerank.request_bodies import as_asked, page_body, sort_keys, with_ids
-from shinglefold.rerank.seq_no import SeqNoFetch, Untold, are_numbered
+from shinglefold.rerank.page.members import inner_hits_of
+from shinglefold.rerank.page.totals import carried, groups_total
+from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
+from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.totals import carried, groups_total
-from shinglefold.rerank.window import Reading
+from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.stored_passages import Texts
-    from shinglefold.rerank.text_stage import Settled
+    from shinglefold.rerank.explanation.stored_passages import Texts
+    from shinglefold.rerank.fold.text_stage import Settled
 
 #: The key of the counters.
 KEY = "dedup"
@@ -102,7 +102,7 @@ def _settled(
     stage = reading.stage
     if stage is None:
         return None
-    from shinglefold.rerank.text_stage import in_doubt, pairs_to_ask, settle
+    from shinglefold.rerank.fold.text_stage import in_doubt, pairs_to_ask, settle
 
     hits = {place: reading.hits[place] for place in found}
     doubt, sure = in_doubt(hits, reading.scheme, reading.options, reading.field, reading.seal)
@@ -233,7 +233,7 @@ def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JS
     for place in places[1:]:
         told = explain(shown, reading.hits[place], reading.scheme, reading.field)
         if reading.texts is not None:
-            from shinglefold.rerank.stored_passages import matched_passages
+            from shinglefold.rerank.explanation.stored_passages import matched_passages
 
             texts = sources.get(places[0], {}), sources.get(place, {})
             told["passages"] = matched_passages(*texts, *reading.texts)

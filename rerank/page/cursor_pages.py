@@ -6,14 +6,14 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitExpired, UnsupportedQuery
-from shinglefold.rerank.cursor import Cursor, request_digest, seal, unseal
-from shinglefold.rerank.folding import Group
+from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
-from shinglefold.rerank.options import FoldOptions
-from shinglefold.rerank.request_bodies import page_bounds, resumable
-from shinglefold.rerank.response import KEY, answer_page
+from shinglefold.rerank.page.response import KEY, answer_page
+from shinglefold.rerank.request.bodies import page_bounds, resumable
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window import Reading
+from shinglefold.rerank.window.cursor import Cursor, request_digest, seal, unseal
+from shinglefold.rerank.window.reading import Reading
 from shinglefold.scheme import Scheme
 
 _ENDED = (

@@ -10,8 +10,8 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model import Token
 from shinglefold.quoted import shortened
-from shinglefold.rerank.checks import read_source_filter
 from shinglefold.rerank.hits import stored_value
+from shinglefold.rerank.request.checks import read_source_filter
 
 if TYPE_CHECKING:
     from shinglefold.passages.find import Passage, Span

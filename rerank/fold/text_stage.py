@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shinglefold.rerank.columns import Reader
-from shinglefold.rerank.folding import Group
+from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.folding import Group
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit, stored_value
-from shinglefold.rerank.matcher import Matcher
-from shinglefold.rerank.options import FoldOptions
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import Texts, Words, alike_by_text, least_estimate, standard_error

@@ -1,0 +1,1 @@
+"""Why hits were folded: what they share, and the passages in which their texts agree."""

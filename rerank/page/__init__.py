@@ -1,0 +1,1 @@
+"""The answer: representatives for hits, their groups attached, totals and our counters."""
