@@ -6,6 +6,8 @@ from shinglefold.model import Uint32s, Uint64s
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
+#: What ``mix64`` multiplies by, for compiled code that does the same.
+MIX_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 def mix64(values: Uint64s, spare: Uint64s | None = None) -> Uint64s:
@@ -18,7 +20,7 @@ def mix64(values: Uint64s, spare: Uint64s | None = None) -> Uint64s:
     Source: the finalizer of SplitMix64 (Steele, Lea, Flood 2014, with the constants of Stafford's "mix 13").
     """
     spare = np.empty_like(values) if spare is None else spare
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0)):
+    for shift, factor in zip((30, 27, 31), (*MIX_FACTORS, 0), strict=True):
         np.right_shift(values, np.uint64(shift), out=spare)
         np.bitwise_xor(values, spare, out=values)
         if factor:

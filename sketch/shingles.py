@@ -13,7 +13,8 @@ MIN_WIDTH, MAX_WIDTH = 1, 10
 _BLOCK = 16384
 #: Positions sorted at a time.
 _SORTED = 1 << 20
-_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+#: What shingles are chained with, and the numbers of their occurrences.
+FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 
 def check_width(width: int) -> None:
@@ -89,11 +90,11 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
         shingles: uint64 (T,), as ``batch_shingles`` returns them.
         offsets: int64 (D + 1,), from 0.
 
-    Cost: a sort of all positions, some 15 ns each; 8 bytes a position, and 50 more for a million of them.
+    Cost: a sort of all positions, some 7 ns each; 8 bytes a position, and 50 more for a million of them.
     """
     lengths = np.diff(offsets)
     # Equal shingles of two documents are no repeats.
-    keys = np.repeat(np.arange(len(lengths), dtype=np.uint64) * _FACTOR, lengths)
+    keys = np.repeat(np.arange(len(lengths), dtype=np.uint64) * FACTOR, lengths)
     keys += shingles
     long_enough = shingle_counts(offsets, width) > 0
     starts, ends = offsets[:-1][long_enough], offsets[1:][long_enough]
@@ -111,7 +112,7 @@ def _number(shingles: Uint64s, keys: Uint64s) -> None:
     for part in _apart(keys):
         chosen, number = _repeats(keys if part is None else keys[part])
         places = chosen if part is None else part[chosen]
-        shingles[places] = mix64(shingles[places] + number * _FACTOR)
+        shingles[places] = mix64(shingles[places] + number * FACTOR)
 
 
 def _apart(keys: Uint64s) -> Iterator[Int64s | None]:
@@ -131,14 +132,35 @@ def _apart(keys: Uint64s) -> Iterator[Int64s | None]:
 
 
 def _repeats(keys: Uint64s) -> tuple[Int64s, Uint64s]:
-    """Return the places of keys that came before, and how often; any of equal ones is the first."""
-    order = np.argsort(keys)
+    """Return the places of keys that came before, and how often."""
+    places, before = _ranked_repeats(keys)
+    own = np.arange(len(places))
+    # A run of equal keys begins where the one before is no repeat itself.
+    begins = np.append(True, places[:-1] != before[1:])[: len(places)]
+    number = own - np.maximum.accumulate(np.where(begins, own, 0)) + 1
+    return places, number.astype(np.uint64)
+
+
+def _ranked_repeats(keys: Uint64s) -> tuple[Int64s, Int64s]:
+    """Return the places of keys that came before, equal ones together, and of each the place before it.
+
+    Each key carries its place in its lowest bits while all are sorted, as sorting numbers takes a third of the
+    time of sorting their places. Keys that agree in the other bits alone are rare, and sorted the slow way.
+    """
+    bits = np.uint64(max(1, (len(keys) - 1).bit_length()))
+    tagged = keys >> bits
+    tagged <<= bits
+    tagged |= np.arange(len(keys), dtype=np.uint64)
+    tagged.sort()
+    alike = np.flatnonzero((tagged[1:] ^ tagged[:-1]) >> bits == 0)
+    below = (np.uint64(1) << bits) - np.uint64(1)
+    before, places = ((tagged[ranks] & below).view(np.int64) for ranks in (alike, alike + 1))
+    if np.array_equal(keys[places], keys[before]):
+        return places, before
+    order = np.argsort(keys, kind="stable")
     ranked = keys[order]
-    repeats = np.flatnonzero(ranked[1:] == ranked[:-1]) + 1
-    places = np.arange(len(repeats))
-    begins = np.append(True, np.diff(repeats) != 1)[: len(repeats)]
-    number = places - np.maximum.accumulate(np.where(begins, places, 0)) + 1
-    return order[repeats], number.astype(np.uint64)
+    alike = np.flatnonzero(ranked[1:] == ranked[:-1])
+    return order[alike + 1], order[alike]
 
 
 def _fill(shingles: Uint64s, hashes: Uint64s, width: int) -> None:
@@ -155,6 +177,6 @@ def _hash_block(tokens: Uint64s, width: int, out: Uint64s, spare: Uint64s) -> No
         # The shift keeps the chain from being linear, so equal differences of tokens don't cancel out.
         np.right_shift(out, np.uint64(32), out=spare)
         np.bitwise_xor(out, spare, out=out)
-        np.multiply(out, _FACTOR, out=out)
+        np.multiply(out, FACTOR, out=out)
         np.add(out, tokens[place : place + count], out=out)
     mix64(out, spare)

@@ -1,4 +1,4 @@
-"""Compiled minima are those of numpy, whatever the documents and functions."""
+"""Compiled minima and repeats are those of numpy, whatever the documents and functions."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from shinglefold.scheme import SketchOptions
 from shinglefold.sketch import Sketcher
 from shinglefold.sketch.minhash import Affine32, minima
+from shinglefold.sketch.shingles import batch_shingles, count_repeats, shingle_counts
 
 pytest.importorskip("numba")
 
-from shinglefold.sketch.compiled import compiled_minima
+from shinglefold.sketch.compiled import compiled_minima, compiled_repeats
 
 
 @given(
@@ -48,3 +49,28 @@ def test_a_sketcher_makes_the_same_sketches_either_way():
         one, other = (tool.sketch(hashes, offsets, widths) for tool in (plain, plain.compiled()))
         assert one.minima.tobytes() == other.minima.tobytes()
         assert one.valid.tolist() == other.valid.tolist()
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), max_size=40), max_size=8),
+    st.integers(1, 4),
+    st.sampled_from([1, 2**30, 2**61, 0x9E3779B97F4A7C15]),
+)
+@settings(max_examples=150, deadline=None)
+def test_repeats_make_the_same_elements(documents, width, stride):
+    offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
+    hashes = np.array([token for one in documents for token in one], np.uint64) * np.uint64(stride)
+    shingles = batch_shingles(hashes, offsets, width)
+    expected, found = shingles.copy(), shingles.copy()
+    count_repeats(expected, offsets, width)
+    compiled_repeats(found, offsets, width)
+    for begin, end, count in zip(offsets, offsets[1:], shingle_counts(offsets, width), strict=False):
+        if count:
+            assert np.sort(found[begin:end]).tobytes() == np.sort(expected[begin:end]).tobytes()
+
+
+def test_a_word_repeated_makes_the_same_sketch_either_way():
+    offsets = np.array([0, 1, 30_000, 30_002, 60_000], np.int64)
+    hashes = np.repeat(np.array([7, 8], np.uint64), 30_000)
+    one, other = (tool.sketch(hashes, offsets) for tool in (Sketcher(), Sketcher().compiled()))
+    assert one.minima.tobytes() == other.minima.tobytes()
