@@ -1,4 +1,4 @@
-"""Repeats of shingles, minima and maxima of each document, compiled: those of numpy, in a fraction of the time.
+"""Repeats of shingles, minima and maxima of each document, compiled: those of numpy, in less time.
 
 Four shingles at a time meet each function, whose multiplier, addend and minimum are read and written once
 for all four; the loop over functions becomes vector instructions. Importing this imports numba.

@@ -144,8 +144,8 @@ def _repeats(keys: Uint64s) -> tuple[Int64s, Uint64s]:
 def _ranked_repeats(keys: Uint64s) -> tuple[Int64s, Int64s]:
     """Return the places of keys that came before, equal ones together, and of each the place before it.
 
-    Each key carries its place in its lowest bits while all are sorted, as sorting numbers takes a third of the
-    time of sorting their places. Keys that agree in the other bits alone are rare, and sorted the slow way.
+    Each key carries its place in its lowest bits while all are sorted, as sorting numbers takes a third of
+    the time of sorting their places. Keys that agree in the other bits are rare, and sorted the slow way.
     """
     bits = np.uint64(max(1, (len(keys) - 1).bit_length()))
     tagged = keys >> bits

@@ -96,8 +96,9 @@ class Sketcher:
         Raises:
             ConfigError: a width is outside 1…10.
 
-        Cost: about 0.11 µs a function (0.14 of both ends) and 4 µs besides, 3 more where repeats count, for a document of 500 tokens, in batches of
-        some 16,000 tokens or more. A document's sketch never depends on the others in the batch.
+        Cost: about 0.11 µs a function (0.14 of both ends) and 4 µs besides, 3 more where repeats count, for
+        a document of 500 tokens, in batches of some 16,000 tokens or more. A document's
+        sketch never depends on the others in the batch.
         """
         width = self.options.word_width if widths is None else widths
         each = np.broadcast_to(np.asarray(width, np.int64), (len(offsets) - 1,))
