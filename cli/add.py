@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.options import engine_option
+from shinglefold.cli.options import engine_option, verify_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
 
@@ -44,11 +44,13 @@ _SHOWN = 160
 @click.option(
     "--most", type=click.IntRange(1, 10_000), metavar="N", help="Documents of a group, with --policy cap."
 )
+@verify_options("a document", "shares a supershingle with a stored one")
 @click.option(
     "--min-resemblance",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="SHARE",
-    help="From which on two documents are alike; by default the scheme's.",
+    help="Estimated resemblance from which on two documents are alike, where signatures decide; by default "
+    "the scheme's.",
 )
 @click.option(
     "--min-length-ratio",

@@ -94,5 +94,30 @@ def lines(told: dict[str, Any], scheme: "Scheme") -> list[str]:
             f"resemblance       {made['resemblance']:.3f} ± {made['standard_error']:.3f} by estimate"
         )
     shown.append(f"length ratio      {told['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
-    verdict = "they fold" if told["folds"] else "they do not fold"
-    return [*shown, f"verdict: {verdict} (estimate needed {scheme.decision.min_resemblance})"]
+    shown.append(f"edit similarity   {_similar(told['text'])}")
+    needed = f"estimate needed {scheme.decision.min_resemblance}"
+    return [
+        *shown,
+        f"verdict: {_verdict(told['folds'])} ({needed})",
+        f"by text: {_verdict(told['text']['folds'])} ({_by_text(told['text'], needed)})",
+    ]
+
+
+def _similar(text: dict[str, Any]) -> str:
+    if text["similarity"] is None:
+        return "not told: a text is missing, or has over 20,000 words"
+    return f"{text['similarity']:.3f} of the words as written"
+
+
+def _by_text(text: dict[str, Any], needed: str) -> str:
+    """Say what decides where texts do: of pairs beyond doubt the signature."""
+    if text["decided"]:
+        anywhere = (1 + text["needed"]) / 2
+        return f"edit similarity needed {text['needed']}, or {anywhere:.2g} of the tokens anywhere"
+    if text["asked"]:
+        return f"the texts can't be asked; {needed}"
+    return f"the signatures leave no doubt; {needed}"
+
+
+def _verdict(folds: bool) -> str:
+    return "they fold" if folds else "they do not fold"

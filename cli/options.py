@@ -112,21 +112,31 @@ def deciding_options(
     )
 
 
-decision_options = options(
-    click.option(
-        "--verify",
-        type=click.Choice(["keywords", "signature", "text"]),
-        help="What decides on a pair that shares supershingles; by default what a threshold here is of, or "
-        "else the scheme's.",
-    ),
-    click.option(
-        "--min-similarity",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Edit similarity of the words a pair must reach where texts decide; by default the scheme's.",
-    ),
-    deciding_options("a pair"),
-)
+def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
+    """Return the options that say what decides.
+
+    Args:
+        who: what is decided on, such as ``a pair``.
+        nominated: by what it came to be looked at, such as ``shares supershingles``.
+    """
+    return options(
+        click.option(
+            "--verify",
+            type=click.Choice(["keywords", "signature", "text"]),
+            help=f"What decides on {who} that {nominated}; by default what a threshold here is of, or else "
+            "the scheme's.",
+        ),
+        click.option(
+            "--min-similarity",
+            type=click.FloatRange(0, 1),
+            metavar="SHARE",
+            help=f"Edit similarity of the words {who} must reach where texts decide; by default the "
+            "scheme's.",
+        ),
+    )
+
+
+decision_options = options(verify_options("a pair", "shares supershingles"), deciding_options("a pair"))
 engine_option = click.option(
     "--engine",
     metavar="ADDRESS",

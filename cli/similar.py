@@ -7,15 +7,14 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.hints import again
-from shinglefold.cli.options import deciding_options, engine_options, text_options
+from shinglefold.cli.options import deciding_options, engine_options, text_options, verify_options
 from shinglefold.cli.output import make_console, printable, remark, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from shinglefold.cli.stores import Store
-    from shinglefold.model import Fingerprint
-    from shinglefold.rerank.similar import Match, SimilarOptions, SimilarPage
+    from shinglefold.rerank.similar import Asked, Match, SimilarOptions, SimilarPage
 
 #: What is shown of a copy.
 _FIELDS = ["title", "url"]
@@ -47,6 +46,7 @@ _FIELDS = ["title", "url"]
     metavar="FIELD",
     help="Find only copies with the same FIELD as the document or, with FIELD:7d, with dates that close.",
 )
+@verify_options("a copy", "shares a supershingle")
 @deciding_options("a copy")
 @click.option("--across-languages", is_flag=True, help="Compare with documents of other languages too.")
 @click.pass_obj
@@ -86,7 +86,7 @@ def similar(
         seal = seal_of_index(asked, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
-            wanted: tuple[str, str] | Fingerprint = _print(store, what, kind, language, itself=text)
+            wanted: tuple[str, str] | Asked = _asked(store, what, kind, language, itself=text)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
@@ -116,11 +116,12 @@ def _options(
     return SimilarOptions(size=size, source=_FIELDS, filters=filters, scope=scopes, **decision)
 
 
-def _print(store: "Store", what: str, kind: str, language: str | None, *, itself: bool) -> "Fingerprint":
-    """Return the fingerprint of a text, as the index has them."""
+def _asked(store: "Store", what: str, kind: str, language: str | None, *, itself: bool) -> "Asked":
+    """Return a text with its fingerprint, as the index has them."""
     from shinglefold.cli.texts import check_language, read_text
     from shinglefold.errors import InputError
     from shinglefold.ingest import Fingerprinter
+    from shinglefold.rerank.similar import Asked
 
     check_language(store.scheme, language)
     text = what if itself else read_text(what, kind)
@@ -130,7 +131,7 @@ def _print(store: "Store", what: str, kind: str, language: str | None, *, itself
             "the text has no word to find copies by; give another, or see what is left of it: "
             "shinglefold compare --help"
         )
-    return made
+    return Asked(made, text=text)
 
 
 def _print_page(console: "Console", page: "SimilarPage", next_page: str, *, several: bool) -> None:
@@ -140,6 +141,8 @@ def _print_page(console: "Console", page: "SimilarPage", next_page: str, *, seve
         console.print(f"{place}. {printable(source.get('title') or match.id)}", soft_wrap=True)
         where = f"{source['url']}  {name}" if source.get("url") else name
         console.print(f"   {printable(where)}  {_alike(match)}", soft_wrap=True)
+    if page.unasked:
+        remark(f"note: by signatures alone, as texts can't be read: {page.unasked}")
     if page.matches:
         console.print()
     console.print(summary(page))
@@ -151,6 +154,8 @@ def _alike(match: "Match") -> str:
     if match.same_text:
         return "the same canonical text"
     told = f"resemblance {match.resemblance:.2f} ± {match.standard_error:.2f} by estimate"
+    if match.similarity is not None:
+        told += f", edit similarity {match.similarity:.2f} by text"
     return told if match.group is None else f"{told}, group {match.group}"
 
 

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,6 +133,13 @@ def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the recipe in mappings as it stands there, None where there is none."""
     stored = (mappings.get("_meta") or {}).get(META_KEY)
     return stored if isinstance(stored, Mapping) and "id" in stored else None
+
+
+def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the fields that fingerprints were made of, as the recipes in mappings tell."""
+    recipes = [stored_recipe(one) or {} for one in mappings]
+    named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
+    return tuple(dict.fromkeys(named)) or TEXTS
 
 
 def fingerprint_fields(mappings: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import xxhash
@@ -20,6 +21,10 @@ Mode = Literal["lemma", "stem", "surface"]
 Verify = Literal["keywords", "signature", "text"]
 #: Counts up whenever the same parameters would yield other bytes.
 ALGORITHM = 2
+#: What decides where only a threshold is given.
+_THRESHOLDS: Mapping[str, Verify] = MappingProxyType(
+    {"min_resemblance": "signature", "min_similarity": "text"}
+)
 #: Options that came after schemes had been stored, with what those meant. They are part of an id only where
 #: they differ, so that what was stored keeps its id.
 _SINCE: Mapping[str, bool] = {"counted": False, "both_ends": False}
@@ -200,15 +205,27 @@ class Scheme:
 
 def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
     """Return what decides where only a threshold of it is given."""
-    meant: dict[str, Verify] = {"min_resemblance": "signature", "min_similarity": "text"}
-    given = [name for name in meant if name in options]
+    given = [name for name in _THRESHOLDS if name in options]
     if "verify" in options or not given:
         return {}
     if len(given) > 1:
         raise ConfigError(
             f"{' and '.join(given)}: one of them decides; say which by verify: signature or text"
         )
-    return {"verify": meant[given[0]]}
+    return {"verify": _THRESHOLDS[given[0]]}
+
+
+def verified_by(
+    decision: Decision, verify: Verify | None, min_resemblance: float | None, min_similarity: float | None
+) -> Verify:
+    """Return what decides: what is said, else what the threshold given is of, else what the scheme says.
+
+    Raises:
+        ConfigError: both thresholds are given, and not which of them decides.
+    """
+    given = {"min_resemblance": min_resemblance, "min_similarity": min_similarity}
+    told = {name: value for name, value in given.items() if value is not None}
+    return verify or _verifying(told).get("verify", decision.verify)
 
 
 @lru_cache(maxsize=64)  # asked for once a search

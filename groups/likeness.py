@@ -1,7 +1,7 @@
 """How alike documents are, by their fingerprints: resemblance, or containment where one may hold another."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.model import Fingerprint, Int64s
 from shinglefold.rerank.fold.columns import Columns, Reader
-from shinglefold.rerank.fold.matcher import Matcher, nonzero
+from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
+from shinglefold.rerank.fold.text_stage import Said, TextStage, Zone
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.rerank.similar import Asked
@@ -17,6 +18,9 @@ from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
 from shinglefold.stored import stored_parts
+
+#: Parts of a fingerprint that have no doc values.
+_IN_SOURCE = ("supershingles",)
 
 
 class Pair(NamedTuple):
@@ -27,31 +31,65 @@ class Pair(NamedTuple):
     likeness: float
 
 
+class Likened(NamedTuple):
+    """A pair that is alike; ``similarity``: the edit similarity of the texts, where these decided."""
+
+    one: int
+    other: int
+    likeness: float
+    similarity: float | None = None
+
+
 class Likeness:
     """Tells which documents are alike.
 
-    It asks for no common supershingle: what is compared was nominated by one.
+    It asks for no common supershingle, as what is compared was nominated by one, unless that is all it asks.
+
+    Args:
+        stage: what texts say of pairs that signatures leave in doubt; None leaves it at these.
+
+    Attributes:
+        parts: of the field of fingerprints that it needs.
+        texts: the fields whose texts it asks; () for none.
     """
 
-    def __init__(self, scheme: Scheme, field: str, rules: Rules, seal: Seal | None = None) -> None:
+    def __init__(
+        self,
+        scheme: Scheme,
+        field: str,
+        rules: Rules,
+        seal: Seal | None = None,
+        stage: TextStage | None = None,
+    ) -> None:
         self.scheme, self.field, self.seal = scheme, field, seal
         self.scopes = tuple(Scope(name) for name in rules.scope)
         self._rules = rules
+        verify = rules.verified_by(scheme.decision)
+        bare = verify == "keywords" and rules.measure != "containment"
         options = FoldOptions(
-            min_shared=0,
-            min_resemblance=rules.min_resemblance,
-            min_length_ratio=rules.min_length_ratio,
+            min_shared=max(1, scheme.decision.min_shared) if bare else 0,
+            min_resemblance=0.0 if bare else rules.min_resemblance,
+            min_length_ratio=0.0 if bare else rules.min_length_ratio,
             across_languages=rules.across_languages,
             scope=self.scopes,
         )
         self._matcher = Matcher.of(scheme, options)
+        self.parts = ("digest", "signature", *(("supershingles",) if bare else ()))
+        self.stage = stage if verify == "text" else None
+        self._zone = None if self.stage is None else Zone.of(self.stage.scheme, options)
+        self.texts = () if self.stage is None or self._zone is None else self.stage.fields
         self._least = rules.min_resemblance or scheme.decision.min_resemblance
 
     @property
     def doc_values(self) -> list[str]:
         """The fields of stored documents that it needs."""
-        own = [f"{self.field}.digest", f"{self.field}.signature"]
+        own = [f"{self.field}.{part}" for part in self.parts if part not in _IN_SOURCE]
         return list(dict.fromkeys([*own, *(scope.field for scope in self.scopes)]))
+
+    @property
+    def source(self) -> list[str] | Literal[False]:
+        """What it needs of the ``_source`` of stored documents that a search finds."""
+        return [f"{self.field}.{part}" for part in self.parts if part in _IN_SOURCE] or False
 
     def asked(self, document: Mapping[str, Any]) -> Asked:
         """Return a document as it is compared.
@@ -66,7 +104,12 @@ class Likeness:
         return Asked(
             Fingerprint.from_field(stored),
             {scope.field: field_values(hit, scope.field) for scope in self.scopes},
+            text=self.text(document),
         )
+
+    def text(self, source: Mapping[str, Any]) -> str:
+        """Return what a document says, where that may decide."""
+        return "" if self.stage is None else self.stage.text(source)
 
     def reader(self) -> Reader:
         """Return what reads documents into columns; only what one reader read can be compared."""
@@ -82,6 +125,61 @@ class Likeness:
             return []
         reader = self.reader()
         return self.between(self.columns(reader, asked), reader.read(hits))
+
+    def possible(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
+        """Return which documents may be like which hits: those that are by signature, and those in doubt."""
+        if not asked or not hits:
+            return []
+        reader = self.reader()
+        near, doubt = self._masks(self.columns(reader, asked), reader.read(hits))
+        return [Pair(one, other, 0.0) for one, other in np.argwhere(near | doubt).tolist()]
+
+    def likened(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Likened]:
+        """Return which documents are like which hits, of pairs in doubt as their texts say.
+
+        Args:
+            hits: with the texts that stored documents have in ``_source``.
+
+        A pair is decided in the same way whichever of the two is asked for: estimate and edit similarity know
+        no direction.
+        """
+        if not asked or not hits:
+            return []
+        reader = self.reader()
+        ours, theirs = self.columns(reader, asked), reader.read(hits)
+        near, doubt = self._masks(ours, theirs)
+        said = self._said(asked, hits, doubt)
+        for (one, other), told in said.items():
+            near[one, other] = told.alike
+        ones, others = nonzero(near)
+        alike = self._likenesses(ours, ones, theirs, others)
+        pairs = zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)
+        return [Likened(*pair, _similarity(said.get(pair[:2]))) for pair in pairs]
+
+    def _masks(self, ours: Columns, theirs: Columns) -> tuple[Mask, Mask]:
+        """Return which pairs are alike by their signatures, and which are in doubt."""
+        near: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
+        found = self.between(ours, theirs)
+        near[[pair.one for pair in found], [pair.other for pair in found]] = True
+        if self._zone is None:
+            return near, np.zeros_like(near)
+        rows = np.arange(len(ours), dtype=np.int64)
+        possible, sure = (
+            matcher.matches(matcher.prepare(ours), rows, matcher.prepare(theirs)) for matcher in self._zone
+        )
+        return near, possible & ~sure
+
+    def _said(
+        self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]], doubt: Mask
+    ) -> dict[tuple[int, int], Said]:
+        stage = self.stage
+        if stage is None or not doubt.any():
+            return {}
+        pairs = [(one, other + len(asked)) for one, other in np.argwhere(doubt).tolist()]
+        texts = {one: asked[one].text for one, _ in pairs}
+        texts |= {other: stage.text(hits[other - len(asked)].get("_source") or {}) for _, other in pairs}
+        said = stage.decide_texts(pairs, texts)
+        return {(one, other - len(asked)): told for (one, other), told in said.items()}
 
     def among(self, asked: Sequence[Asked]) -> list[Pair]:
         """Return which documents are alike; of each pair the earlier one first."""
@@ -133,4 +231,8 @@ class Likeness:
         return np.where(same, 1.0, alike)
 
 
-__all__ = ["Likeness", "Pair", "Rules"]
+def _similarity(said: Said | None) -> float | None:
+    return None if said is None else said.similarity
+
+
+__all__ = ["Likened", "Likeness", "Pair", "Rules"]

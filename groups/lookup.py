@@ -54,6 +54,7 @@ class Lookup:
         parameters: of the searches.
         window: documents read at a time.
         whole: whether every one that matches must be told; else those that share most are enough.
+        possible: whether to tell also what may match: pairs that texts have yet to decide.
     """
 
     def __init__(
@@ -67,7 +68,9 @@ class Lookup:
         parameters: Parameters | None = None,
         window: int = _WINDOW,
         whole: bool = False,
+        possible: bool = False,
     ) -> None:
+        self._alike = likeness.possible if possible else likeness.to_hits
         self._engine, self._index, self._likeness = engine, index, likeness
         self._fields = list(dict.fromkeys([*likeness.doc_values, *beside]))
         self._first = first
@@ -136,7 +139,7 @@ class Lookup:
     def _found(self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON]) -> Steps[Found]:
         if len(hits) == self._window:
             hits = yield from self._each(asked, filters)
-        return Found(hits, self._likeness.to_hits(asked, hits))
+        return Found(hits, self._alike(asked, hits))
 
     def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
         field, likeness = self._likeness.field, self._likeness
@@ -170,7 +173,7 @@ class Lookup:
         body: JSON = {
             "query": query,
             "size": self._window if size is None else size,
-            "_source": False,
+            "_source": self._likeness.source,
             "docvalue_fields": list(self._fields if fields is None else fields),
             "track_total_hits": False,
         }

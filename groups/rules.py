@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
 from shinglefold.recipe import META_KEY, Recipe, stored_recipe
+from shinglefold.scheme import Decision, Scheme, Verify, verified_by
 
 Measure = Literal["resemblance", "containment"]
 
@@ -21,6 +22,8 @@ class Rules:
     measure: Measure = "resemblance"
     scope: tuple[str, ...] = ()
     across_languages: bool = False
+    verify: Verify | None = None
+    min_similarity: float | None = None
 
     @classmethod
     def of(cls, recipe: Recipe) -> "Rules":
@@ -30,11 +33,24 @@ class Rules:
             ConfigError: what it notes is none.
         """
         noted = recipe.grouping
-        least, ratio = (_share(noted, name) for name in ("min_resemblance", "min_length_ratio"))
+        shares = ("min_resemblance", "min_length_ratio", "min_similarity")
+        least, ratio, similarity = (_share(noted, name) for name in shares)
         scope = noted.get("scope", ())
         if not (isinstance(scope, list | tuple) and all(isinstance(name, str) for name in scope)):
             raise ConfigError(f"the recipe notes groups within {quoted(scope)}: expected names of fields")
-        return cls(least, ratio, scope=tuple(scope), across_languages=noted.get("across_languages") is True)
+        across = noted.get("across_languages") is True
+        verify = noted.get("verify")
+        if not (verify is None or verify in get_args(Verify)):
+            known = " or ".join(get_args(Verify))
+            raise ConfigError(f"the recipe notes groups verified by {quoted(verify)}: expected {known}")
+        return cls(
+            least,
+            ratio,
+            scope=tuple(scope),
+            across_languages=across,
+            verify=verify,
+            min_similarity=similarity,
+        )
 
     def or_noted(self, recipe: Recipe) -> "Rules":
         """Return these rules, with what an index notes in the place of what they don't say."""
@@ -47,7 +63,26 @@ class Rules:
             ),
             scope=self.scope or noted.scope,
             across_languages=self.across_languages or noted.across_languages,
+            **self._deciding(noted),
         )
+
+    def _deciding(self, noted: "Rules") -> dict[str, Any]:
+        """Return what decides: where a threshold says it, what is noted of it counts no more."""
+        own = self.verify, self.min_resemblance, self.min_similarity
+        said = self if own != (None, None, None) else noted
+        return {"verify": said.verify, "min_similarity": said.min_similarity}
+
+    def judged(self, scheme: Scheme) -> Scheme:
+        """Return a scheme with the similarity that texts must reach."""
+        if self.min_similarity is None:
+            return scheme
+        return replace(scheme, decision=replace(scheme.decision, min_similarity=self.min_similarity))
+
+    def verified_by(self, decision: Decision) -> Verify:
+        """Return what decides, where the scheme's decision is so: of containment signatures alone."""
+        if self.measure == "containment":
+            return "signature"
+        return verified_by(decision, self.verify, self.min_resemblance, self.min_similarity)
 
     def to_json(self) -> dict[str, Any]:
         """Return what an index notes of them: what is not as in the scheme."""
@@ -56,6 +91,8 @@ class Rules:
             "min_length_ratio": self.min_length_ratio,
             "scope": list(self.scope),
             "across_languages": self.across_languages,
+            "verify": self.verify,
+            "min_similarity": self.min_similarity,
         }
         return {name: value for name, value in told.items() if value not in (None, [], False)}
 

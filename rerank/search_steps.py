@@ -1,7 +1,6 @@
 """The steps of a folded search: what is asked of the engine, and what is made of the answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from secrets import token_bytes
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -16,8 +15,7 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.order import SEQ_NO
-from shinglefold.recipe import TEXTS, stored_recipe
-from shinglefold.rerank.explanation.stored_passages import Texts, shown_fields
+from shinglefold.recipe import signed_fields
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.native import Grouped, Target, native_page
@@ -36,7 +34,7 @@ from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
-    from shinglefold.rerank.fold.text_stage import TextStage
+    from shinglefold.rerank.fold.text_stage import Stages, TextStage
 
 #: Mappings that may have any field.
 _UNKNOWN = MappingProxyType({"dynamic": "false"})
@@ -71,8 +69,8 @@ class SearchSteps(Generic[Driven]):
         #: By index and routing searched: whether there are several shards.
         self._several: dict[tuple[str | None, str], bool] = {}
         self._canonicalizer = canonicalizer
-        #: What decides by texts, once it was wanted.
-        self._made: TextStage | None = None
+        #: What makes stages that decide by texts, once one was wanted.
+        self._stages: Stages | None = None
         self._grouped = Grouped(self._scheme.id, field)
         #: By index looked at: its mappings, whose recipe fits.
         self._checked: dict[str, Mapping[str, Any]] = {}
@@ -219,20 +217,19 @@ class SearchSteps(Generic[Driven]):
         return Texts(fields, self._canonical().tokens)
 
     def _stage(self, index: str | None, options: FoldOptions) -> "TextStage | None":
-        """Return what decides on pairs in doubt; the first time it is wanted, dictionaries are loaded."""
-        if options.verify != "text":
+        """Return what decides on pairs in doubt; None where nothing asks the texts."""
+        copies = options.members_from == "index" and options.min_resemblance is None
+        if options.verify != "text" and (options.verify is not None or not copies):
             return None
-        if self._made is None:
-            from shinglefold.rerank.fold.text_stage import TextStage
+        if self._stages is None:
+            from shinglefold.rerank.fold.text_stage import Stages
 
-            self._made = TextStage.of(self._scheme, self._signed(index), self._canonical())
-        return replace(self._made, fields=self._signed(index))
+            self._stages = Stages(self._canonicalizer)
+        return self._stages.stage(self._scheme, self._signed(index), wanted=options.verify == "text")
 
     def _signed(self, index: str | None) -> tuple[str, ...]:
         """Return the fields that fingerprints were made of, as recipes tell."""
-        recipes = [stored_recipe(self._checked.get(name, {})) or {} for name in index_names(index)]
-        named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
-        return tuple(dict.fromkeys(named)) or TEXTS
+        return signed_fields(self._checked.get(name, {}) for name in index_names(index))
 
     def _canonical(self) -> "Canonicalizer":
         if self._canonicalizer is None:

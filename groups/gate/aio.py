@@ -5,10 +5,11 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
-from shinglefold.groups.gate.face import SECONDS, Face, batches, let_in
+from shinglefold.groups.gate.face import SECONDS, Face, batches, canonicalizer_of, let_in
 from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import Opened, open_gate
@@ -61,7 +62,9 @@ class AsyncGate:
             return cls(engine, gate)
         if not hasattr(engine, "connection"):
             raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
-        opened = await asyncio.to_thread(_opened, engine.connection, index, wanted, seal, lease)
+        opened = await asyncio.to_thread(
+            _opened, engine.connection, index, wanted, seal, lease, canonicalizer_of(pipeline)
+        )
         return cls(engine, _Awaited(engine, opened, pipeline, seal))
 
     async def __aenter__(self) -> Self:
@@ -118,7 +121,9 @@ class _Awaited(Face):
         seal: Seal | None,
     ) -> None:
         super().__init__(opened, pipeline, seal)
-        lookup = Lookup(engine, opened.index, opened.likeness, first=opened.first, parameters=engine.newest)
+        lookup = Lookup(
+            engine, opened.index, opened.likeness, first=opened.first, parameters=engine.newest, possible=True
+        )
         documents = Documents(lookup, opened.forms, opened.recipe.groups)
         self._engine = engine
         self._store = ServerStore(engine, opened.index, opened.intents, documents, opened.read_back)
@@ -203,9 +208,16 @@ def _tell(told: "asyncio.Future[list[Verdict]]", what: list[Verdict] | Exception
         told.set_result(what)
 
 
-def _opened(connection: Any, index: str, policy: Policy, seal: Seal | None, lease: float) -> Opened:  # noqa: ANN401
+def _opened(  # noqa: PLR0917 - as ``open_gate``
+    connection: Any,  # noqa: ANN401 - how an engine is opened
+    index: str,
+    policy: Policy,
+    seal: Seal | None,
+    lease: float,
+    canonicalizer: Canonicalizer | None,
+) -> Opened:
     engine = open_engine(connection)
     try:
-        return open_gate(engine, index, policy, seal, lease)
+        return open_gate(engine, index, policy, seal, lease, canonicalizer)
     finally:
         engine.close()

@@ -59,9 +59,9 @@ def look(members: Sequence[Member], terms: Terms) -> Steps[None]:
     asked = [
         (member, one.print) for member, several in zip(members, nominated, strict=True) for one in several
     ]
-    alike = iter(terms.judge.likenesses(asked))
+    possible = iter(terms.judge.possible(asked))
     for member, several, documents in zip(members, nominated, seen, strict=True):
-        member.intents = [one for one in several if next(alike) is not None]
+        member.intents = [one for one in several if next(possible)]
         member.seen = documents
         member.known = {*member.known, *documents.ids, *(one.document for one in member.intents)}
 

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, Refused, ShinglefoldError
 from shinglefold.groups.gate.judge import words_of
@@ -74,10 +75,18 @@ class Face:
         like = verdict.like
         if verdict.status != "refused" or like is None:
             return verdict
-        why = f"it resembles {like.id!r} of {self.index!r} ({self.policy.measure} {like.likeness:.2f})"
+        told = f"{self.policy.measure} {like.likeness:.2f}"
+        if like.similarity is not None:
+            told += f" by estimate, edit similarity {like.similarity:.2f} by text"
+        why = f"it resembles {like.id!r} of {self.index!r} ({told})"
         if verdict.full:
             why += f", whose group has {self.policy.most:,} documents already"
         return Verdict("refused", verdict.id, verdict.group, like=like, full=verdict.full, reason=why)
+
+
+def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:
+    """Return the canonicalizer that a pipeline has made already."""
+    return None if pipeline is None else pipeline.tools.canonicalizer
 
 
 def let_in(verdict: Verdict) -> Verdict:

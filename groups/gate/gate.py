@@ -11,7 +11,7 @@ from typing import Self
 
 from shinglefold.contracts import JSON, Document, Engine, ExclusiveWrites, GuardedWrites
 from shinglefold.errors import EngineError
-from shinglefold.groups.gate.face import BATCH, SECONDS, Face, batches, let_in
+from shinglefold.groups.gate.face import BATCH, SECONDS, Face, batches, canonicalizer_of, let_in
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import open_gate
 from shinglefold.groups.gate.patient import Patient
@@ -68,11 +68,13 @@ class Gate(Face):
         seal: Seal | None = None,
         lease: float = 30.0,
     ) -> None:
-        opened = open_gate(engine, index, policy or Policy(), seal, lease)
+        opened = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
         super().__init__(opened, pipeline, seal)
         self.engine = engine
         newest = engine.newest if isinstance(engine, GuardedWrites) else None
-        lookup = Lookup(engine, opened.index, opened.likeness, first=opened.first, parameters=newest)
+        lookup = Lookup(
+            engine, opened.index, opened.likeness, first=opened.first, parameters=newest, possible=True
+        )
         self._documents = Documents(lookup, opened.forms, opened.recipe.groups)
         self._store: ServerStore | ExclusiveStore
         if isinstance(engine, GuardedWrites):

@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts import JSON, Guard
 from shinglefold.groups.gate.requests import Intent, Seen
+
+
+class Alike(NamedTuple):
+    """How alike two documents are; ``similarity``: that of their words, where texts decided."""
+
+    likeness: float
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +20,7 @@ class Like:
     """A stored document that a member resembles, as it is at this moment.
 
     ``likeness``: the measure of the policy, 0 to 1. ``group``: its number, None where it has none; ``leads``:
-    whether it leads that group.
+    whether it leads that group. ``similarity``: the edit similarity of the texts, where these decided.
     """
 
     id: str
@@ -21,6 +28,7 @@ class Like:
     guard: Guard
     group: int | None = None
     leads: bool = False
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,8 @@ class Verdict:
             told |= {"group": self.group, "leader": self.leads}
         if self.like is not None:
             told["like"] = {"_id": self.like.id, "resemblance": round(self.like.likeness, 4)}
+            if self.like.similarity is not None:
+                told["like"]["similarity"] = round(self.like.similarity, 4)
         if self.replaced:
             told["replaced"] = True
         return told | ({"reason": self.reason} if self.reason else {})

@@ -2,9 +2,10 @@
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shinglefold.advice import advised, together
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites
 from shinglefold.errors import ConfigError
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
@@ -16,7 +17,8 @@ from shinglefold.groups.gate.register import Alone, Shared
 from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.placeholders import ATTEMPT, PENDING
-from shinglefold.recipe import Recipe
+from shinglefold.recipe import TEXTS, Recipe
+from shinglefold.rerank.fold.text_stage import Stages
 from shinglefold.rerank.request.recipes import check_keywords
 from shinglefold.seal import Seal, check_sealed
 
@@ -51,8 +53,18 @@ class Opened:
         return register if isinstance(register, Shared) else None
 
 
-def open_gate(engine: Engine, index: str, policy: Policy, seal: Seal | None, lease: float) -> Opened:
+def open_gate(  # noqa: PLR0917 - as gates are opened
+    engine: Engine,
+    index: str,
+    policy: Policy,
+    seal: Seal | None,
+    lease: float,
+    canonicalizer: Canonicalizer | None = None,
+) -> Opened:
     """Make an index ready for a gate.
+
+    Args:
+        canonicalizer: of the index's scheme, for texts that decide; None makes one when it is first wanted.
 
     Raises:
         ConfigError: the index was not set up for it, or the engine can't do it.
@@ -63,7 +75,7 @@ def open_gate(engine: Engine, index: str, policy: Policy, seal: Seal | None, lea
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_keywords(mappings, index, recipe.field)
     _check_groups(recipe, index, policy)
-    likeness = Likeness(recipe.scheme, recipe.field, _rules(policy).or_noted(recipe), seal)
+    likeness = _likeness(recipe, policy, seal, canonicalizer)
     scopes = [scope.field for scope in likeness.scopes]
     for scope in scopes:
         check_scope(mappings, scope, index)
@@ -84,10 +96,22 @@ def open_gate(engine: Engine, index: str, policy: Policy, seal: Seal | None, lea
         groups=recipe.groups,
         lease=milliseconds,
     )
-    parts = ("digest", "signature", GROUP, LEADER, PENDING, ATTEMPT)
-    read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes)
+    parts = (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)
+    read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes, *likeness.texts)
     first = f"{recipe.field}.{LEADER}" if recipe.groups else ""
     return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first)
+
+
+def _likeness(
+    recipe: Recipe, policy: Policy, seal: Seal | None, canonicalizer: Canonicalizer | None
+) -> Likeness:
+    own = _rules(policy)
+    rules = own.or_noted(recipe)
+    if policy.action == "refuse":
+        # What the index notes is how groups are made, and there are none of them in this.
+        rules = replace(rules, verify=own.verify, min_similarity=own.min_similarity)
+    stage = Stages(canonicalizer).stage(rules.judged(recipe.scheme), recipe.fields or TEXTS)
+    return Likeness(recipe.scheme, recipe.field, rules, seal, stage)
 
 
 def _rules(policy: Policy) -> Rules:
@@ -97,6 +121,8 @@ def _rules(policy: Policy) -> Rules:
         policy.measure,
         policy.scope,
         policy.across_languages,
+        policy.verify,
+        policy.min_similarity,
     )
 
 

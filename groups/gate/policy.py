@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from shinglefold.checks import check_choice, check_number, check_share, check_whole
 from shinglefold.errors import ConfigError
+from shinglefold.scheme import Decision, Verify, verified_by
 
 Action = Literal["refuse", "tag", "cap"]
 Measure = Literal["resemblance", "containment"]
@@ -25,6 +26,10 @@ class Policy:
         scope: fields (host, language, collection …) whose values must be equal, or documents are not alike.
         min_characters, max_characters: of a text that is let in at all; None sets no limit.
         across_languages: whether texts of different languages may be alike.
+        verify: what decides on what shares supershingles: ``keywords``, that it does; ``signature``; or
+            ``text``: the texts, of pairs that signatures leave in doubt. None takes what a threshold here is
+            of, then what the index notes for its groups, then the scheme's.
+        min_similarity: the edit similarity that texts must reach.
     """
 
     action: Action = "refuse"
@@ -36,6 +41,8 @@ class Policy:
     min_characters: int | None = None
     max_characters: int | None = None
     across_languages: bool = False
+    verify: Verify | None = None
+    min_similarity: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("policy", self.action, get_args(Action))
@@ -43,7 +50,16 @@ class Policy:
         check_whole("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
         check_share("min_length_ratio", self.min_length_ratio)
+        self._check_verified()
         self._check_lengths()
+
+    def _check_verified(self) -> None:
+        check_share("min_similarity", self.min_similarity)
+        if self.verify is not None:
+            check_choice("way to verify", self.verify, get_args(Verify))
+        if self.measure == "containment" and (self.verify or "signature") != "signature":
+            raise ConfigError("containment is told by signatures alone: leave verify out, or say signature")
+        verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
 
     def _check_lengths(self) -> None:
         low, high = self.min_characters, self.max_characters

@@ -103,10 +103,10 @@ def _read(members: Sequence[Member], terms: Terms) -> Steps[int]:
         if id_ in held and id_ != member.id
     ]
     likenesses = terms.judge.likenesses([(member, one.source) for member, one in asked])
-    for (member, one), likeness in zip(asked, likenesses, strict=True):
-        if likeness is not None:
+    for (member, one), alike in zip(asked, likenesses, strict=True):
+        if alike is not None:
             group, leads = terms.forms.group(one.source), terms.forms.leads(one.source)
-            member.likes.append(Like(one.id, likeness, one.guard, group, leads))
+            member.likes.append(Like(one.id, alike.likeness, one.guard, group, leads, alike.similarity))
     return now
 
 

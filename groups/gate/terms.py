@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.member import Member
+from shinglefold.groups.gate.member import Alike, Member
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.register import Register
 
@@ -13,8 +13,18 @@ from shinglefold.groups.gate.register import Register
 class Judge(Protocol):
     """Compares documents."""
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[float | None]:
-        """Return how alike members and sources of stored documents are; None where they do not match."""
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
+        """Return how alike members and sources of stored documents are; None where they do not match.
+
+        It must not matter which of two is the member.
+        """
+        ...
+
+    def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
+        """Return whether members and the prints of others may match: true wherever they do as documents.
+
+        Nobody is refused by it: who may match is waited for, and then compared as a stored document.
+        """
         ...
 
     def pairs(self, members: Sequence[Member]) -> Iterable[tuple[int, int]]:

@@ -9,7 +9,9 @@ from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
 from shinglefold.rerank.explanation.folded import explain
 from shinglefold.rerank.fold.folding import collapse
+from shinglefold.rerank.fold.text_stage import TextStage, in_doubt
 from shinglefold.rerank.hits import Hit, stored_value
+from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import length_ratio
@@ -51,7 +53,10 @@ def explain_pair(
         canonicalizer.tokens(text, declared_language(scheme, hit))
         for text, hit in zip((one, other), hits, strict=True)
     ]
-    return PairExplanation(_told(hits, prints, scheme, field, seal), (one, other), find_passages(*tokens))
+    stage = TextStage.of(scheme, tuple(texts), canonicalizer, wanted=False)
+    told = _told(hits, prints, scheme, field, seal)
+    told |= {"text": _said(hits, scheme, field, seal, stage, folds=told["folds"])}
+    return PairExplanation(told, (one, other), find_passages(*tokens))
 
 
 def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerprint:
@@ -82,6 +87,23 @@ def declared_language(scheme: Scheme, hit: Hit) -> str | None:
     return code if code in {reference.code for reference in scheme.languages} else None
 
 
+def _said(
+    hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: TextStage, *, folds: bool
+) -> dict[str, Any]:
+    """Return what the text stage says: ``asked`` where signatures leave the pair in doubt."""
+    texts = [stage.text(hit["_source"]) for hit in hits]
+    similarity = stage.similarity(*texts)
+    doubt, _ = in_doubt(dict(enumerate(hits)), scheme, FoldOptions(), field, seal)
+    said = stage.decide_texts(sorted(doubt), dict(enumerate(texts))).get((0, 1))
+    return {
+        "similarity": None if similarity is None else round(similarity, 4),
+        "needed": stage.needed,
+        "asked": bool(doubt),
+        "decided": said is not None,
+        "folds": folds if said is None else said.alike,
+    }
+
+
 def _told(
     hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str, seal: Seal | None
 ) -> dict[str, Any]:
@@ -96,6 +118,6 @@ def _told(
         "shared": shared["shared"],
         "estimate": estimated or None,
         "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
-        # The verdict is that of a search which finds these two.
+        # The verdict is that of a page which finds these two and asks no texts.
         "folds": len(collapse(hits, scheme, field=field, seal=seal).groups) == 1,
     }

@@ -1,14 +1,17 @@
-"""The text stage of a page: pairs of it that their signatures leave in doubt are decided by their texts."""
+"""The text stage: pairs that signatures leave in doubt are decided by the texts themselves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shinglefold.contracts import JSON
+from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.folding import Group
-from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
@@ -20,7 +23,24 @@ if TYPE_CHECKING:
 
 #: Standard errors of the estimate above the threshold within which texts are asked.
 DOUBT = 2.0
+#: Texts whose words are kept, and the most bytes of one: 1,000 words. Pages show the same hits again and again.
+_KEPT, _LONGEST_KEPT = 2000, 4000
 Pair = tuple[int, int]
+
+
+class Said(NamedTuple):
+    """What the texts of a pair say: whether they are alike, and their edit similarity.
+
+    The similarity is 0 where it is below what is needed.
+    """
+
+    alike: bool
+    similarity: float
+
+    def to_json(self, needed: float) -> JSON:
+        """Return it as explanations have it."""
+        told: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
+        return {**told, "needed": needed, "decided": True}
 
 
 class Settled(NamedTuple):
@@ -33,77 +53,181 @@ class Settled(NamedTuple):
     parted: int
 
 
+class Zone(NamedTuple):
+    """Where signatures are no word: which pairs may be alike by their texts, and which surely are.
+
+    ``possible``: matches from the least estimate at which texts can still be alike. Below the threshold a
+    page has few: two standard errors would leave as many copies as they find. The language of a
+    half-translated page is no word either: these are of any languages, which share few words.
+    ``sure``: matches from two standard errors above the threshold.
+    """
+
+    possible: Matcher
+    sure: Matcher
+
+    @classmethod
+    def of(cls, scheme: Scheme, options: FoldOptions) -> "Zone | None":
+        """Return the zone of a decision; None where no estimate is asked for."""
+        decision, sketch = scheme.decision, scheme.sketch
+        asked = options.min_resemblance
+        least = decision.min_resemblance if asked is None else asked
+        if least <= 0:
+            return None
+        most = min(1.0, least + DOUBT * standard_error(least, sketch.values, sketch.bits))
+        width = max(sketch.word_width, sketch.char_width)
+        low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
+        possible = replace(options, min_resemblance=low, across_languages=True)
+        return cls(Matcher.of(scheme, possible), Matcher.of(scheme, replace(options, min_resemblance=most)))
+
+
+class _Dictionaries:
+    """The canonicalizers of a scheme, loaded when a text is first read, and words of texts read lately."""
+
+    def __init__(self, scheme: Scheme, canonical: "Canonicalizer | None") -> None:
+        self._scheme, self._given = scheme, canonical
+        self._known: dict[bytes, tuple[bytes, bytes]] = {}
+        self.missing = ""
+
+    @cached_property
+    def both(self) -> "tuple[Canonicalizer, Canonicalizer]":
+        """Words as written, and canonical tokens."""
+        from shinglefold.canon import Canonicalizer
+
+        return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
+
+    def words(self, texts: Sequence[str]) -> Texts:
+        """Return what texts say; those read lately are not read again."""
+        names = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        known = self._known
+        said = {name: known[name] for name in names if name in known}
+        new = {name: text for name, text in zip(names, texts, strict=True) if name not in said}
+        if new:
+            batches = [one.hash_batch(list(new.values())) for one in self.both]
+            each = (Words.of(batch.hashes, batch.offsets).bytes_of() for batch in batches)
+            said |= dict(zip(new, zip(*each, strict=True), strict=True))
+            if len(known) + len(new) > _KEPT:
+                # Another thread may hold the old one, which it may go on reading.
+                self._known = known = {}
+            known |= {name: said[name] for name in new if len(said[name][0]) <= _LONGEST_KEPT}
+        written, canonical = zip(*(said[name] for name in names), strict=True)
+        return Texts(Words.packed(written), Words.packed(canonical))
+
+
 @dataclass(frozen=True, slots=True)
 class TextStage:
-    """Decides on pairs of stored texts as ``pairs`` does."""
+    """Decides on pairs of texts as ``pairs`` does.
+
+    Attributes:
+        fields: whose texts say what a document is; what fingerprints were made of.
+        wanted: whether somebody asked for it; else signatures decide where a dictionary is missing.
+    """
 
     scheme: Scheme
     fields: tuple[str, ...]
-    _canonical: "Canonicalizer" = field(repr=False)
-    _written: "Canonicalizer" = field(repr=False)
+    _dictionaries: _Dictionaries
+    wanted: bool = True
 
     @classmethod
-    def of(cls, scheme: Scheme, fields: tuple[str, ...], canonicalizer: "Canonicalizer") -> "TextStage":
-        """Return the stage of a scheme.
+    def of(
+        cls,
+        scheme: Scheme,
+        fields: tuple[str, ...],
+        canonicalizer: "Canonicalizer | None" = None,
+        *,
+        wanted: bool = True,
+    ) -> "TextStage":
+        """Return the stage of a scheme, whose dictionaries are loaded when it is first asked."""
+        return cls(scheme, fields, _Dictionaries(scheme, canonicalizer), wanted)
 
-        Args:
-            fields: whose texts say what a document is; what fingerprints were made of.
+    @property
+    def needed(self) -> float:
+        """The edit similarity that pairs must reach."""
+        return self.scheme.decision.min_similarity
+
+    def ready(self) -> bool:
+        """Tell whether the dictionaries are there, loading them the first time.
+
+        Raises:
+            ShinglefoldError: one is missing or is another version, and texts were asked for.
         """
-        from shinglefold.canon import Canonicalizer
+        try:
+            return bool(self._dictionaries.both)
+        except ShinglefoldError as error:
+            if self.wanted:
+                raise
+            self._dictionaries.missing = str(error)
+            return False
 
-        return cls(scheme, fields, canonicalizer, Canonicalizer.as_written(scheme))
+    @property
+    def missing(self) -> str:
+        """Why texts could not be read when they would have been asked; empty where they could."""
+        return self._dictionaries.missing
 
-    def decide(self, pairs: Sequence[Pair], sources: Mapping[int, Mapping[str, Any]]) -> dict[Pair, bool]:
-        """Return of pairs of places whether their texts are alike; pairs without both texts are left out.
+    def decide(self, pairs: Sequence[Pair], sources: Mapping[int, Mapping[str, Any]]) -> dict[Pair, Said]:
+        """Return what the texts of sources say of pairs of them; pairs without both texts are left out."""
+        return self.decide_texts(pairs, {place: self.text(source) for place, source in sources.items()})
 
-        Cost: 5 to 40 µs a pair of usual texts, beside reading them: some 100 µs each.
+    def decide_texts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> dict[Pair, Said]:
+        """Return what texts say of pairs of them; pairs without both, or with one too long, are left out.
+
+        Cost: 5 to 40 µs a pair of usual texts, beside reading them: some 100 µs each the first time.
         """
-        texts = {place: self._text(source) for place, source in sources.items()}
         known = [(a, b) for a, b in pairs if texts.get(a) and texts.get(b)]
-        if not known:
+        if not known or not self.ready():
             return {}
         places = sorted({place for pair in known for place in pair})
         row = {place: at for at, place in enumerate(places)}
-        said = [texts[place] for place in places]
         ones, others = (np.array([row[pair[side]] for pair in known], np.int64) for side in (0, 1))
-        least = self.scheme.decision.min_similarity
-        batches = [one.hash_batch(said) for one in (self._written, self._canonical)]
-        words = Texts(*(Words.of(batch.hashes, batch.offsets) for batch in batches))
-        alike, similarity = alike_by_text(words, ones, others, least)
-        told = zip(known, alike.tolist(), np.isnan(similarity).tolist(), strict=True)
-        return {pair: verdict for pair, verdict, unknown in told if not unknown}
+        words = self._dictionaries.words([texts[place] for place in places])
+        alike, similarity = alike_by_text(words, ones, others, self.needed)
+        told = zip(known, alike.tolist(), similarity.tolist(), np.isnan(similarity).tolist(), strict=True)
+        return {pair: Said(verdict, share) for pair, verdict, share, unknown in told if not unknown}
 
-    def _text(self, source: Mapping[str, Any]) -> str:
+    def similarity(self, one: str, other: str) -> float | None:
+        """Return the edit similarity of two texts, however small; None where one is too long, or empty."""
+        if not self.ready():
+            return None
+        words = self._dictionaries.words([one, other]).written
+        (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
+        return None if np.isnan(found) or not (one and other) else float(found)
+
+    def text(self, source: Mapping[str, Any]) -> str:
+        """Return what a document says."""
         found = (stored_value(source, name) for name in self.fields)
         parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
         return "\n".join(part for part in parts if isinstance(part, str))
 
 
+class Stages:
+    """Makes the stages of searches, which load the dictionaries of a scheme once.
+
+    Args:
+        canonicalizer: of the scheme that is searched with; None makes one when a text is first read.
+    """
+
+    def __init__(self, canonicalizer: "Canonicalizer | None" = None) -> None:
+        self._canonicalizer = canonicalizer
+        self._known: dict[str, _Dictionaries] = {}
+
+    def stage(self, scheme: Scheme, fields: tuple[str, ...], *, wanted: bool = True) -> TextStage:
+        """Return the stage of a scheme for texts in these fields."""
+        if scheme.id not in self._known:
+            self._known[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
+        return TextStage(scheme, fields, self._known[scheme.id], wanted)
+
+
 def in_doubt(
     hits: Mapping[int, Hit], scheme: Scheme, options: FoldOptions, dedup: str, seal: Seal | None
 ) -> tuple[set[Pair], set[Pair]]:
-    """Return the pairs of places, a < b, on which signatures are no word, and those that surely match.
-
-    In doubt are pairs that would match at the least estimate at which texts can still be alike, and not at
-    two standard errors above the threshold. Below it a page has few: two standard errors would leave as many
-    copies as they find. The language of a half-translated page is no word either: texts of two languages have
-    no words in common, so these pairs are in doubt, too.
-    """
-    decision = scheme.decision
-    asked = options.min_resemblance
-    least = decision.min_resemblance if asked is None else asked
-    if least <= 0 or len(hits) < 2:
+    """Return the pairs of places, a < b, on which signatures are no word, and those that surely match."""
+    zone = Zone.of(scheme, options)
+    if zone is None or len(hits) < 2:
         return set(), set()
-    sketch = scheme.sketch
-    most = least + DOUBT * standard_error(least, sketch.values, sketch.bits)
-    width = max(sketch.word_width, sketch.char_width)
-    low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
     places = sorted(hits)
     prints = Reader(scheme, dedup, options.scope, seal).read([hits[place] for place in places])
     rows = np.arange(len(places))
     found = []
-    for edge, across in ((low, True), (min(1.0, most), options.across_languages)):
-        matcher = Matcher.of(scheme, replace(options, min_resemblance=edge, across_languages=across))
+    for matcher in (zone.possible, zone.sure):
         ready = matcher.prepare(prints)
         found.append(matcher.matches(ready, rows, ready))
     doubtful, sure = (

@@ -1,8 +1,9 @@
 """A page of documents with passages of a text: candidates are read and decided until it is full."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
+from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.matching.asked import AskedText, TextMatch
 from shinglefold.rerank.matching.looking import PassageLooking
 from shinglefold.rerank.similar.blocks import Blocks
@@ -35,7 +36,13 @@ def read_matches(asked: AskedText, by: PassageLooking, place: str | None) -> Ste
     start = Place() if place is None else Place.parse(place, named)
     options = by.options
     blocks = Blocks(by, queries, start.after)
-    reading = Reading(blocks, partial(by.matching, asked), start, options.size, options.max_window)
+
+    def decide(hits: Sequence[Hit]) -> Steps[tuple[list[TextMatch], int]]:
+        # The texts came with the candidates: there is nothing to ask for.
+        yield from ()
+        return by.matching(asked, hits)
+
+    reading = Reading(blocks, decide, start, options.size, options.max_window)
     yield from reading.fill()
     return MatchPage(
         tuple(reading.shown),

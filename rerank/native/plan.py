@@ -17,7 +17,6 @@ _BESIDE = ("search_after", "rescore", "min_score", "post_filter", "slice", "term
 _WINDOWED = {
     "cursor": "a cursor reads windows, as engines can't go on behind a collapse; page with from and size",
     "explain": "explain compares what a window has read",
-    "verify": "texts are asked beside a window",
     "members_from": "members from the index are looked for beside a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
@@ -43,6 +42,8 @@ def _obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
     chosen = {name for name, default in _DEFAULTS.items() if getattr(options, name) != default}
     yield from (f"{name} was decided when documents were given groups" for name in _DECIDED if name in chosen)
     yield from (reason for name, reason in _WINDOWED.items() if name in chosen)
+    if options.verify == "text":
+        yield "texts are asked beside a window"
     for preference in options.representative:
         if preference.name not in ("rank", *_SORTS):
             yield f"representative {preference.name!r} can't be said as an engine's sort"

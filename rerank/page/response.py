@@ -100,7 +100,7 @@ def _settled(
 ) -> "Steps[Settled | None]":
     """Have the texts decide on pairs of the page that are in doubt; None where they are not to."""
     stage = reading.stage
-    if stage is None:
+    if stage is None or reading.options.verify != "text":
         return None
     from shinglefold.rerank.fold.text_stage import in_doubt, pairs_to_ask, settle
 
@@ -112,7 +112,8 @@ def _settled(
     if pairs and not all(map(shown.shows, stage.fields)):
         sources = yield from _stored(reading, sorted(sources), index, stage.fields)
     # Whoever parts may be a copy of another hit shown, beyond doubt.
-    verdicts = {**dict.fromkeys(sure, True), **stage.decide(pairs, sources)}
+    reading.said = stage.decide(pairs, sources)
+    verdicts = dict.fromkeys(sure, True) | {pair: said.alike for pair, said in reading.said.items()}
     return settle(groups, verdicts, part=reading.options.linkage == "leader")
 
 
@@ -232,6 +233,9 @@ def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JS
     members = []
     for place in places[1:]:
         told = explain(shown, reading.hits[place], reading.scheme, reading.field)
+        pair = min(places[0], place), max(places[0], place)
+        if reading.stage is not None and (said := reading.said.get(pair)) is not None:
+            told["text"] = said.to_json(reading.stage.needed)
         if reading.texts is not None:
             from shinglefold.rerank.explanation.stored_passages import matched_passages
 

@@ -148,7 +148,8 @@ class FoldOptions:
     ``facets``: ``groups`` counts in the buckets of terms the groups beside the documents (native only).
     ``members_from``: ``index`` attaches and counts copies that the query itself did not find;
     ``member_filter``: a query that these must match.
-    ``verify``: ``text`` has the texts decide on pairs of the page whose estimates are in doubt.
+    ``verify``: ``text`` has the texts decide on pairs of the page whose estimates are in doubt, ``signature``
+    nowhere. None asks them for copies from the index alone, whose texts are read anyway.
     ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
     """
 
@@ -172,7 +173,7 @@ class FoldOptions:
     facets: Facets = "documents"
     members_from: MembersFrom = "results"
     member_filter: Mapping[str, Any] | None = None
-    verify: VerifiedBy = "signature"
+    verify: VerifiedBy | None = None
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -180,7 +181,8 @@ class FoldOptions:
         check_share("min_resemblance", self.min_resemblance)
         check_share("min_length_ratio", self.min_length_ratio)
         for name, known in _CHOICES.items():
-            check_choice(_SAID.get(name, name), getattr(self, name), get_args(known))
+            if name != "verify" or self.verify is not None:
+                check_choice(_SAID.get(name, name), getattr(self, name), get_args(known))
         if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
             raise ConfigError(f"filter of members: expected a query, got {quoted(self.member_filter)}")
         if self.member_filter is not None and self.members_from != "index":

@@ -20,11 +20,13 @@ class Asked:
         print: its fingerprint; supershingles, signature and digest are all looked at.
         values: of the fields that scopes name, a list each.
         own: index, id and routing of the stored document it is, which is not its own copy.
+        text: what it says, where that is at hand: pairs in doubt are decided by it.
     """
 
     print: Fingerprint
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     own: tuple[Any, Any, Any] | None = None
+    text: str = ""
 
     @classmethod
     def of_hit(cls, hit: Hit, dedup: str, scopes: Sequence[Scope]) -> "Asked":
@@ -58,7 +60,7 @@ class Match:
     ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
     ``standard_error``. ``group`` is the number of its group, None where it has none. ``seq_no`` and
     ``primary_term`` guard writes; None where the engine numbers no changes. ``hit`` is the document as the
-    engine returned it.
+    engine returned it. ``similarity``: the edit similarity of the texts, where these decided.
     """
 
     index: str
@@ -71,6 +73,7 @@ class Match:
     seq_no: int | None
     primary_term: int | None
     hit: Mapping[str, Any]
+    similarity: float | None = None
 
     @property
     def identity(self) -> tuple[str, str, str | None]:
@@ -96,6 +99,8 @@ class Match:
             "standard_error": round(self.standard_error, 4),
             "same_text": self.same_text,
         }
+        if self.similarity is not None:
+            told["similarity"] = round(self.similarity, 4)
         if self.group is not None:
             told["group"] = self.group
         if "_source" in self.hit:

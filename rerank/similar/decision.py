@@ -1,19 +1,30 @@
 """Which candidates match: the decision of the scheme, for many documents and their candidates at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
+from shinglefold.model import Int64s
 from shinglefold.rerank.fold.columns import Columns, Counts, Reader
-from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
+from shinglefold.rerank.fold.text_stage import TextStage, Zone
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
+
+
+class Nominee(NamedTuple):
+    """A candidate that may match; ``doubtful``: its text is to be asked; ``kept``: what signatures say."""
+
+    match: Match
+    doubtful: bool
+    kept: bool
+
 
 #: Documents decided at a time: each is held against the candidates of all.
 _ROWS = 64
@@ -24,11 +35,23 @@ class Decision:
 
     But for one thing: a pair must share a supershingle, or its text, to be looked at at all.
 
+    Args:
+        stage: what has the texts decide on pairs that signatures leave in doubt.
+
     Attributes:
         min_shared: supershingles a pair must share.
     """
 
-    def __init__(self, scheme: Scheme, options: FoldOptions, dedup: str, seal: Seal | None = None) -> None:
+    def __init__(
+        self,
+        scheme: Scheme,
+        options: FoldOptions,
+        dedup: str,
+        seal: Seal | None = None,
+        stage: TextStage | None = None,
+    ) -> None:
+        self.stage = stage
+        self._zone = None if stage is None else Zone.of(scheme, options)
         self._scheme = scheme
         self._scopes = options.scope
         self._dedup = dedup
@@ -39,32 +62,43 @@ class Decision:
         self._counted = replace(matcher, min_shared=0)
         self._here = replace(matcher, min_shared=self.min_shared)
 
-    def of_candidates(
+    def nominate(
         self, asked: Sequence[Asked], candidates: Sequence[Sequence[Hit]]
-    ) -> tuple[list[list[Match]], Counts]:
-        """Return for each document the candidates that match, the most alike first, and what was seen."""
-        found: list[list[Match]] = []
+    ) -> tuple[list[list[Nominee]], Counts]:
+        """Return for each document the candidates that may match, the most alike first, and what was seen.
+
+        Only where the document has a text its candidates can be in doubt.
+        """
+        found: list[list[Nominee]] = []
         reader = Reader(self._scheme, self._dedup, self._scopes, self._seal)
         for begin in range(0, len(asked), _ROWS):
             part = slice(begin, begin + _ROWS)
-            found += self._matches(reader, asked[part], candidates[part])
+            found += self._nominees(reader, asked[part], candidates[part])
         return found, reader.counts
 
     def among(self, asked: Sequence[Asked]) -> list[tuple[int, int, float]]:
         """Return the pairs of these documents that match each other: two places, and the resemblance."""
         reader = Reader(self._scheme, self._dedup, self._scopes, self._seal)
         prints = reader.read([one.as_hit(self._dedup) for one in asked])
-        ready = self._here.prepare(prints)
-        near = self._here.matches(ready, np.arange(len(asked)), ready)
-        ones, others = nonzero(np.triu(near, 1))
+        rows = np.arange(len(asked))
+        near, doubt = (
+            np.triu(mask, 1)
+            for mask in self._masks(lambda how: _with_themselves(how, prints, rows), self.min_shared)
+        )
+        if self.stage is not None:
+            doubtful = [(a, b) for a, b in np.argwhere(doubt).tolist() if asked[a].text and asked[b].text]
+            texts = {place: asked[place].text for pair in doubtful for place in pair}
+            for pair, said in self.stage.decide_texts(doubtful, texts).items():
+                near[pair] = said.alike
+        ones, others = nonzero(near)
         alike = self._resemblances(prints, ones.tolist(), prints, others.tolist())
         return [(*pair, told[0]) for pair, told in zip(_pairs(ones, others), alike, strict=True)]
 
-    def _matches(
+    def _nominees(
         self, reader: Reader, asked: Sequence[Asked], candidates: Sequence[Sequence[Hit]]
-    ) -> list[list[Match]]:
+    ) -> list[list[Nominee]]:
         hits = [hit for several in candidates for hit in several]
-        found: list[list[Match]] = [[] for _ in asked]
+        found: list[list[Nominee]] = [[] for _ in asked]
         if not hits:
             return found
         theirs = reader.read(hits)
@@ -73,23 +107,36 @@ class Decision:
         reader.counts = Counts()
         ours = reader.read([one.as_hit(self._dedup) for one in asked])
         reader.counts = seen
-        ones, others = self._decided(ours, theirs, list(map(len, candidates)))
+        near, doubt = self._decided(ours, theirs, list(map(len, candidates)))
+        doubt &= np.array([bool(one.text) for one in asked])[:, None]
+        rows, columns = nonzero(near | doubt)
+        kept, doubtful = near[rows, columns].tolist(), doubt[rows, columns].tolist()
+        ones, others = rows.tolist(), columns.tolist()
         alike = self._resemblances(ours, ones, theirs, others)
-        for row, place, (resemblance, error, same) in zip(ones, others, alike, strict=True):
+        told = zip(ones, others, alike, doubtful, kept, strict=True)
+        for row, place, (resemblance, error, same), *decided in told:
             if asked[row].own != identity(hits[place]):
-                found[row].append(self._match(hits[place], resemblance, error, same))
-        return [sorted(matches, key=lambda match: match.place) for matches in found]
+                match = self._match(hits[place], resemblance, error, same)
+                found[row].append(Nominee(match, *decided))
+        return [sorted(several, key=lambda one: one.match.place) for several in found]
 
-    def _decided(self, ours: Columns, theirs: Columns, counts: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Return the pairs that match, each document beside its own candidates only."""
+    def _masks(self, decide: Callable[[Matcher], Mask], min_shared: int) -> tuple[Mask, Mask]:
+        """Return the pairs that match by their signatures, and those that texts are asked of."""
+        near = decide(self._here if min_shared else self._counted)
+        if self._zone is None:
+            return near, np.zeros_like(near)
+        possible, sure = (decide(replace(one, min_shared=min_shared)) for one in self._zone)
+        return near, possible & ~sure
+
+    def _decided(self, ours: Columns, theirs: Columns, counts: Sequence[int]) -> tuple[Mask, Mask]:
+        """Return the pairs that match and those in doubt, each document beside its own candidates only."""
         own: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
         for row, (begin, end) in enumerate(_spans(counts)):
             own[row, begin:end] = True
-        matcher = self._counted
-        ready = matcher.prepare(ours), matcher.prepare(theirs)
-        near = matcher.those_of(own.copy(), ready[0], np.arange(len(ours)), ready[1], 0)
-        ones, others = nonzero(near & own)
-        return ones.tolist(), others.tolist()
+        ready = self._counted.prepare(ours), self._counted.prepare(theirs)
+        rows = np.arange(len(ours))
+        near, doubt = self._masks(lambda how: how.those_of(own.copy(), ready[0], rows, ready[1], 0), 0)
+        return near & own, doubt & own
 
     def _resemblances(
         self, ours: Columns, ones: Sequence[int], theirs: Columns, others: Sequence[int]
@@ -117,6 +164,11 @@ class Decision:
             primary_term=hit.get("_primary_term"),
             hit=hit,
         )
+
+
+def _with_themselves(matcher: Matcher, prints: Columns, rows: Int64s) -> Mask:
+    ready = matcher.prepare(prints)
+    return matcher.matches(ready, rows, ready)
 
 
 def _spans(counts: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shinglefold.errors import ConfigError, PermissionDenied
-from shinglefold.recipe import Recipe
+from shinglefold.recipe import Recipe, signed_fields
 from shinglefold.rerank.request.arguments import checked_scheme
 from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import Call, Steps
@@ -18,6 +18,11 @@ class Known(NamedTuple):
     scheme: Scheme
     field: str
     mappings: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that fingerprints were made of, as recipes tell."""
+        return signed_fields(self.mappings)
 
 
 class Indices:

@@ -8,6 +8,7 @@ from shinglefold.rerank.similar.bodies import Queries, candidates_queries, windo
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.indices import Known
 from shinglefold.rerank.similar.options import SimilarOptions
+from shinglefold.scheme import Verify
 from shinglefold.seal import Seal
 
 
@@ -21,6 +22,7 @@ class Looking:
     decision: Decision
     can: Capabilities
     seal: Seal | None
+    verify: Verify = "signature"
 
     def queries(self, asked: Asked) -> Queries | None:
         """Return the queries for the candidates of a document, None where it can have none."""

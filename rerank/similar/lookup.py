@@ -9,8 +9,9 @@ from shinglefold.errors import EngineError
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.rerank.similar.bodies import Queries
 from shinglefold.rerank.similar.looking import Looking
+from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.partial import missing
+from shinglefold.rerank.window.partial import Partial, missing
 from shinglefold.shards import refuse_small_windows
 
 
@@ -49,11 +50,17 @@ def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None =
     lacks: list[JSON] = [{} for _ in asked]
     for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
-    matches, _ = by.decision.of_candidates(asked, hits)
+    nominees, _ = by.decision.nominate(asked, hits)
+    source = Source(by.decision.stage, by.index, _shards(answers), partial := Partial())
+    matches = yield from settled(asked, nominees, source)
     return [
-        Found(tuple(found), len(read), len(read) < by.options.window, lack)
+        Found(tuple(found), len(read), len(read) < by.options.window, {**lack, **partial.lacks})
         for found, read, lack in zip(matches, hits, lacks, strict=True)
     ]
+
+
+def _shards(answers: Sequence[JSON]) -> int:
+    return max((answer.get("_shards", {}).get("total", 1) for answer in answers), default=1)
 
 
 def _askable(asked: Sequence[Asked], by: Looking) -> tuple[list[int], list[Queries]]:

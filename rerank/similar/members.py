@@ -1,6 +1,7 @@
 """Members of a folded page that its query did not find: copies from anywhere in the index."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, window
 from shinglefold.rerank.similar.decision import Decision
+from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import Reading
 from shinglefold.shards import refuse_small_windows
@@ -61,9 +63,10 @@ def _asked(reading: Reading, groups: Sequence[Group], index: str | None) -> Step
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []
-    keywords = f"{reading.field}.supershingles"
+    texts = () if reading.stage is None else reading.stage.fields
+    wanted = [f"{reading.field}.supershingles", *texts]
     body = {"query": these(shown, reading.shards), "size": len(shown), "track_total_hits": False}
-    answer = yield Call("search", _under(reading, index, {**body, "_source": [keywords]}))
+    answer = yield Call("search", _under(reading, index, {**body, "_source": wanted}))
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
@@ -75,6 +78,8 @@ def _one(reading: Reading, hit: Hit) -> Asked | None:
         asked = Asked.of_hit(hit, reading.field, reading.options.scope)
     except InputError:
         return None
+    if reading.stage is not None:
+        asked = replace(asked, text=reading.stage.text(hit["_source"]))
     made, seal = asked.print, reading.seal
     if made.scheme != reading.scheme.id or (made.seal and seal is None):
         return None
@@ -83,7 +88,7 @@ def _one(reading: Reading, hit: Hit) -> Asked | None:
 
 def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) -> Steps[list[_Copies]]:
     options = reading.options
-    decision = Decision(reading.scheme, options, reading.field, reading.seal)
+    decision = Decision(reading.scheme, options, reading.field, reading.seal, reading.stage)
     filters = () if options.member_filter is None else (options.member_filter,)
     searches = []
     for one in asked:
@@ -99,15 +104,17 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
             raise answer
         refuse_small_windows(answer)
         reading.partial.note(answer)
-    matches, _ = decision.of_candidates(
-        [one for one, _ in searches], [answer["hits"]["hits"] for answer in answers]
-    )
+    asking = [one for one, _ in searches]
+    nominees, _ = decision.nominate(asking, [answer["hits"]["hits"] for answer in answers])
+    name, beside = _under(reading, index, {})
+    source = Source(reading.stage, name, reading.shards, reading.partial, beside)
+    matches = yield from settled(asking, nominees, source)
     found = iter(
         _Copies([dict(match.hit) for match in own], len(answer["hits"]["hits"]) < _CANDIDATES)
         for own, answer in zip(matches, answers, strict=True)
     )
-    asking = {id(one) for one, _ in searches}
-    return [next(found) if id(one) in asking else _Copies([], complete=True) for one in asked]
+    known = set(map(id, asking))
+    return [next(found) if id(one) in known else _Copies([], complete=True) for one in asked]
 
 
 def _body(reading: Reading, query: JSON) -> JSON:

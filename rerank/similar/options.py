@@ -1,14 +1,16 @@
 """What a search for copies may say: how alike they must be, within what, and how many are wanted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, get_args
 
-from shinglefold.checks import check_whole
+from shinglefold.checks import check_choice, check_share, check_whole
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
 from shinglefold.rerank.request.checks import read_source_filter
 from shinglefold.rerank.request.options import FoldOptions, Scope
+from shinglefold.scheme import Decision as Thresholds
+from shinglefold.scheme import Scheme, Verify, verified_by
 
 #: Candidates that may be read at a time: one more must still be below what servers allow unless told.
 _MOST = 9_999
@@ -71,6 +73,9 @@ class SimilarOptions:
 
     ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
     as in ``FoldOptions``; None takes the scheme's. At least one supershingle must be shared in any case.
+    ``verify``: what decides on candidates: ``keywords``, that they are; ``signature``; or ``text``: of pairs
+    that signatures leave in doubt the texts, where both are at hand. ``min_similarity``: the edit similarity
+    that these must reach. None takes what a threshold given is of, else the scheme's.
     ``filters``: queries that a copy must match, too.
     ``size``: copies on a page.
     ``window``: candidates read at a time, 1 to 9,999; ``max_window``: candidates read at most for a page.
@@ -81,6 +86,8 @@ class SimilarOptions:
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
     across_languages: bool = False
+    verify: Verify | None = None
+    min_similarity: float | None = None
     scope: tuple[Scope, ...] = ()
     filters: tuple[Mapping[str, Any], ...] = ()
     size: int = 10
@@ -90,14 +97,38 @@ class SimilarOptions:
 
     def __post_init__(self) -> None:
         check_reading(self, smallest=0)
+        check_share("min_similarity", self.min_similarity)
+        if self.verify is not None:
+            check_choice("way to verify", self.verify, get_args(Verify))
+        self.decided_by(Thresholds())
         self.folding()
 
-    def folding(self) -> FoldOptions:
-        """Return what decides, as a folded search has it."""
+    def decided_by(self, scheme: Thresholds) -> Verify:
+        """Return what decides, where the scheme's own decision is so.
+
+        Raises:
+            ConfigError: there are two thresholds, and it is not said which of them decides.
+        """
+        return verified_by(scheme, self.verify, self.min_resemblance, self.min_similarity)
+
+    def judged(self, scheme: Scheme) -> Scheme:
+        """Return the scheme with these options' way to verify, and the similarity they ask for."""
+        chosen: dict[str, Any] = {"verify": self.decided_by(scheme.decision)}
+        if self.min_similarity is not None:
+            chosen["min_similarity"] = self.min_similarity
+        return replace(scheme, decision=replace(scheme.decision, **chosen))
+
+    def folding(self, verify: Verify = "signature") -> FoldOptions:
+        """Return what decides, as a folded search has it.
+
+        Args:
+            verify: by keywords neither estimates nor lengths are looked at.
+        """
+        least = 0.0 if verify == "keywords" else None
         return FoldOptions(
-            min_shared=self.min_shared,
-            min_resemblance=self.min_resemblance,
-            min_length_ratio=self.min_length_ratio,
+            min_shared=self.min_shared if self.min_shared or verify != "keywords" else 1,
+            min_resemblance=self.min_resemblance if least is None else least,
+            min_length_ratio=self.min_length_ratio if least is None else least,
             across_languages=self.across_languages,
             scope=self.scope,
         )

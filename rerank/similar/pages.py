@@ -11,7 +11,9 @@ from shinglefold.rerank.similar.blocks import Blocks
 from shinglefold.rerank.similar.cursor import Place
 from shinglefold.rerank.similar.looking import Looking
 from shinglefold.rerank.similar.reading import FoundPage, Reading
+from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
+from shinglefold.scheme import Verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +21,20 @@ class SimilarPage(FoundPage[Match]):
     """The copies of a document, the most alike first.
 
     ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: of a
-    batch, its own members that match this one: their places and resemblances.
+    batch, its own members that match this one: their places and resemblances. ``verify``: what decided;
+    ``unasked``: why signatures did where texts would have been asked.
     """
 
     among: tuple[tuple[int, float], ...] = ()
+    verify: Verify = "signature"
+    unasked: str = ""
 
     def to_json(self) -> JSON:
         """Return the page as JSON, in the shape of a search's answer."""
         # Not by super(): a class with slots is made anew, and is then another than the one written here.
-        told = FoundPage.to_json(self)
+        told = FoundPage.to_json(self) | {"verify": self.verify}
+        if self.unasked:
+            told["unasked"] = self.unasked
         if self.among:
             told["among"] = [{"place": at, "resemblance": round(alike, 4)} for at, alike in self.among]
         return told
@@ -48,11 +55,14 @@ def read_page(asked: Asked, by: Looking, place: str | None) -> Steps[SimilarPage
     start = Place() if place is None else Place.parse(place, queries.ordered)
     options = by.options
 
-    def decide(hits: Sequence[Hit]) -> tuple[list[Match], int]:
-        (matches,), counts = by.decision.of_candidates([asked], [hits])
+    blocks = Blocks(by, queries, start.after)
+
+    def decide(hits: Sequence[Hit]) -> Steps[tuple[list[Match], int]]:
+        nominees, counts = by.decision.nominate([asked], [hits])
+        source = Source(by.decision.stage, by.index, blocks.shards, blocks.partial)
+        (matches,) = yield from settled([asked], nominees, source)
         return matches, counts.unreadable
 
-    blocks = Blocks(by, queries, start.after)
     reading = Reading(blocks, decide, start, options.size, options.max_window)
     yield from reading.fill()
     shown = yield from _with_sources(reading.shown, by, reading.blocks)
@@ -65,7 +75,17 @@ def read_page(asked: Asked, by: Looking, place: str | None) -> Steps[SimilarPage
         stopped_by=reading.stopped_by,
         next=None if (rest := reading.rest()) is None else rest.to_text(queries.ordered),
         lacks=dict(reading.blocks.partial.lacks),
+        verify=_verified(asked, by),
+        unasked="" if by.decision.stage is None else by.decision.stage.missing,
     )
+
+
+def _verified(asked: Asked, by: Looking) -> Verify:
+    """Return what decided: signatures, too, where the text of the document was not at hand."""
+    stage = by.decision.stage
+    if by.verify == "text" and (not asked.text or stage is None or stage.missing):
+        return "signature"
+    return by.verify
 
 
 def _with_sources(matches: Sequence[Match], by: Looking, blocks: Blocks) -> Steps[list[Match]]:

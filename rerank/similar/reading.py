@@ -27,8 +27,8 @@ class Placed(Protocol):
 
 
 M = TypeVar("M", bound=Placed)
-#: Returns which of the hits of a block are found, in order, and how many of them can't be read.
-Decide = Callable[[Sequence[Hit]], tuple[Sequence[M], int]]
+#: Steps that return which of the hits of a block are found, in order, and how many of them can't be read.
+Decide = Callable[[Sequence[Hit]], Steps[tuple[Sequence[M], int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,15 @@ class Reading(Generic[M]):
         """Read blocks until the page is full, they end, or as many candidates were read as a page may."""
         while True:
             yield from self.blocks.next()
-            self._take()
+            yield from self._take()
             self.ended = self.blocks.after is None
             full = self._left or len(self.shown) >= self._size
             if full or self.ended or self.blocks.read >= self._most or self.blocks.partial:
                 return
             self._block, self._last = self._next(), None
 
-    def _take(self) -> None:
-        matches, unreadable = self._decide(self.blocks.hits)
+    def _take(self) -> Steps[None]:
+        matches, unreadable = yield from self._decide(self.blocks.hits)
         self.unreadable += unreadable
         behind = [match for match in matches if self._last is None or match.place > self._last]
         room = self._size - len(self.shown)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
 from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
+from shinglefold.rerank.fold.text_stage import Stages
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.known_fields import check_fields
 from shinglefold.rerank.similar.asked import Asked
@@ -20,6 +21,9 @@ from shinglefold.rerank.similar.pages import SimilarPage, read_page
 from shinglefold.rerank.steps import AsyncEngine, Call, Steps
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
+
+if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
 
 #: What copies may be asked of: a stored document by its id, or index and id, or a fingerprint.
 Wanted = str | tuple[str, str] | Fingerprint | Asked
@@ -36,6 +40,7 @@ class SimilarSteps(Generic[Driven]):
         scheme: the scheme of the index; None reads it from the index.
         field: the object field of the fingerprints, likewise.
         seal: of the key the index is sealed with.
+        canonicalizer: of the scheme, for texts that decide; None makes one when it is first wanted.
     """
 
     def __init__(
@@ -45,10 +50,12 @@ class SimilarSteps(Generic[Driven]):
         field: str | None = None,
         *,
         seal: Seal | None = None,
+        canonicalizer: "Canonicalizer | None" = None,
     ) -> None:
         self._engine: Driven = engine
         self._seal = seal
         self._indices = Indices(scheme, field, seal)
+        self._stages = Stages(canonicalizer)
 
     def _page(
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
@@ -89,14 +96,23 @@ class SimilarSteps(Generic[Driven]):
         scopes = [scope.field for scope in chosen.scope]
         if scopes and known.mappings:
             check_fields(known.mappings, index, scopes, "scope")
-        decision = Decision(known.scheme, chosen.folding(), known.field, self._seal)
-        return Looking(index, known, chosen, decision, self._engine.can, self._seal)
+        scheme = chosen.judged(known.scheme)
+        verify = scheme.decision.verify
+        stage = None
+        if verify == "text":
+            wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
+            stage = self._stages.stage(scheme, known.fields, wanted=wanted)
+        decision = Decision(scheme, chosen.folding(verify), known.field, self._seal, stage)
+        return Looking(index, known, chosen, decision, self._engine.can, self._seal, verify)
 
     def _asked(self, wanted: Wanted, by: Looking) -> Steps[Asked]:
         if isinstance(wanted, Fingerprint | Asked):
             return self._checked(_as_asked(wanted), by)
         stored = yield from _stored(wanted, by)
-        return self._checked(Asked.of_hit(stored, by.known.field, by.options.scope), by)
+        asked = Asked.of_hit(stored, by.known.field, by.options.scope)
+        stage = by.decision.stage
+        text = "" if stage is None else stage.text(stored.get("_source") or {})
+        return self._checked(replace(asked, text=text), by)
 
     def _checked(self, asked: Asked, by: Looking) -> Asked:
         """Return a document with a fingerprint that can be compared with those of the index.
@@ -140,7 +156,7 @@ def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
     body = {
         "query": {"ids": {"values": [id_]}},
         "size": _SAME_ID if index is None else _ALL,
-        "_source": [f"{field}.supershingles"],
+        "_source": [f"{field}.supershingles", *(stage.fields if (stage := by.decision.stage) else ())],
         "docvalue_fields": parts,
     }
     answer = yield Call("search", (by.index, body))

@@ -24,7 +24,7 @@ from shinglefold.seal import Seal
 from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.fold.text_stage import TextStage
+    from shinglefold.rerank.fold.text_stage import Said, TextStage
 
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
@@ -68,6 +68,8 @@ class Reading:
         self.texts = texts
         #: What decides on pairs of the page that are in doubt.
         self.stage: TextStage | None = None
+        #: What texts said of pairs of the page, by their places.
+        self.said: Mapping[tuple[int, int], Said] = {}
         self.start, self.size = page_bounds(body)
         #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None

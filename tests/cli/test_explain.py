@@ -53,3 +53,15 @@ def test_a_missing_document_or_index_is_told(explain):
     assert missing.code == 1
     assert "'nowhere'" in missing.err
     assert explain("a", "b", "--index", "other").code == 1
+
+
+def test_the_text_stage_is_told_beside_the_verdict_of_signatures(explain):
+    told = explain("ru-bridge-repair-1", "ru-bridge-repair-2", "--json").json()["text"]
+    assert told["needed"] == 0.8
+    assert 0.5 < told["similarity"] <= 1
+    assert told["folds"]
+    strangers = explain("ru-bridge-repair-1", "en-geese-1", "--json").json()["text"]
+    assert (strangers["asked"], strangers["folds"]) == (False, False)
+    shown = explain("ru-bridge-repair-1", "ru-bridge-repair-2").out
+    assert "edit similarity   " in shown
+    assert "by text: they fold (" in shown

@@ -106,6 +106,29 @@ def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts
     assert explorer.walk(_check_refused(explorer)) > 100
 
 
+@pytest.mark.parametrize(
+    ("texts", "relation"),
+    [
+        ((["a"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")}))),
+        ((["a", "b"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")}))),
+        ((["a"], ["c"]), Relation(frozenset({frozenset("ab")}), frozenset({frozenset("ac")}))),
+    ],
+    ids=["strangers", "a batch", "beside a copy"],
+)
+@pytest.mark.parametrize("policy", [_REFUSE, _TAG], ids=["refuse", "tag"])
+def test_whom_only_texts_tell_apart_wait_for_each_other_and_are_both_let_in(texts, relation, policy):
+    explorer = Explorer(_writers(*texts), policy, relation, crashes=1)
+    check = _check_refused(explorer) if policy is _REFUSE else _check_tagged(explorer)
+    wanted = {text for several in texts for text in several}
+
+    def checked(store, ended):
+        check(store, ended)
+        if None not in ended:
+            assert set(_texts(store)) == wanted
+
+    assert explorer.walk(checked) > 5
+
+
 def test_a_batch_of_two_copies_and_a_third_let_one_in():
     explorer = Explorer(_writers(["a", "a"], ["a"]), _REFUSE, Relation(), crashes=0, late=False)
     assert explorer.walk(_check_refused(explorer)) > 5

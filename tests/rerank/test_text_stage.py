@@ -130,3 +130,28 @@ def test_alike_groups_join_the_better_ranked_and_others_part():
     )
     assert settle(GROUPS, {}).groups == GROUPS
     assert settle(GROUPS, {(0, 2): False}, part=False).groups == GROUPS
+
+
+def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSearch):
+    answer = search.search("pages", _body(verify="text", explain=True))
+    members = [one for group in answer["dedup"]["explain"] for one in group["members"]]
+    told = [one["text"] for one in members if "text" in one]
+    assert told
+    assert len(told) < len(members)
+    assert all(one["decided"] and one["needed"] == 0.8 for one in told)
+    assert any(one.get("similarity", 0) >= 0.8 for one in told)
+    by_signature = search.search("pages", _body(explain=True))["dedup"]["explain"]
+    assert not any("text" in one for group in by_signature for one in group["members"])
+
+
+def test_words_that_were_read_lately_say_the_same_again(scheme: Scheme, pages: list[dict[str, Any]]):
+    stage = TextStage.of(scheme, ("body",))
+    pairs = [(0, at) for at in range(1, len(pages))]
+    sources = dict(enumerate(pages))
+    first = stage.decide(pairs, sources)
+    assert stage.decide(pairs, sources) == first
+    # Many other texts in between, so that they are read anew.
+    many = {at: {"body": f"{pages[at % len(pages)]['body']} {at}"} for at in range(2100)}
+    stage.decide([(at, at + 1) for at in range(2099)], many)
+    assert stage.decide(pairs, sources) == first
+    assert stage.decide([(0, 1)], {0: {"body": "\ud800 one two"}, 1: {"body": "\ud800 one two"}})[0, 1].alike

@@ -12,7 +12,7 @@ from typing import Any
 
 from shinglefold.contracts import Guard, Held, Written
 from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.member import Member
+from shinglefold.groups.gate.member import Alike, Member
 from shinglefold.groups.gate.notes import WRITERS
 from shinglefold.groups.gate.requests import (
     Drop,
@@ -50,13 +50,25 @@ Shelf = tuple[tuple[str, int, Source | None], ...]
 
 @dataclass(frozen=True)
 class Relation:
-    """Which texts, told by letters, are alike; each is like itself."""
+    """Which texts, told by letters, are alike; each is like itself.
+
+    ``doubtful``: pairs that are not, which only the texts themselves tell.
+    """
 
     pairs: frozenset[frozenset[str]] = frozenset()
+    doubtful: frozenset[frozenset[str]] = frozenset()
 
     def words(self, text: str) -> tuple[str, ...]:
         """Return what texts that are alike have one in common of."""
-        return tuple(sorted({text, *(other for pair in self.pairs if text in pair for other in pair)}))
+        near = self.pairs | self.doubtful
+        return tuple(sorted({text, *(other for pair in near if text in pair for other in pair)}))
+
+    def possible(self, member: Member, source: Mapping[str, Any]) -> bool:
+        """Tell whether a text may be like a member, as far as fingerprints tell."""
+        text = source.get("dedup", {}).get("digest")
+        return text is not None and (
+            self.alike(member.print, text) or frozenset((member.print, text)) in self.doubtful
+        )
 
     def alike(self, one: str, other: str) -> bool:
         return one == other or frozenset((one, other)) in self.pairs
@@ -77,8 +89,12 @@ class Letters:
 
     relation: Relation
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[float | None]:
-        return [self.relation.likeness(member, source) for member, source in pairs]
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
+        found = [self.relation.likeness(member, source) for member, source in pairs]
+        return [None if one is None else Alike(one) for one in found]
+
+    def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
+        return [self.relation.possible(member, source) for member, source in pairs]
 
     def pairs(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
         return self.relation.pairs_of(members)
@@ -137,11 +153,7 @@ class Store:
             taken = {FORMS.group(source) for _, source in documents.values()}
             return [
                 Seen(
-                    tuple(
-                        id_
-                        for id_, (_, source) in documents.items()
-                        if relation.likeness(member, source) is not None
-                    ),
+                    tuple(id_ for id_, (_, source) in documents.items() if relation.possible(member, source)),
                     frozenset(number for number in member.numbers if number in taken),
                 )
                 for member in request.members

@@ -1,0 +1,103 @@
+"""The texts of candidates in doubt: read by id where answers do not show them, and asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shinglefold.contracts import JSON
+from shinglefold.rerank.fold.text_stage import Said, TextStage
+from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.request.bodies import these
+from shinglefold.rerank.similar.asked import Asked, Match
+from shinglefold.rerank.similar.decision import Nominee
+from shinglefold.rerank.steps import Call, Steps
+from shinglefold.rerank.window.partial import Partial
+from shinglefold.shards import refuse_small_windows
+
+#: Documents whose texts are read at a time.
+_AT_ONCE = 100
+
+
+def settled(
+    asked: Sequence[Asked], nominees: Sequence[Sequence[Nominee]], source: "Source"
+) -> Steps[list[list[Match]]]:
+    """Return for each document its copies: those in doubt as the texts say, where both are there.
+
+    Cost: one request for each hundred candidates in doubt whose text no answer shows; none without any.
+    """
+    stage = source.stage
+    doubtful = [(row, one.match) for row, several in enumerate(nominees) for one in several if one.doubtful]
+    if stage is None or not doubtful or not stage.ready():
+        return [[one.match for one in several if one.kept] for several in nominees]
+    texts = yield from _texts([match.hit for _, match in doubtful], stage, source)
+    said = _said(asked, doubtful, texts, stage)
+    return [
+        [
+            match
+            for one in several
+            if (match := _decided(one, said.get((row, one.match.identity)))) is not None
+        ]
+        for row, several in enumerate(nominees)
+    ]
+
+
+class Source:
+    """Where the texts of candidates are read.
+
+    Args:
+        stage: None asks no texts.
+        index: None where the body names a point in time.
+        shards: in how many shards candidates were looked for.
+        beside: what the request says beside its query.
+    """
+
+    def __init__(
+        self,
+        stage: TextStage | None,
+        index: str | None,
+        shards: int,
+        partial: Partial,
+        beside: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.stage, self.partial = stage, partial
+        self._index, self._shards, self._beside = index, shards, beside or {}
+
+    def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
+        """Return hits by id with some fields of their sources."""
+        found: list[JSON] = []
+        for begin in range(0, len(hits), _AT_ONCE):
+            part = hits[begin : begin + _AT_ONCE]
+            body = {"query": these(part, self._shards), "size": len(part), "track_total_hits": False}
+            answer = yield Call("search", (self._index, {**body, **self._beside, "_source": list(fields)}))
+            refuse_small_windows(answer)
+            self.partial.note(answer)
+            found += answer["hits"]["hits"]
+        return found
+
+
+def _texts(hits: Iterable[Hit], stage: TextStage, source: Source) -> Steps[dict[Any, str]]:
+    """Return the texts of hits by identity, as far as there are any."""
+    each = {identity(hit): hit for hit in hits}
+    texts = {name: stage.text(hit.get("_source") or {}) for name, hit in each.items()}
+    lacking = [each[name] for name, text in texts.items() if not text]
+    for hit in (yield from source.read(lacking, stage.fields)):
+        texts[identity(hit)] = stage.text(hit.get("_source") or {})
+    return texts
+
+
+def _said(
+    asked: Sequence[Asked], doubtful: Sequence[tuple[int, Match]], texts: Mapping[Any, str], stage: TextStage
+) -> dict[tuple[int, Any], Said]:
+    """Return by document and identity of the candidate what their texts say."""
+    # Documents asked for have places of their own, below all others.
+    stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
+    known = {at: texts.get(name, "") for name, at in stored.items()}
+    known |= {row - len(asked): asked[row].text for row, _ in doubtful}
+    pairs = {(row - len(asked), stored[match.identity]): (row, match.identity) for row, match in doubtful}
+    return {pairs[pair]: said for pair, said in stage.decide_texts(sorted(pairs), known).items()}
+
+
+def _decided(one: Nominee, said: Said | None) -> Match | None:
+    if not one.doubtful or said is None:
+        return one.match if one.kept else None
+    return replace(one.match, similarity=said.similarity) if said.alike else None
