@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Standard errors of the estimate above the threshold within which texts are asked.
 DOUBT = 2.0
-#: Texts whose words are kept, and the most bytes of one: 1,000 words. Pages show the same hits again and again.
+#: Texts whose words are kept, and the most bytes of one (1,000 words): pages show the same hits again.
 _KEPT, _LONGEST_KEPT = 2000, 4000
 Pair = tuple[int, int]
 

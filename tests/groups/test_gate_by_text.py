@@ -1,36 +1,19 @@
 """A gate has the texts decide on documents that fingerprints leave in doubt."""
 
-import random
 from dataclasses import replace
 
 import pytest
+from support.gate.moved import moved_words
 
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.rules import Rules
 from shinglefold.ingest.comparison import compare_texts
 
-WORDS = [f"word{number}" for number in range(400)]
-
-
-def _text(seed, words=150):
-    chance = random.Random(seed)
-    return [chance.choice(WORDS) for _ in range(words)]
-
-
-def _moved():
-    """Two texts of one set of words in another order: few shingles in common, and the same by text."""
-    one = _text("moved")
-    chance = random.Random("swaps")
-    other = list(one)
-    for at in chance.sample(range(0, len(one) - 1, 2), 16):
-        other[at], other[at + 1] = other[at + 1], other[at]
-    return " ".join(one), " ".join(other)
-
 
 @pytest.fixture
 def moved(pipeline):
-    texts = _moved()
+    texts = moved_words()
     _check(pipeline, texts, text=True, signature=False)
     return texts
 

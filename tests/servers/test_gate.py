@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from support.gate.crashes import Trial, make_pipeline, seeds
+from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
 from support.servers.local import LocalServer
 
@@ -13,6 +14,7 @@ from shinglefold.engines import open_engine
 from shinglefold.groups import AsyncGate, Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
+from shinglefold.rerank.similar import find_similar
 
 #: Texts of a trial: 160.
 SIZES = {"classes": 20, "copies": 8, "kills": 4}
@@ -153,3 +155,34 @@ def _awaited(engine):
     else:
         from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine as Awaited
     return Awaited(engine.connection)
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["blocking", "awaited"])
+def test_texts_decide_what_fingerprints_leave_in_doubt(server, index, pipeline, awaited):
+    one, other = moved_words()
+    engine = open_engine(server.url)
+    ensure_index(engine, index, pipeline.recipe())
+    given = [{"id": "one", "body": one}, {"id": "other", "body": other}]
+    told = asyncio.run(_one_by_one(engine, index, given)) if awaited else _blocking(engine, index, given)
+    assert [verdict.status for verdict in told] == ["accepted", "refused"]
+    assert told[1].like.similarity >= 0.8
+    assert told[1].like.likeness < pipeline.scheme.decision.min_resemblance
+    engine.refresh(index)
+    (outcome,) = pipeline.run_block([given[1]])
+    engine.bulk([{"_index": index, "_id": "other", "_source": outcome.document}])
+    engine.refresh(index)
+    found = {how: find_similar(engine, index, "one", verify=how).matches for how in ("text", "signature")}
+    assert [match.id for match in found["text"]] == ["other"]
+    assert found["text"][0].similarity == pytest.approx(told[1].like.similarity)
+    assert not found["signature"]
+    engine.close()
+
+
+def _blocking(engine, index, given):
+    with Gate(engine, index) as gate:
+        return [verdict for one in given for verdict in gate.add_all([one])]
+
+
+async def _one_by_one(engine, index, given):
+    async with _awaited(engine) as awaited, await AsyncGate.open(awaited, index) as gate:
+        return [verdict for one in given for verdict in await gate.add_all([one])]

@@ -1,0 +1,16 @@
+"""Two texts that fingerprints leave in doubt and that say the same word by word."""
+
+import random
+
+_WORDS = [f"word{number}" for number in range(400)]
+
+
+def moved_words(words: int = 150, swaps: int = 16) -> tuple[str, str]:
+    """Return two texts of the same words, some of which stand in another order: few shingles are shared."""
+    chance = random.Random("moved")
+    one = [chance.choice(_WORDS) for _ in range(words)]
+    chance = random.Random("swaps")
+    other = list(one)
+    for at in chance.sample(range(0, len(one) - 1, 2), swaps):
+        other[at], other[at + 1] = other[at + 1], other[at]
+    return " ".join(one), " ".join(other)
