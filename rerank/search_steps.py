@@ -16,6 +16,7 @@ from shinglefold.errors import (
 )
 from shinglefold.order import SEQ_NO
 from shinglefold.recipe import signed_fields
+from shinglefold.rerank.explanation.stored_passages import Texts, shown_fields
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.native import Grouped, Target, native_page

@@ -12,6 +12,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.folding import Group
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
