@@ -131,6 +131,13 @@ class GuardedWrites(Protocol):
         """Parameters of a search that must see all that a refresh made visible."""
         ...
 
+    def identities(self, indices: Sequence[str]) -> dict[str, str]:
+        """Return what tells each index from another that has its name later; those that are gone are missing.
+
+        Who may not look at settings is told of none.
+        """
+        ...
+
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
         """Run bulk actions once, as they are, and return what became of each, in order.
 
@@ -146,11 +153,18 @@ class GuardedWrites(Protocol):
         """
         ...
 
-    def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+    def read(
+        self,
+        index: str,
+        ids: Sequence[str],
+        source: Sequence[str] = (),
+        routings: Sequence[str | None] = (),
+    ) -> list[Held | None]:
         """Return documents as they are now, visible to searches or not; None for each that is not there.
 
         Args:
             source: fields to return, all where none is named.
+            routings: of each, where one has one; a document is not found under another.
         """
         ...
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
+from shinglefold.groups.values import Values
 from shinglefold.model import Fingerprint, Int64s
 from shinglefold.rerank.fold.columns import Columns, Reader
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
@@ -47,6 +48,7 @@ class Likeness:
 
     Args:
         stage: what texts say of pairs that signatures leave in doubt; None leaves it at these.
+        values: brings those of scopes into one form; None where all are as the index has them.
 
     Attributes:
         parts: of the field of fingerprints that it needs.
@@ -60,8 +62,11 @@ class Likeness:
         rules: Rules,
         seal: Seal | None = None,
         stage: TextStage | None = None,
+        *,
+        values: Values | None = None,
     ) -> None:
         self.scheme, self.field, self.seal = scheme, field, seal
+        self._values = values
         self.scopes = tuple(Scope(name) for name in rules.scope)
         self._rules = rules
         verify = rules.verified_by(scheme.decision)
@@ -95,7 +100,8 @@ class Likeness:
         """Return a document as it is compared.
 
         Raises:
-            InputError: it has no fingerprint, or a damaged one.
+            InputError: it has no fingerprint, or a damaged one, or a value of a scope that the index can't
+                have.
         """
         stored = stored_parts(document, self.field)
         if not stored:
@@ -103,7 +109,7 @@ class Likeness:
         hit = {"_source": document}
         return Asked(
             Fingerprint.from_field(stored),
-            {scope.field: field_values(hit, scope.field) for scope in self.scopes},
+            {scope.field: self._given(scope.field, field_values(hit, scope.field)) for scope in self.scopes},
             text=self.text(document),
         )
 
@@ -124,14 +130,14 @@ class Likeness:
         if not asked or not hits:
             return []
         reader = self.reader()
-        return self.between(self.columns(reader, asked), reader.read(hits))
+        return self.between(self.columns(reader, asked), self._stored(reader, hits))
 
     def possible(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
         """Return which documents may be like which hits: those that are by signature, and those in doubt."""
         if not asked or not hits:
             return []
         reader = self.reader()
-        near, doubt = self._masks(self.columns(reader, asked), reader.read(hits))
+        near, doubt = self._masks(self.columns(reader, asked), self._stored(reader, hits))
         return [Pair(one, other, 0.0) for one, other in np.argwhere(near | doubt).tolist()]
 
     def likened(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Likened]:
@@ -146,7 +152,7 @@ class Likeness:
         if not asked or not hits:
             return []
         reader = self.reader()
-        ours, theirs = self.columns(reader, asked), reader.read(hits)
+        ours, theirs = self.columns(reader, asked), self._stored(reader, hits)
         near, doubt = self._masks(ours, theirs)
         said = self._said(asked, hits, doubt)
         for (one, other), told in said.items():
@@ -196,6 +202,19 @@ class Likeness:
         ones, others = (self._contained if contained else self._resembling)(ours, theirs)
         alike = self._likenesses(ours, ones, theirs, others)
         return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
+
+    def _given(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
+        return values if self._values is None else self._values.given(path, values)
+
+    def _stored(self, reader: Reader, hits: Sequence[Mapping[str, Any]]) -> Columns:
+        return reader.read([self._in_form(hit) for hit in hits])
+
+    def _in_form(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a stored document with the values of its scopes as those asked for have them."""
+        if self._values is None or not self.scopes:
+            return hit
+        kept = {one.field: self._values.kept(one.field, field_values(hit, one.field)) for one in self.scopes}
+        return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
 
     def _resembling(self, ours: Columns, theirs: Columns) -> tuple[Int64s, Int64s]:
         matcher = self._matcher

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from shinglefold.contracts import JSON, Engine, Parameters, Search
 from shinglefold.errors import EngineError
 from shinglefold.groups.likeness import Likeness, Pair
+from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
 from shinglefold.rerank.window.partial import missing
@@ -156,17 +157,24 @@ class Lookup:
 
     def _each(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> Steps[list[JSON]]:
         """Return what each of those asked for finds by itself, what it shares most with first."""
-        found: dict[str, JSON] = {}
+        found: dict[tuple[Any, Any, Any], JSON] = {}
         for one in asked:
             likeness = self._likeness
             queries = candidates_queries(
-                one, likeness.scheme, likeness.field, 1, seal=likeness.seal, filters=filters
+                one,
+                likeness.scheme,
+                likeness.field,
+                1,
+                seal=likeness.seal,
+                scopes=likeness.scopes,
+                filters=filters,
             )
             if queries is not None:
-                hits = yield from self._search({**self._body(queries.ordered), "sort": ["_score"]})
+                body = self._body(queries.ordered)
+                hits = yield from self._search({**body, "sort": [*body.get("sort", ()), "_score"]})
                 if self._whole and len(hits) == self._window:
                     raise EngineError(f"{self._index}: more than {self._window:,} at once; try again")
-                found |= {hit["_id"]: hit for hit in hits}
+                found |= {identity(hit): hit for hit in hits}
         return list(found.values())
 
     def _body(self, query: JSON, size: int | None = None, fields: Sequence[str] | None = None) -> JSON:
@@ -177,7 +185,9 @@ class Lookup:
             "docvalue_fields": list(self._fields if fields is None else fields),
             "track_total_hits": False,
         }
-        return body | ({"sort": [{self._first: {"order": "desc"}}]} if self._first else {})
+        return body | (
+            {"sort": [{self._first: {"order": "desc", "missing": "_last"}}]} if self._first else {}
+        )
 
     def _search(self, body: JSON) -> Steps[list[JSON]]:
         return self._hits((yield lambda: self._engine.search(self._index, body, self._parameters)))

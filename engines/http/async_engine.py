@@ -46,13 +46,23 @@ class AsyncHttpEngine(GuardedRequests):
         """Run several searches in one request; see ``Engine.msearch``."""
         return await awaited(self._all_found(searches))
 
+    async def identities(self, indices: Sequence[str]) -> dict[str, str]:
+        """Return what tells each index from another of its name; see ``GuardedWrites``."""
+        return await awaited(self._identifying(indices))
+
     async def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
         """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
         return await awaited(self._writing(actions, refresh))
 
-    async def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+    async def read(
+        self,
+        index: str,
+        ids: Sequence[str],
+        source: Sequence[str] = (),
+        routings: Sequence[str | None] = (),
+    ) -> list[Held | None]:
         """Return documents as they are now; see ``GuardedWrites``."""
-        return await awaited(self._reading(index, ids, source))
+        return await awaited(self._reading(index, ids, source, routings))
 
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return a document as it is now, refreshed or not, or None."""

@@ -8,11 +8,14 @@ from typing import Any
 from shinglefold.contracts import JSON, Guard, Held, Parameters, Written
 from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
-from shinglefold.engines.http.failures import reason
+from shinglefold.engines.http.failures import error_type, reason, refusal
 from shinglefold.engines.http.searching import HttpSearches, Steps, done
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, PermissionDenied
 
-_BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term")
+_BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
+_UUID = "index.uuid"
+#: The status of what a server says to have done, and did not: its own pipeline dropped the document.
+_DROPPED = 400
 
 
 class GuardedRequests(HttpSearches):
@@ -29,16 +32,37 @@ class GuardedRequests(HttpSearches):
         lines = [line for action in actions for line in _lines(action)]
         with self._asking():
             answer = plain((yield lambda: self._bulk_once(lines, refresh=refresh)))
+        for told in (told for item in answer["items"] for told in item.values()):
+            # A block is of the whole index and stays until somebody lifts it.
+            if error_type(told) == "cluster_block_exception":
+                raise refusal(told["status"], told, self.who)
         return [_written(item) for item in answer["items"]]
 
-    def _reading(self, index: str, ids: Sequence[str], source: Sequence[str]) -> Steps[list[Held | None]]:
+    def _reading(
+        self, index: str, ids: Sequence[str], source: Sequence[str], routings: Sequence[str | None]
+    ) -> Steps[list[Held | None]]:
         check_name(index)
         if not ids:
             return []
-        wanted = {"docs": [_wanted(index, id_, source) for id_ in ids]}
+        each = zip(ids, routings or [None] * len(ids), strict=True)
+        wanted = {"docs": [_wanted(index, id_, source, routing) for id_, routing in each]}
         with self._asking():
             answer = plain((yield lambda: self._client.mget(body=wanted)))
         return [_held(found) for found in answer["docs"]]
+
+    def _identifying(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
+        try:
+            with self._asking():
+                answer = plain(
+                    (
+                        yield lambda: self._client.indices.get_settings(
+                            index=",".join(indices), name=_UUID, flat_settings=True, ignore_unavailable=True
+                        )
+                    )
+                )
+        except PermissionDenied:
+            return dict.fromkeys(indices, "")
+        return {name: entry["settings"][_UUID] for name, entry in answer.items() if entry["settings"]}
 
     @abstractmethod
     def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - the clients' own types
@@ -48,13 +72,23 @@ class GuardedRequests(HttpSearches):
 class GuardedEngine(AdministeredEngine, GuardedRequests):
     """An engine whose documents have versions that writes can be guarded with."""
 
+    def identities(self, indices: Sequence[str]) -> dict[str, str]:
+        """Return what tells each index from another of its name; see ``GuardedWrites``."""
+        return done(self._identifying(indices))
+
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
         """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
         return done(self._writing(actions, refresh))
 
-    def read(self, index: str, ids: Sequence[str], source: Sequence[str] = ()) -> list[Held | None]:
+    def read(
+        self,
+        index: str,
+        ids: Sequence[str],
+        source: Sequence[str] = (),
+        routings: Sequence[str | None] = (),
+    ) -> list[Held | None]:
         """Return documents as they are now; see ``GuardedWrites``."""
-        return done(self._reading(index, ids, source))
+        return done(self._reading(index, ids, source, routings))
 
 
 def _lines(action: Mapping[str, Any]) -> Iterator[JSON]:
@@ -67,14 +101,17 @@ def _lines(action: Mapping[str, Any]) -> Iterator[JSON]:
         yield action["_source"]
 
 
-def _wanted(index: str, id_: str, source: Sequence[str]) -> JSON:
-    return {"_index": index, "_id": id_, **({"_source": list(source)} if source else {})}
+def _wanted(index: str, id_: str, source: Sequence[str], routing: str | None) -> JSON:
+    wanted: JSON = {"_index": index, "_id": id_, **({"_source": list(source)} if source else {})}
+    return wanted if routing is None else {**wanted, "routing": routing}
 
 
 def _written(item: Mapping[str, Any]) -> Written:
     (told,) = item.values()
     if "error" in told:
         return Written(told["status"], None, reason({"error": told["error"]}))
+    if told.get("_seq_no", 0) < 0:
+        return Written(_DROPPED, None, "the index's own pipeline dropped it")
     return Written(told["status"], Guard(told["_seq_no"], told["_primary_term"]))
 
 

@@ -1,27 +1,28 @@
 """The gate for event loops: the same decisions, awaited."""
 
 import asyncio
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Self
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError
-from shinglefold.groups.gate.face import SECONDS, Face, batches, canonicalizer_of, let_in
+from shinglefold.errors import ConfigError, EngineError
+from shinglefold.groups.gate.aside import SECONDS
+from shinglefold.groups.gate.face import Face, canonicalizer_of, let_in
 from shinglefold.groups.gate.gate import Gate
-from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.jobs import Caller, Job
+from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import Opened, open_gate
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.protocol import decide, tidy
+from shinglefold.groups.gate.protocol import tidy
 from shinglefold.groups.gate.stores import Documents, ServerStore
 from shinglefold.groups.lookup import Lookup
 from shinglefold.ingest import Pipeline
 from shinglefold.seal import Seal
 from shinglefold.steps import drive_async
-
-_Waiting = tuple[Sequence[Document], "asyncio.Future[list[Verdict]]"]
 
 
 class AsyncGate:
@@ -130,62 +131,93 @@ class _Awaited(Face):
         shared = opened.shared
         assert shared is not None
         self._shared = shared
-        self._waiting: list[_Waiting] = []
-        self._deciding: asyncio.Task[None] | None = None
+        self._waiting: list[Caller] = []
+        self._told: dict[int, asyncio.Future[None]] = {}
+        self._turn = asyncio.Lock()
+        self._deciding: set[asyncio.Task[None]] = set()
+        self._begun: asyncio.Task[None] | None = None
         self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
-        self._refreshed = time.monotonic()
+        self._refreshed = self._looked = time.monotonic()
+        self._closed = False
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints."""
         if not documents:
             return []
-        told: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((documents, told))
-        if self._deciding is None or self._deciding.done():
-            self._deciding = asyncio.create_task(self._decide())
-        return await told
+        if self._closed:
+            raise EngineError(f"this gate before {self.index!r} is closed: open another")
+        own = Caller(documents)
+        told = self._told[id(own)] = asyncio.get_running_loop().create_future()
+        self._waiting.append(own)
+        if self._begun is None:
+            self._begun = self._task(self._begin())
+        try:
+            await told
+        finally:
+            self._told.pop(id(own), None)
+        return own.result()
 
     async def refresh(self) -> None:
         """Let searches see what was let in."""
-        await self._settle_refresh()
-        await drive_async(tidy(self._shared), self._store.answered)
+        async with self._turn:
+            await self._settle_refresh()
+            await drive_async(tidy(self._shared), self._store.answered)
 
     async def close(self) -> None:
         """Let what is on its way be decided, and take the gate's notes away."""
-        if self._deciding is not None:
-            await self._deciding
-        await self.refresh()
-        await drive_async(self._shared.depart(), self._store.answered)
+        while self._deciding:
+            await asyncio.gather(*self._deciding, return_exceptions=True)
+        if not self._closed:
+            await self.refresh()
+            await drive_async(self._shared.depart(), self._store.answered)
+            self._closed = True
 
-    async def _decide(self) -> None:
-        while self._waiting:
-            # Whoever was told a moment ago comes again before the others are decided.
-            for _ in range(3):
-                await asyncio.sleep(0)
+    def _task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._deciding.add(task)
+        task.add_done_callback(self._deciding.discard)
+        return task
+
+    async def _begin(self) -> None:
+        """Decide about all who wait, together, once it is their turn."""
+        # Whoever was told a moment ago comes again before the others are decided.
+        for _ in range(3):
+            await asyncio.sleep(0)
+        async with self._turn:
             together, self._waiting = self._waiting, []
-            try:
-                documents = [document for several, _ in together for document in several]
-                verdicts = iter(
-                    [verdict for batch in batches(documents) for verdict in await self._batch(batch)]
-                )
-                for several, told in together:
-                    _tell(told, [next(verdicts) for _ in several])
-            except Exception as error:
-                for _, told in together:
-                    _tell(told, error)
+            self._begun = None
+            job = self.job(together)
+            pause = await self._work(job)
+        while pause is not None:
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5) / 1000)
+            async with self._turn:
+                pause = await self._work(job)
 
-    async def _batch(self, documents: Sequence[Document]) -> list[Verdict]:
-        found = [self.member(document) for document in documents]
-        members = [one for one in found if isinstance(one, Member)]
-        await self._refresh_aside()
-        steps = decide(members, self._opened.terms)
-        decided = iter(await drive_async(steps, self._store.answered) if members else ())
-        return [self.told(next(decided)) if isinstance(one, Member) else one for one in found]
+    async def _work(self, job: Job) -> int | None:
+        """Take a job as far as it goes, and tell callers what is decided by then."""
+        try:
+            await self._look()
+            return await drive_async(job.until_pause(), self._store.answered)
+        except BaseException as error:
+            job.fail(error)
+            if not isinstance(error, Exception):
+                raise
+            return None
+        finally:
+            job.tell()
+            for caller in job.callers:
+                told = self._told.get(id(caller))
+                if caller.done and told is not None and not told.done():
+                    told.set_result(None)
 
-    async def _refresh_aside(self) -> None:
+    async def _look(self) -> None:
+        """Do what is due about once a second; see ``Aside``."""
         if self._refreshing is not None and self._refreshing[0].done():
             await self._settle_refresh()
             await drive_async(self._shared.clean(self._opened.forms), self._store.answered)
+        if time.monotonic() - self._looked > SECONDS:
+            self._opened.check_same(await self._engine.identities(self._opened.names))
+            self._looked = time.monotonic()
         due = self._refreshing is None and time.monotonic() - self._refreshed > SECONDS
         if due and (rounds := self._shared.settled()):
             self._refreshing = asyncio.create_task(self._engine.refresh(self.index)), rounds
@@ -197,15 +229,6 @@ class _Awaited(Face):
         await task
         self._refreshed = time.monotonic()
         self._shared.seen(rounds)
-
-
-def _tell(told: "asyncio.Future[list[Verdict]]", what: list[Verdict] | Exception) -> None:
-    if told.done():
-        return
-    if isinstance(what, Exception):
-        told.set_exception(what)
-    else:
-        told.set_result(what)
 
 
 def _opened(  # noqa: PLR0917 - as ``open_gate``

@@ -93,7 +93,9 @@ class _Counted:
     def place(self, member: Member, choice: Join, claims: Sequence[Intent]) -> Choice:
         """Return a member's choice, or what becomes of it where there may be no place."""
         own = self._groups.get(member.id) == choice.group
-        place = place_in_group(member, self._sizes[choice.group] - own, claims, self._most)
+        # Those without a number came past every gate; they are copies all the same.
+        beside = sum(like.group is None for like in member.likes if like.id not in self._groups)
+        place = place_in_group(member, self._sizes[choice.group] - own + beside, claims, self._most)
         if isinstance(place, Stay):
             return place
         if place:

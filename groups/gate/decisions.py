@@ -34,7 +34,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """It resembles documents of groups that may have lost their leader; the most alike first."""
+    """It resembles documents of groups that may have lost their leader, or of none; the most alike first."""
 
     likes: tuple[Like, ...]
 
@@ -71,8 +71,7 @@ def choose(member: Member, policy: Policy) -> Choice:
             return Join(like.group, like)
     if stay := among(member, member.pending):
         return stay
-    grouped = tuple(like for like in likes if like.group is not None)
-    return Adopt(grouped) if grouped and policy.action != "refuse" else Found()
+    return Adopt(tuple(likes)) if likes else Found()
 
 
 def among(member: Member, others: Sequence[Intent]) -> Stay | None:

@@ -35,13 +35,16 @@ def enter(members: Sequence[Member], terms: Terms) -> Steps[None]:
     kept = yield from terms.register.enter(puts, [_intent(one, terms) for one in outside])
     taken: list[Member] = []
     for member, written in zip(outside, kept, strict=True):
+        member.turned_away = ""
         if written.status in (DONE, CREATED):
             member.guard = written.guard
         elif written.status == CONFLICT:
             taken.append(member)
         else:
             _turn_away(member, terms)
-            if written.status not in BUSY:
+            if written.status in BUSY:
+                member.turned_away = written.reason
+            else:
                 member.verdict = Verdict("failed", member.id, reason=written.reason)
     if taken:
         yield from _take_over(taken, now, terms)

@@ -3,12 +3,15 @@
 import base64
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
-from shinglefold.errors import ConfigError, Refused, ShinglefoldError
+from shinglefold.errors import ConfigError, InputError, Refused, ShinglefoldError
+from shinglefold.groups.gate.jobs import Caller, Job
 from shinglefold.groups.gate.judge import words_of
+from shinglefold.groups.gate.keys import id_and_routing, key
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import Opened
 from shinglefold.groups.numbers import numbers_of
@@ -20,8 +23,11 @@ from shinglefold.stored import without_fingerprint
 
 #: Documents decided at once.
 BATCH = 300
-#: Seconds after which searches are made to see what was let in.
-SECONDS = 1.0
+#: Characters of the documents that are sent in one request; of each some are four bytes.
+CHARACTERS = 4_000_000
+_LONGEST_ID = 512
+#: What is told beside a document.
+_BESIDE = ("_id", "_index", "_routing")
 
 
 class Face:
@@ -57,8 +63,10 @@ class Face:
 
     def member(self, document: Document) -> Member | Verdict:
         """Return what is decided about, or what becomes of a document that does not fit at all."""
-        id_ = str(document["_id"])
+        id_, routing = str(document["_id"]), document.get("_routing")
         try:
+            if self._opened.intents:
+                _check_id(id_)
             asked = self._opened.likeness.asked(document)
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
             text = gather(document, fields, True) if fields else ""
@@ -66,13 +74,25 @@ class Face:
             return Verdict("failed", id_, reason=str(error))
         if why := self.policy.misfit(len(text or "")):
             return Verdict("refused", id_, reason=why)
-        source = {name: value for name, value in document.items() if name not in ("_id", "_index")}
-        scope = [asked.values.get(name, ()) for name in self.policy.scope]
-        return Member(id_, source, asked, numbers_of(asked.print, scope, self.index, id_), words_of(asked))
+        source = {name: value for name, value in document.items() if name not in _BESIDE}
+        scope = [asked.values.get(one.field, ()) for one in self._opened.likeness.scopes]
+        numbers = numbers_of(asked.print, scope, self.index, id_)
+        name = key(id_, None if routing is None else str(routing))
+        return Member(name, source, asked, numbers, words_of(asked))
+
+    def job(self, callers: Sequence[Caller]) -> Job:
+        """Return what takes the documents of callers through the gate together."""
+        shared = self._opened.shared is not None
+        return Job(
+            callers, self._opened.terms, cut=batches, member=self.member, told=self.told, shared=shared
+        )
 
     def told(self, verdict: Verdict) -> Verdict:
-        """Return a verdict with its reason in words."""
+        """Return a verdict with its reason in words, and documents by their own ids."""
         like = verdict.like
+        if like is not None:
+            like = replace(like, id=id_and_routing(like.id)[0])
+        verdict = replace(verdict, id=id_and_routing(verdict.id)[0], like=like)
         if verdict.status != "refused" or like is None:
             return verdict
         told = f"{self.policy.measure} {like.likeness:.2f}"
@@ -81,7 +101,7 @@ class Face:
         why = f"it resembles {like.id!r} of {self.index!r} ({told})"
         if verdict.full:
             why += f", whose group has {self.policy.most:,} documents already"
-        return Verdict("refused", verdict.id, verdict.group, like=like, full=verdict.full, reason=why)
+        return replace(verdict, reason=why)
 
 
 def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:
@@ -112,17 +132,38 @@ def document_id(document: Mapping[str, Any]) -> str:
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:
-    """Return documents in batches in which no id comes twice."""
+    """Return documents in batches in which no id comes twice, none of them too much for a request."""
     cut: list[list[Document]] = []
     seen: set[str] = set()
+    room = 0
     for document in documents:
-        id_ = str(document["_id"])
-        if not cut or len(seen) == BATCH or id_ in seen:
+        id_, size = str(document["_id"]), _characters(document)
+        if not cut or len(seen) == BATCH or id_ in seen or size > room:
             cut.append([])
-            seen = set()
+            seen, room = set(), CHARACTERS
         cut[-1].append(document)
         seen.add(id_)
+        room -= size
     return cut
+
+
+def _characters(value: object) -> int:
+    """Return about how long JSON is."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 8
+
+
+def _check_id(id_: str) -> None:
+    """Refuse an id that no server takes, before it takes none of the request that it is in.
+
+    Raises:
+        InputError: it is too long.
+    """
+    if (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
+        raise InputError(f"its id has {size:,} bytes, and {_LONGEST_ID} are the most an id can have")
 
 
 def _failed(failure: object) -> str:

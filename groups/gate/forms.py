@@ -54,6 +54,6 @@ class Forms:
         parts = {**stored_parts(document, self.field), GROUP: group, LEADER: leads}
         return put(dict(document), self.field, parts)
 
-    def leader(self) -> JSON:
-        """Return the change that makes a document lead its group."""
-        return put({}, self.field, {LEADER: True})
+    def leader(self, group: int) -> JSON:
+        """Return the change that makes a document lead a group."""
+        return put({}, self.field, {GROUP: group, LEADER: True})

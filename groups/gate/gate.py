@@ -1,24 +1,26 @@
 """The gate in front of an index: documents in, verdicts out."""
 
 import os
+import random
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from operator import itemgetter
 from threading import Condition
 from typing import Self
 
 from shinglefold.contracts import JSON, Document, Engine, ExclusiveWrites, GuardedWrites
 from shinglefold.errors import EngineError
-from shinglefold.groups.gate.face import BATCH, SECONDS, Face, batches, canonicalizer_of, let_in
-from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.aside import Aside
+from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, let_in
+from shinglefold.groups.gate.jobs import Caller, Job
+from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import open_gate
 from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.protocol import decide, tidy
-from shinglefold.groups.gate.requests import Drop, Write
-from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore, now
+from shinglefold.groups.gate.protocol import tidy
+from shinglefold.groups.gate.requests import Drop, Read, Write
+from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore, key_of, now
 from shinglefold.groups.lookup import Lookup
 from shinglefold.ingest import Pipeline
 from shinglefold.placeholders import PENDING
@@ -29,16 +31,6 @@ from shinglefold.stored import without_fingerprint
 
 #: Seconds to wait for callers that were there a moment ago, so that they are decided together.
 _GATHERED = 0.002
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """Documents of one caller, and what becomes of them."""
-
-    documents: Sequence[Document]
-    verdicts: list[Verdict] = field(default_factory=list)
-    error: BaseException | None = None
-    done: bool = False
 
 
 class Gate(Face):
@@ -79,15 +71,16 @@ class Gate(Face):
         self._store: ServerStore | ExclusiveStore
         if isinstance(engine, GuardedWrites):
             self._store = ServerStore(engine, opened.index, opened.intents, self._documents, opened.read_back)
-        self._waiting: list[_Waiting] = []
-        self._deciding = False
+        self._aside = Aside(engine, opened)
+        self._waiting: list[Caller] = []
+        #: What pauses, and until when.
+        self._paused: list[tuple[float, Job]] = []
+        #: Whether some thread asks the engine: one at a time does.
+        self._busy = False
         self._callers = 0
         self._turn = Condition()
         self._process = os.getpid()
-        self._refreshed = time.monotonic()
-        self._refreshing: Future[None] | None = None
-        self._refreshed_then: tuple[str, ...] = ()
-        self._aside = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-gate")
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -128,28 +121,19 @@ class Gate(Face):
             return []
         if os.getpid() != self._process:
             raise EngineError("a gate is of the process that opened it: open another after a fork")
-        own = _Waiting(documents)
-        together: list[_Waiting] = []
+        if self._closed:
+            raise EngineError(f"this gate before {self.index!r} is closed: open another")
+        own = Caller(documents)
         with self._turn:
             self._waiting.append(own)
             self._turn.notify_all()
-            while self._deciding and not own.done:
-                self._turn.wait()
-            if not own.done:
-                self._deciding = True
-                self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
-                together, self._waiting = self._waiting, []
-        if together:
-            try:
-                self._decide_together(together)
-            finally:
-                with self._turn:
-                    self._deciding = False
-                    self._callers = len(together) + len(self._waiting)
-                    self._turn.notify_all()
-        if own.error is not None:
-            raise own.error
-        return own.verdicts
+        try:
+            while (job := self._next(own)) is not None:
+                self._work(job)
+        except BaseException as error:
+            self._abandon(own, error)
+            raise
+        return own.result()
 
     def passages(self, document: Document, like: str) -> list[JSON]:
         """Return the passages that a document has in common with a stored one, in its own order.
@@ -180,72 +164,109 @@ class Gate(Face):
             return 0
         store = self._store
         assert isinstance(store, ServerStore)
-        self.engine.refresh(self.index)
-        clause = {"range": {f"{self.recipe.field}.{PENDING}": {"lt": now()}}}
-        found = tuple(hit["_id"] for hit in self._documents.lookup.group([clause], 1000))
-        held = [one for one in store.engine.read(self.index, found) if one is not None]
-        dead = [one for one in held if self._opened.forms.pending(one.source) is not None]
-        written = store.answer(Write(tuple(Drop("documents", one.id, one.guard) for one in dead)))
+        store = self._store
+        assert isinstance(store, ServerStore)
+        with self._turn_taken():
+            self.engine.refresh(self.index)
+            clause = {"range": {f"{self.recipe.field}.{PENDING}": {"lt": now()}}}
+            found = tuple(key_of(hit) for hit in self._documents.lookup.group([clause], 1000))
+            held = [one for one in store.answer(Read(found)) if one is not None] if found else []
+            dead = [one for one in held if self._opened.forms.pending(one.source) is not None]
+            written = store.answer(Write(tuple(Drop("documents", one.id, one.guard) for one in dead)))
         return sum(one.status == 200 for one in written)
 
     def refresh(self) -> None:
         """Let searches see what was let in."""
-        if self._refreshing is not None:
-            self._refreshing.exception()
-            self._settle_refresh()
-        if (shared := self._opened.shared) is not None:
-            drive(tidy(shared), self._store.answer)
+        with self._turn_taken():
+            self._refresh()
 
     def close(self) -> None:
         """Let searches see what was let in, and take the gate's notes away; again it does nothing."""
-        self._aside.shutdown()
-        self.refresh()
-        if (shared := self._opened.shared) is not None:
-            drive(shared.depart(), self._store.answer)
+        with self._turn_taken():
+            if self._closed:
+                return
+            self._refresh()
+            if (shared := self._opened.shared) is not None:
+                drive(shared.depart(), self._store.answer)
+            self._closed = True
+            self._aside.close()
 
-    def _decide_together(self, together: Sequence[_Waiting]) -> None:
+    def _refresh(self) -> None:
+        self._aside.wait()
+        if (shared := self._opened.shared) is not None:
+            drive(tidy(shared), self._store.answer)
+
+    def _next(self, own: Caller) -> Job | None:
+        """Return what there is to do, once it is this thread's turn; None for a caller that is done."""
+        with self._turn:
+            while not own.done:
+                if self._busy:
+                    self._turn.wait()
+                    continue
+                at, job = min(self._paused, key=itemgetter(0), default=(0.0, None))
+                if job is not None and (own.job is not None or at <= time.monotonic()):
+                    if (left := at - time.monotonic()) > 0:
+                        self._turn.wait(left)
+                        continue
+                    self._paused.remove((at, job))
+                    self._busy = True
+                    return job
+                if own.job is None:
+                    self._busy = True
+                    return self._gathered()
+                self._turn.wait()
+        return None
+
+    def _gathered(self) -> Job:
+        """Return a job of all who wait, a moment later, as those that were there are about to come again."""
+        self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
+        together, self._waiting = self._waiting, []
+        return self.job(together)
+
+    def _work(self, job: Job) -> None:
+        """Take a job as far as it goes, and let others have their turn."""
+        pause: int | None = None
         try:
-            documents = [document for one in together for document in one.documents]
-            verdicts = iter([verdict for batch in batches(documents) for verdict in self._batch(batch)])
-            for one in together:
-                one.verdicts = [next(verdicts) for _ in one.documents]
-        except BaseException as error:
-            for one in together:
-                one.error = error
-            if not isinstance(error, Exception):
+            with self._alone():
+                self._aside.look(self._store.answer)
+                pause = drive(job.until_pause(), self._store.answer)
+        except BaseException as failure:
+            job.fail(failure)
+            if not isinstance(failure, Exception):
                 raise
         finally:
-            for one in together:
-                one.done = True
+            with self._turn:
+                job.tell()
+                if pause is not None:
+                    due = time.monotonic() + pause * random.uniform(0.5, 1.5) / 1000
+                    self._paused.append((due, job))
+                self._busy = False
+                self._callers = len(job.callers) + len(self._waiting)
+                self._turn.notify_all()
 
-    def _batch(self, documents: Sequence[Document]) -> list[Verdict]:
-        found = [self.member(document) for document in documents]
-        members = [one for one in found if isinstance(one, Member)]
-        with self._alone():
-            self._refresh_aside()
-            decided = iter(drive(decide(members, self._opened.terms), self._store.answer) if members else ())
-        return [self.told(next(decided)) if isinstance(one, Member) else one for one in found]
+    def _abandon(self, own: Caller, error: BaseException) -> None:
+        """Give back what is kept for a caller that was interrupted while it waited."""
+        with self._turn:
+            if own in self._waiting:
+                self._waiting.remove(own)
+            paused = [one for one in self._paused if one[1] is own.job]
+            self._paused = [one for one in self._paused if one[1] is not own.job]
+        for _, job in paused:
+            with self._turn_taken(), suppress(type(error)):
+                drive(job.until_pause(error), self._store.answer)
+            job.fail(EngineError("whoever waited for this, too, was interrupted; try again"))
 
-    def _refresh_aside(self) -> None:
-        """Have searches see what was let in about once a second, while decisions go on."""
-        shared = self._opened.shared
-        if shared is None:
-            return
-        if self._refreshing is not None and self._refreshing.done():
-            self._settle_refresh()
-            drive(shared.clean(self._opened.forms), self._store.answer)
-        if self._refreshing is None and time.monotonic() - self._refreshed > SECONDS:
-            self._refreshed_then = shared.settled()
-            if self._refreshed_then:
-                self._refreshing = self._aside.submit(self.engine.refresh, self.index)
-
-    def _settle_refresh(self) -> None:
-        refreshing, self._refreshing = self._refreshing, None
-        self._refreshed = time.monotonic()
-        assert refreshing is not None
-        refreshing.result()
-        if (shared := self._opened.shared) is not None:
-            shared.seen(self._refreshed_then)
+    @contextmanager
+    def _turn_taken(self) -> Iterator[None]:
+        with self._turn:
+            self._turn.wait_for(lambda: not self._busy)
+            self._busy = True
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._busy = False
+                self._turn.notify_all()
 
     def _alone(self) -> AbstractContextManager[None]:
         """Return what keeps other processes from writing, where the engine wants that."""

@@ -1,10 +1,12 @@
 """What the mappings of an index say to a gate, and what a gate adds to them."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
+
+#: How the names of the indices behind data streams begin.
+_STREAMED = ".ds-"
 
 
 def concrete_index(engine: Engine, index: str) -> str:
@@ -12,24 +14,21 @@ def concrete_index(engine: Engine, index: str) -> str:
     names = [info.name for info in engine.indices(index)]
     if len(names) != 1:
         raise ConfigError(f"{index!r} means {len(names)} indices; a gate stands in front of one: name it")
+    if names[0].startswith(_STREAMED):
+        raise ConfigError(
+            f"{index!r} is a data stream, whose documents can't be changed once they are written, and a gate "
+            "keeps their places before: let it stand before an index"
+        )
     return names[0]
 
 
-def check_scope(mappings: JSON, path: str, index: str) -> None:
-    """Refuse a scope whose values an index can't tell.
-
-    Raises:
-        ConfigError: it is not mapped, or has no doc values.
-    """
+def has(mappings: JSON, field: str, properties: JSON) -> bool:
+    """Tell whether properties stand below a field already, so that who may only write need not map them."""
     node: Any = mappings
-    for name in path.split("."):
-        node = (node.get("properties") or {}).get(name) if isinstance(node, Mapping) else None
-    kind = node.get("type") if isinstance(node, Mapping) else None
-    if kind in (None, "text", "object"):
-        raise ConfigError(
-            f"index {index!r}: the scope {path!r} is {'not mapped' if kind is None else f'of type {kind}'}; "
-            "name a field with doc values, such as a keyword"
-        )
+    for name in field.split("."):
+        node = (node.get("properties") or {}).get(name) or {}
+    there = node.get("properties") or {}
+    return all(there.get(name) == wanted for name, wanted in properties.items())
 
 
 def nested(field: str, properties: JSON) -> JSON:

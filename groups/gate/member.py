@@ -81,6 +81,7 @@ class Member:
         changes: whether a document of this id is there already.
         kept: group and leadership of the document that is there, where it has the same text: it stays so.
         claim: the group it claims a place in.
+        turned_away: why the store would not take its place just now.
         waits: earlier members of its batch that it resembles and that are undecided.
     """
 
@@ -101,6 +102,7 @@ class Member:
     known: set[str] = field(default_factory=set)
     likes: list[Like] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)
+    turned_away: str = ""
     waits: set[int] = field(default_factory=set)
     verdict: Verdict | None = None
 

@@ -2,20 +2,22 @@
 
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.intents import ensure_intents
 from shinglefold.groups.gate.judge import Fingerprints
-from shinglefold.groups.gate.mapped import check_scope, concrete_index, nested
+from shinglefold.groups.gate.mapped import concrete_index, has, nested
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.register import Alone, Shared
 from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
+from shinglefold.groups.values import Values
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import TEXTS, Recipe
 from shinglefold.rerank.fold.text_stage import Stages
@@ -35,6 +37,7 @@ class Opened:
 
     ``intents``: the index of intents, empty where one process at a time writes and needs none. ``read_back``:
     the fields of documents that a decision reads again. ``first``: that by which leaders come first.
+    ``identities``: of both indices, which another index of their name has not.
     """
 
     index: str
@@ -45,6 +48,27 @@ class Opened:
     terms: Terms
     read_back: tuple[str, ...]
     first: str
+    identities: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The indices that a gate writes to."""
+        return (self.index, self.intents) if self.intents else (self.index,)
+
+    def check_same(self, identities: Mapping[str, str]) -> None:
+        """Refuse to go on where an index was deleted meanwhile: a server makes another for what comes.
+
+        Raises:
+            EngineError: it is another, or gone.
+        """
+        for name, known in self.identities.items():
+            now = identities.get(name, "gone")
+            if known and now and now != known:
+                other = "" if now == "gone" else ", and there is another of its name"
+                raise EngineError(
+                    f"index {name!r} was deleted while a gate stood before it{other}: what was let in is "
+                    f"gone with it. Set {self.index!r} up again where it is gone, and open another gate"
+                )
 
     @property
     def shared(self) -> Shared | None:
@@ -75,14 +99,14 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_keywords(mappings, index, recipe.field)
     _check_groups(recipe, index, policy)
-    likeness = _likeness(recipe, policy, seal, canonicalizer)
+    likeness = _likeness(recipe, policy, seal, canonicalizer, mappings, index)
     scopes = [scope.field for scope in likeness.scopes]
-    for scope in scopes:
-        check_scope(mappings, scope, index)
-    intents = ""
+    intents, identities = "", dict[str, str]()
     if isinstance(engine, GuardedWrites):
-        engine.put_mappings(concrete, nested(recipe.field, _PLACEHOLDER))
+        if not has(mappings, recipe.field, _PLACEHOLDER):
+            engine.put_mappings(concrete, nested(recipe.field, _PLACEHOLDER))
         intents = ensure_intents(engine, concrete)
+        identities = engine.identities([concrete, intents])
     elif not isinstance(engine, ExclusiveWrites):
         raise ConfigError("this engine has neither guarded nor exclusive writes, which a gate needs")
     milliseconds = round(lease * 1000)
@@ -99,11 +123,16 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     parts = (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)
     read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes, *likeness.texts)
     first = f"{recipe.field}.{LEADER}" if recipe.groups else ""
-    return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first)
+    return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first, identities)
 
 
-def _likeness(
-    recipe: Recipe, policy: Policy, seal: Seal | None, canonicalizer: Canonicalizer | None
+def _likeness(  # noqa: PLR0917 - as ``open_gate``
+    recipe: Recipe,
+    policy: Policy,
+    seal: Seal | None,
+    canonicalizer: Canonicalizer | None,
+    mappings: JSON,
+    index: str,
 ) -> Likeness:
     own = _rules(policy)
     rules = own.or_noted(recipe)
@@ -111,7 +140,8 @@ def _likeness(
         # What the index notes is how groups are made, and there are none of them in this.
         rules = replace(rules, verify=own.verify, min_similarity=own.min_similarity)
     stage = Stages(canonicalizer).stage(rules.judged(recipe.scheme), recipe.fields or TEXTS)
-    return Likeness(recipe.scheme, recipe.field, rules, seal, stage)
+    values = Values.of(mappings, rules.scope, index)
+    return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)
 
 
 def _rules(policy: Policy) -> Rules:

@@ -19,6 +19,7 @@ from contextlib import suppress
 
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.groups.gate.entering import enter, look, release
+from shinglefold.groups.gate.keys import id_and_routing
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.register import Shared
 from shinglefold.groups.gate.requests import Now, Pause, Refresh, Steps
@@ -61,11 +62,16 @@ def _decided(members: Sequence[Member], terms: Terms) -> Steps[None]:
         if undecided:
             now = yield Now()
             if now - begun > terms.patience:
-                raise EngineUnavailable(
-                    f"others have been deciding about documents like {undecided[0].id!r} for "
-                    f"{terms.patience // 1000} s; try again"
-                )
+                raise EngineUnavailable(_kept_waiting(undecided[0], terms.patience // 1000))
             yield Pause(15)
+
+
+def _kept_waiting(member: Member, seconds: int) -> str:
+    """Return why a member is not decided in all this time."""
+    id_, _ = id_and_routing(member.id)
+    if member.turned_away:
+        return f"the server has taken no place for {id_!r} in {seconds} s ({member.turned_away}); try again"
+    return f"others have been deciding about documents like {id_!r} for {seconds} s; try again"
 
 
 def tidy(register: Shared) -> Steps[None]:

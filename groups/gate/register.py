@@ -243,7 +243,7 @@ class Shared:
             )
             if listed.status not in (CONFLICT, MISSING):
                 break
-            yield Pause(3)
+            yield Pause(3, alone=True)
         _check(listed)
         self.name, self._guard, self._own = name, written[-1].guard, own
 

@@ -93,9 +93,13 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait about so many milliseconds, by chance more or less, for others to go on."""
+    """Wait about so many milliseconds, by chance more or less, for others to go on.
+
+    ``alone``: what the same gate decides beside may not go on meanwhile.
+    """
 
     milliseconds: int
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

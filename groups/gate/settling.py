@@ -133,19 +133,30 @@ def _chosen(members: Sequence[Member], terms: Terms) -> Steps[list[Choice]]:
 
 
 def _adopted(member: Member, choice: Adopt, terms: Terms) -> Steps[Choice]:
-    """Hand the first group that has lost its leader over to the document of it that is the most alike."""
+    """Join the first group that has lost its leader, led by the document of it that is the most alike.
+
+    Where there is none, that has a number yet, the most alike of those without leads a group from now on.
+    """
     yield Refresh()
-    for group in dict.fromkeys(like.group for like in choice.likes):
-        assert group is not None
+    groups = dict.fromkeys(like.group for like in choice.likes if like.group is not None)
+    for group in groups:
         (found,) = yield FindGroups((group,), 10, leaders=True)
         # A document that is changed leads its old group no more.
         held = yield from held_by(set(found) - {member.id})
         if any(_leads(one, group, terms.forms) for one in held.values()):
             continue
         heir = next(like for like in choice.likes if like.group == group)
-        (written,) = yield Write((Merge("documents", heir.id, terms.forms.leader(), heir.guard),))
-        return Join(group, heir) if written.status == DONE else Stay.HOLD
+        return (yield from _led(heir, group, terms))
+    for heir in choice.likes:
+        if heir.group is None:
+            return (yield from _led(heir, member.number, terms))
     return Found()
+
+
+def _led(heir: Like, group: int, terms: Terms) -> Steps[Choice]:
+    """Join a group that a stored document leads from now on, or look again where that is another by now."""
+    (written,) = yield Write((Merge("documents", heir.id, terms.forms.leader(group), heir.guard),))
+    return Join(group, heir) if written.status == DONE else Stay.HOLD
 
 
 def _leads(held: Held, group: int, forms: Forms) -> bool:

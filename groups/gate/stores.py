@@ -5,11 +5,12 @@ import operator
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine, Guard, Held, Written
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.gate.keys import id_and_routing, key
 from shinglefold.groups.gate.member import Member
 from shinglefold.groups.gate.requests import (
     CONFLICT,
@@ -43,6 +44,11 @@ def pause(milliseconds: int) -> None:
     time.sleep(milliseconds * random.uniform(0.5, 1.5) / 1000)
 
 
+def key_of(hit: Mapping[str, Any]) -> str:
+    """Return what the gate calls a document by that a search found."""
+    return key(hit["_id"], hit.get("_routing"))
+
+
 @dataclass(slots=True)
 class Documents:
     """The searches of the user's index."""
@@ -60,7 +66,7 @@ class Documents:
         )
         ids: list[list[str]] = [[] for _ in members]
         for pair in found.pairs:
-            ids[pair.one].append(found.hits[pair.other]["_id"])
+            ids[pair.one].append(key_of(found.hits[pair.other]))
         return [
             Seen(tuple(dict.fromkeys(several)), frozenset(taken.intersection(member.numbers)))
             for several, member in zip(ids, members, strict=True)
@@ -71,7 +77,7 @@ class Documents:
         leading: list[JSON] = [{"term": {f"{self.forms.field}.{LEADER}": True}}] if asked.leaders else []
         clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}, *leading] for group in asked.groups]
         found = yield from self.lookup.groups(clauses, asked.most)
-        return [tuple(hit["_id"] for hit in hits) for hits in found]
+        return [tuple(key_of(hit) for hit in hits) for hits in found]
 
 
 @dataclass(slots=True)
@@ -105,10 +111,7 @@ class ServerStore:
             case Write():
                 return (yield lambda: self.engine.write([self._action(one) for one in request.actions]))
             case Read():
-                index, fields = self.index, self.read_back
-                if request.where == "intents":
-                    index, fields = self.intents, ()
-                return (yield lambda: self.engine.read(index, request.ids, fields))
+                return (yield from self._read(request))
             case FindDocuments():
                 return (yield from self.documents.seen(request.members))
             case FindGroups():
@@ -118,13 +121,29 @@ class ServerStore:
             case _:
                 return now()
 
+    def _read(self, request: Read) -> Steps[list[Held | None]]:
+        if request.where == "intents":
+            notes: list[Held | None] = yield lambda: self.engine.read(self.intents, request.ids)
+            return notes
+        ids, routings = zip(*map(id_and_routing, request.ids), strict=True)
+        held: list[Held | None] = yield lambda: self.engine.read(self.index, ids, self.read_back, routings)
+        return [
+            None if one is None else replace(one, id=name)
+            for one, name in zip(held, request.ids, strict=True)
+        ]
+
     def _action(self, action: Action) -> JSON:
-        where = self.index if action.where == "documents" else self.intents
-        sent: JSON = {"_index": where, "_id": action.id}
+        sent: JSON = {"_index": self.intents, "_id": action.id}
+        if action.where == "documents":
+            id_, routing = id_and_routing(action.id)
+            sent = {"_index": self.index, "_id": id_} | ({} if routing is None else {"routing": routing})
         if action.guard is not None:
             sent |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
         match action:
             case Put():
+                if action.where == "intents" or self.documents.forms.pending(action.source) is not None:
+                    # Nothing of the user's: a pipeline of the index would fail or fill it.
+                    sent["pipeline"] = "_none"
                 verb = "create" if action.create else "index"
                 return {**sent, "_op_type": verb, "_source": action.source}
             case Merge():
@@ -171,7 +190,7 @@ class ExclusiveStore:
         if id_ in self._places:
             version, source = self._places[id_]
             return Held(id_, source, Guard(version, 0))
-        found = self.engine.get(self.index, id_)
+        found = self.engine.get(self.index, id_and_routing(id_)[0])
         return None if found is None else Held(id_, found["_source"], Guard(self._versions.get(id_, 0), 0))
 
     def _write(self, action: Action) -> Written:
@@ -191,7 +210,7 @@ class ExclusiveStore:
         return Written(DONE, Guard(version, 0))
 
     def _send(self, action: Action) -> Written:
-        sent: JSON = {"_index": self.index, "_id": action.id}
+        sent: JSON = {"_index": self.index, "_id": id_and_routing(action.id)[0]}
         match action:
             case Put():
                 sent |= {"_op_type": "index", "_source": action.source}
@@ -210,4 +229,4 @@ class ExclusiveStore:
         return self._versions[id_]
 
 
-__all__ = ["Documents", "ExclusiveStore", "ServerStore", "now"]
+__all__ = ["Documents", "ExclusiveStore", "ServerStore", "key_of", "now"]

@@ -1,0 +1,243 @@
+"""What a gate meets on a server beside other gates: routing, blocks, deletions, pipelines, long waits."""
+
+import random
+import threading
+import time
+import uuid
+from dataclasses import replace
+
+import pytest
+from support.gate.crashes import make_pipeline
+
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused
+from shinglefold.groups import Gate, Policy
+from shinglefold.groups.gate.intents import intents_name
+from shinglefold.ingest import ensure_index
+
+_SHARDS = {"index": {"number_of_shards": 3, "number_of_replicas": 0}}
+_SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
+_SCOPES |= {
+    "from": {"type": "ip"},
+    "new": {"type": "boolean"},
+    "short": {"type": "keyword", "ignore_above": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return make_pipeline()
+
+
+@pytest.fixture
+def engine(server):
+    with open_engine(server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def index(engine, pipeline):
+    name = f"attacked-{uuid.uuid4().hex[:8]}"
+    ensure_index(engine, name, replace(pipeline.recipe(), groups=True), properties=_SCOPES, settings=_SHARDS)
+    yield name
+    for one in (name, intents_name(name)):
+        if engine.index_exists(one):
+            engine.delete_index(one)
+
+
+@pytest.fixture
+def opened(engine, index, pipeline):
+    return lambda *rules, **more: Gate(engine, index, Policy(*rules, **more), pipeline=pipeline)
+
+
+@pytest.fixture
+def stored(engine, index, pipeline):
+    """Return what stores documents past every gate: a text under many ids, with what is beside it."""
+
+    def store(body, *beside):
+        (outcome,) = pipeline.run_block([{"_id": "x", "body": body}])
+        source = {name: value for name, value in outcome.document.items() if name != "_id"}
+        made = [{"_index": index, "_source": source | more.pop("_source", {}), **more} for more in beside]
+        assert not engine.bulk(made).failures
+        engine.refresh(index)
+
+    return store
+
+
+def _text(kind, edits=0):
+    chance = random.Random(kind)
+    words = [f"w{chance.randrange(10**6)}" for _ in range(120)]
+    return " ".join([f"edit{edits}x{at}" if at < edits else word for at, word in enumerate(words)])
+
+
+def test_documents_stored_under_a_routing_are_seen(opened, stored):
+    stored(_text("a"), *({"_id": f"s{number}", "routing": f"r{number}"} for number in range(6)))
+    with opened() as gate, pytest.raises(Refused, match="it resembles 's"):
+        gate.add({"id": "new", "body": _text("a", 1)})
+
+
+def test_a_document_is_let_in_under_its_routing(opened, engine, index):
+    with opened("tag") as gate:
+        first = gate.add({"id": "a", "_routing": "here", "body": _text("a")})
+        second = gate.add({"id": "b", "_routing": "there", "body": _text("a", 1)})
+        again = gate.add({"id": "a", "_routing": "here", "body": _text("a", 2)})
+    assert (first.id, second.id, second.group, again.replaced) == ("a", "b", first.group, True)
+    hits = engine.search(index, {"query": {"match_all": {}}})["hits"]["hits"]
+    assert {(hit["_id"], hit["_routing"]) for hit in hits} == {("a", "here"), ("b", "there")}
+
+
+def test_copies_of_other_scopes_hide_none(opened, stored):
+    stored(_text("a"), *({"_id": f"s{at}", "_source": {"host": f"h{at}"}} for at in range(1300)))
+    with opened("refuse", scope=("host",)) as gate:
+        given = [{"id": f"n{at}", "body": _text("a", 1), "host": f"h{at}"} for at in range(0, 1301, 100)]
+        told = [verdict.status for verdict in gate.add_all(given)]
+    assert told == ["refused"] * 13 + ["accepted"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "one", "other"),
+    [("host", True, "true"), ("year", "5", 5), ("new", "true", True), ("from", "0:0:0:0:0:0:0:1", "::1")],
+)
+def test_values_of_a_scope_are_those_of_the_index(opened, scope, one, other):
+    with opened("refuse", scope=(scope,)) as gate:
+        gate.add({"id": "a", "body": _text("a"), scope: one})
+        with pytest.raises(Refused, match="it resembles 'a'"):
+            gate.add({"id": "b", "body": _text("a", 1), scope: other})
+        gate.refresh()
+        with pytest.raises(Refused, match="it resembles 'a'"):
+            gate.add({"id": "c", "body": _text("a", 1), scope: other})
+
+
+def test_a_scope_that_cannot_be_compared_is_refused(opened):
+    with pytest.raises(ConfigError, match="'day' is of type date; name a keyword"):
+        opened("refuse", scope=("day",))
+    with (
+        opened("refuse", scope=("short",)) as gate,
+        pytest.raises(Refused, match="values of 3 at most"),
+    ):
+        gate.add({"id": "a", "body": _text("a"), "short": "longer"})
+
+
+def test_documents_without_a_number_count_and_join(opened, stored, engine, index):
+    stored(_text("a"), {"_id": "one"}, {"_id": "two"})
+    with opened("cap", most=2) as gate, pytest.raises(Refused, match="whose group has 2 documents already"):
+        gate.add({"id": "new", "body": _text("a", 1)})
+    with opened("cap", most=3) as gate:
+        joined = gate.add({"id": "new", "body": _text("a", 1)})
+        with pytest.raises(Refused, match="3 documents already"):
+            gate.add({"id": "more", "body": _text("a", 2)})
+    leaders = [engine.get(index, id_)["_source"]["dedup"].get("leader") for id_ in ("one", "two", "new")]
+    assert sorted(map(bool, leaders)) == [False, False, True]
+    assert not joined.leads
+
+
+def test_a_leader_is_found_among_a_thousand_that_share_more(opened, stored):
+    with opened("tag") as gate:
+        group = gate.add({"id": "lead", "body": _text("a")}).group
+        dedup = {"group": group, "leader": False}
+        (outcome,) = gate.pipeline.run_block([{"_id": "x", "body": _text("a", 9)}])
+        given = {"dedup": outcome.document["dedup"] | dedup}
+        stored(_text("a", 9), *({"_id": f"s{at}", "_source": given} for at in range(1100)))
+        verdict = gate.add({"id": "new", "body": _text("a", 9)})
+    assert (verdict.group, verdict.leads) == (group, False)
+
+
+def test_an_id_that_no_server_takes_fails_alone(opened):
+    with opened() as gate:
+        given = [{"id": id_, "body": _text(id_[:3])} for id_ in ("one", "я" * 300, "two")]
+        told = gate.add_all(given)
+    assert [verdict.status for verdict in told] == ["accepted", "failed", "accepted"]
+    assert "600 bytes" in told[1].reason
+
+
+def test_a_block_is_told_at_once_with_its_remedy(opened, engine, index):
+    for block in ("read_only_allow_delete", "write"):
+        with opened() as gate:
+            _set(engine, index, block, True)
+            with pytest.raises(IndexReadOnly, match="null"):
+                gate.add({"id": block, "body": _text(block)})
+            _set(engine, index, block, None)
+            assert gate.add({"id": block, "body": _text(block)}).status == "accepted"
+
+
+def _set(engine, index, block, value):
+    engine._client.indices.put_settings(index=index, body={"index": {"blocks": {block: value}}})
+
+
+def test_an_index_that_is_deleted_and_made_again_is_noticed(opened, engine, index, pipeline):
+    gate = opened()
+    gate.add({"id": "a", "body": _text("a")})
+    engine.delete_index(index)
+    ensure_index(engine, index, pipeline.recipe())
+    time.sleep(1.1)
+    with pytest.raises(EngineError, match="was deleted while a gate stood before it"):
+        gate.add({"id": "b", "body": _text("b")})
+    with opened() as another:
+        assert another.add({"id": "b", "body": _text("b")}).status == "accepted"
+
+
+def test_a_data_stream_is_refused_with_the_reason(engine, pipeline):
+    from shinglefold.groups.gate.mapped import concrete_index
+
+    name = f"streamed-{uuid.uuid4().hex[:8]}"
+    try:
+        engine._client.indices.put_index_template(
+            name=name, body={"index_patterns": [name], "data_stream": {}, "template": {}}
+        )
+        engine._client.indices.create_data_stream(name=name)
+    except Exception:
+        pytest.skip("a server without data streams")
+    try:
+        with pytest.raises(ConfigError, match="is a data stream"):
+            concrete_index(engine, name)
+    finally:
+        engine._client.indices.delete_data_stream(name=name)
+        engine._client.indices.delete_index_template(name=name)
+
+
+def test_who_waits_for_the_dead_keeps_no_other_waiting(opened, engine, index):
+    """A place is kept for three seconds by a writer that is gone, and one caller wants it."""
+    with opened() as gate:
+        late = int(time.time() * 1000) + 3000
+        engine.bulk(
+            [{"_index": index, "_id": "kept", "_source": {"dedup": {"pending": late, "attempt": "x"}}}]
+        )
+        begun, took = time.monotonic(), {}
+
+        def add(id_):
+            assert gate.add({"id": id_, "body": _text(id_)}).status == "accepted"
+            took[id_] = time.monotonic() - begun
+
+        threads = [threading.Thread(target=add, args=(id_,)) for id_ in ("kept", "one", "two")]
+        for thread in threads:
+            thread.start()
+        for thread in threads[1:]:
+            thread.join()
+        add("three")
+        threads[0].join()
+    assert max(took["one"], took["two"], took["three"]) < 2 < took["kept"]
+
+
+def test_a_closed_gate_says_so_and_refreshing_disturbs_nobody(opened):
+    gate = opened()
+    failed = []
+
+    def refresh():
+        try:
+            for _ in range(30):
+                gate.refresh()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=refresh) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(30):
+        gate.add({"id": f"{number}", "body": _text(number)})
+    for thread in threads:
+        thread.join()
+    gate.close()
+    gate.close()
+    assert not failed
+    with pytest.raises(EngineError, match="closed: open another"):
+        gate.add({"id": "a", "body": _text("a")})
