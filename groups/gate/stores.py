@@ -125,7 +125,8 @@ class ServerStore:
         if request.where == "intents":
             notes: list[Held | None] = yield lambda: self.engine.read(self.intents, request.ids)
             return notes
-        ids, routings = zip(*map(id_and_routing, request.ids), strict=True)
+        named = [id_and_routing(name) for name in request.ids]
+        ids, routings = [id_ for id_, _ in named], [routing for _, routing in named]
         held: list[Held | None] = yield lambda: self.engine.read(self.index, ids, self.read_back, routings)
         return [
             None if one is None else replace(one, id=name)

@@ -241,3 +241,16 @@ def test_a_closed_gate_says_so_and_refreshing_disturbs_nobody(opened):
     assert not failed
     with pytest.raises(EngineError, match="closed: open another"):
         gate.add({"id": "a", "body": _text("a")})
+
+
+def test_a_head_without_intents_that_the_dead_left_is_cleared_away(engine, index, pipeline):
+    left = Gate(engine, index, pipeline=pipeline, lease=0.2)
+    left.add({"id": "a", "body": _text("a")})
+    left.refresh()
+    time.sleep(0.6)
+    with Gate(engine, index, pipeline=pipeline, lease=0.2) as gate:
+        for number in range(4):
+            gate.add({"id": f"{number}", "body": _text(number)})
+            time.sleep(0.6)
+        heads = engine.get(intents_name(index), "writers")["_source"]["names"]
+    assert len(heads) == 1
