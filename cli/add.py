@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.options import engine_option, verify_options
+from shinglefold.cli.options import NumberRange, engine_option, verify_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
 
@@ -47,14 +47,14 @@ _SHOWN = 160
 @verify_options("a document", "shares a supershingle with a stored one")
 @click.option(
     "--min-resemblance",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     metavar="SHARE",
     help="Estimated resemblance from which on two documents are alike, where signatures decide; by default "
     "the scheme's.",
 )
 @click.option(
     "--min-length-ratio",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     metavar="SHARE",
     help="Similarity of lengths that documents which are alike must reach; by default the scheme's.",
 )

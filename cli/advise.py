@@ -7,6 +7,7 @@ import click
 from shinglefold.cli.advise_layout import layout
 from shinglefold.cli.advise_sample import sample
 from shinglefold.cli.command import DONE, Group, Invocation, command, common_options
+from shinglefold.cli.options import NumberRange
 from shinglefold.cli.output import print_table, write_json, write_line
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def advise() -> None:
 )
 @click.option(
     "--probability",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=NumberRange(0, 1, min_open=True, max_open=True),
     default=0.01,
     show_default=True,
     metavar="P",

@@ -7,12 +7,13 @@ import click
 
 from shinglefold.cli.command import DONE, Invocation, command
 from shinglefold.cli.curves import bars, picture
-from shinglefold.cli.output import print_table, write_json, write_line
+from shinglefold.cli.options import NumberRange
+from shinglefold.cli.output import check_page, print_table, write_json, write_line, write_page
 
 if TYPE_CHECKING:
     from shinglefold.sketch import Advice
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_SHARE = NumberRange(0, 1, min_open=True, max_open=True)
 
 
 @command(
@@ -56,7 +57,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--near-share",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     default=1e-5,
     show_default=True,
     metavar="SHARE",
@@ -64,7 +65,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--strangers",
-    type=click.FloatRange(0, min_open=True),
+    type=NumberRange(0, min_open=True),
     default=10.0,
     show_default=True,
     metavar="N",
@@ -93,6 +94,7 @@ def layout(
     """
     from shinglefold.sketch import Requirements, advise, resemblance_after, width_for
 
+    check_page(None if svg is None else str(svg), "--svg")
     words = 2 if width is None else width
     if (changed is None) != (of is None):
         raise click.UsageError("--changed and --of go together: words replaced, of how many")
@@ -107,7 +109,7 @@ def layout(
     widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
     points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
     if svg is not None:
-        svg.write_text(picture(points, needs.resemblance, _title(advice)), "utf-8")
+        write_page(str(svg), picture(points, needs.resemblance, _title(advice)))
     told = _told(advice, words, needs.resemblance, widest)
     if invocation.json:
         write_json(told | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]})

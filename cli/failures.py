@@ -54,7 +54,7 @@ def _type(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, click.ClickException):
-        return error.format_message() + _see(error)
+        return error.format_message().rstrip(".") + _see(error)
     if isinstance(error, ShinglefoldError):
         return str(error)
     if isinstance(error, OSError):
@@ -67,7 +67,7 @@ def _message(error: BaseException) -> str:
 
 def _see(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
-    return f" See: {context.command_path} --help" if context is not None else ""
+    return f". See: {context.command_path} --help" if context is not None else ""
 
 
 def discard_output() -> None:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from shinglefold.cli.options import engine_option, options, pipeline_option, preset_option, workers_option
+from shinglefold.cli.options import (
+    NumberRange,
+    engine_option,
+    options,
+    pipeline_option,
+    preset_option,
+    workers_option,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +37,7 @@ scan_options = options(
     ),
     click.option(
         "--requests-per-second",
-        type=click.FloatRange(0),
+        type=NumberRange(0),
         default=0.0,
         metavar="N",
         help="Read at most so many documents a second; by default there is no limit.",

@@ -6,7 +6,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.hints import again
-from shinglefold.cli.options import engine_options, text_options
+from shinglefold.cli.options import NumberRange, engine_options, text_options
 from shinglefold.cli.output import make_console, printable, remark, write_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _FIELDS = ["title", "url"]
 @text_options("What is given is the text itself", "of the text")
 @click.option(
     "--min-share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     default=0.05,
     show_default=True,
     metavar="SHARE",

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
     from shinglefold.scheme import Scheme
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers, which "nan" is none of."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's own
+        """Return the number.
+
+        Raises:
+            BadParameter: it is none, or beyond the range.
+        """
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -93,7 +109,7 @@ def deciding_options(
     return options(
         click.option(
             "--min-resemblance",
-            type=click.FloatRange(0, 1),
+            type=NumberRange(0, 1),
             metavar="SHARE",
             help=f"Estimated resemblance {who} must reach; by default the scheme's.",
         ),
@@ -105,7 +121,7 @@ def deciding_options(
         ),
         click.option(
             "--min-length-ratio",
-            type=click.FloatRange(0, 1),
+            type=NumberRange(0, 1),
             metavar="SHARE",
             help=f"Similarity of lengths {who} must reach; by default the scheme's.",
         ),
@@ -128,7 +144,7 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
         ),
         click.option(
             "--min-similarity",
-            type=click.FloatRange(0, 1),
+            type=NumberRange(0, 1),
             metavar="SHARE",
             help=f"Edit similarity of the words {who} must reach where texts decide; by default the "
             "scheme's.",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: The width of tables where there is no terminal to ask.
 WIDTH = 100
+#: How pages and pictures begin that commands write.
+_PAGES = (b"<!doctype html", b"<svg")
 _TRAILING = re.compile(r"[ \t]+\n")
 #: Wider than any row.
 _UNBOUNDED = 1_000_000
@@ -57,20 +59,49 @@ def write_line(line: str) -> None:
         sys.stdout.write(line + "\n")
 
 
-def write_page(path: str, page: str) -> None:
-    """Write a page to a file.
+def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
+    """See that a page or picture may be written to a file: there is none, or one that was made before.
 
     Raises:
-        InputError: it can't be written.
+        ConfigError: it holds something else, or is a source.
     """
     from pathlib import Path
 
-    from shinglefold.errors import InputError, why
+    from shinglefold.errors import ConfigError
 
+    if path is None or not Path(path).is_file():
+        return
+    with suppress(OSError), open(path, "rb") as file:
+        head = file.read(16).lower()
+        if (head and not head.startswith(_PAGES)) or any(
+            os.path.exists(source) and os.path.samefile(path, source) for source in sources
+        ):
+            raise ConfigError(f"{option} {path} holds something else, which would be lost: name another file")
+
+
+def write_page(path: str, page: str) -> None:
+    """Write a page or picture to a file, in one step: a full disk leaves the one of before.
+
+    Raises:
+        Unwritable: it can't be written.
+    """
+    from pathlib import Path
+
+    from shinglefold.errors import Unwritable
+
+    place = Path(path)
+    # Not beside a device or a pipe.
+    part = place.with_name(f"{place.name}.part") if place.is_file() or not place.exists() else place
     try:
-        Path(path).write_text(page, "utf-8", errors="replace")
+        try:
+            part.write_text(page, "utf-8", errors="replace")
+            part.replace(place)
+        except OSError:
+            if part != place:
+                part.unlink(missing_ok=True)
+            raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {why(error)}; give another path") from error
+        raise Unwritable.of(path, error, "give another path") from error
 
 
 def write_csv(row: Sequence[str]) -> None:

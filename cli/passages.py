@@ -6,7 +6,7 @@ import click
 
 from shinglefold.cli.command import DONE, Invocation, Name, command
 from shinglefold.cli.options import chosen_scheme, options, passages_option, text_options
-from shinglefold.cli.output import make_console, printable, write_json, write_line, write_page
+from shinglefold.cli.output import check_page, make_console, printable, write_json, write_line, write_page
 
 if TYPE_CHECKING:
     from shinglefold.passages.elements import Elements
@@ -76,6 +76,7 @@ def passages(
     from shinglefold.passages.matches import shares
     from shinglefold.passages.page import Shown, page
 
+    check_page(html, "--html", () if text else (a, b))
     scheme = chosen_scheme(invocation)
     check_language(scheme, language)
     texts, names = two_texts(a, b, kind, itself=text)

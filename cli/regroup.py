@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
-from shinglefold.cli.options import engine_option
+from shinglefold.cli.options import NumberRange, engine_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Tell what would change, and write nothing.")
 @click.option(
     "--min-resemblance",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     metavar="SHARE",
     help="Estimated resemblance a pair must reach; by default the scheme's.",
 )
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--requests-per-second",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     default=0.0,
     metavar="N",
     help="Read, and write, at most so many documents a second; by default there is no limit.",

@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.command import DONE, Invocation, command
 from shinglefold.cli.options import engine_option
-from shinglefold.cli.output import print_table, printable, write_json, write_line, write_page
+from shinglefold.cli.output import check_page, print_table, printable, write_json, write_line, write_page
 from shinglefold.cli.sizes import share_of
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def report(
     from shinglefold.groups.report import Names, make_report
     from shinglefold.groups.report.page import page
 
+    check_page(html, "--html")
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         check_numbered(asked, store.recipe)
@@ -83,9 +84,10 @@ def report(
 def _print(made: "Report", remedy: str) -> None:
     grouped = made.documents - made.without_group
     share = share_of(made.copies / grouped) if grouped else "0"
+    copies = "1 copy" if made.copies == 1 else f"{made.copies:,} copies"
     write_line(
         f"{made.documents:,} documents in {printable(made.index)}: {made.groups:,} groups, "
-        f"{made.shared:,} of them with copies; {made.copies:,} copies ({share})"
+        f"{made.shared:,} of them with copies; {copies} ({share})"
     )
     if made.without_group:
         write_line(f"{made.without_group:,} documents are in no group: {remedy}")

@@ -1,5 +1,6 @@
 """``shinglefold sign SOURCE…``: documents with their fingerprints, from file to file."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from shinglefold.ingest.signing.run import Job, Pace, Signed
     from shinglefold.scheme import Scheme
     from shinglefold.settings import Settings
+
+#: How files end that readers would take for something else than JSON lines.
+_NOT_WRITTEN = (".gz", ".zip", ".bz2", ".xz", ".zst", ".csv", ".tsv", ".html", ".htm", ".xml")
 
 
 @command(
@@ -74,6 +78,7 @@ def sign(
     settings = invocation.settings()
     options = sign_options(settings, **given)
     check_output(output, sources, options, overwrite=overwrite, restart=restart)
+    check_apart(output, dead_letters)
     check_sources(sources, options.reading, dead_letters)
     scheme = chosen_scheme(invocation, preset)
     job = make_job(sources, options, scheme, settings, output)
@@ -123,7 +128,8 @@ def check_output(
     """Refuse an output that can't be made, or would destroy something.
 
     Raises:
-        ConfigError: it is there already, is a source, or is Parquet of documents whose types nobody knows.
+        ConfigError: it is there already, is a source, is of a format that is not written, or is Parquet of
+            documents whose types nobody knows.
         UsageError: flags that need a file are given without one.
     """
     from shinglefold.errors import ConfigError
@@ -136,6 +142,12 @@ def check_output(
     place = Path(output)
     if place.is_dir():
         raise ConfigError(f"{output} is a folder: name a file in it")
+    if output.lower().endswith(_NOT_WRITTEN):
+        raise ConfigError(
+            f"{output}: JSON lines are written, or Parquet, so that its name would deceive whoever reads it; "
+            "end it in .jsonl or .parquet, or pack what goes to standard output: leave out -o, and add "
+            "| gzip > FILE.jsonl.gz"
+        )
     if any(Path(source).is_file() and place.exists() and Path(source).samefile(place) for source in sources):
         raise ConfigError(f"{output} is a source, too: name another file with -o")
     if place.exists() and not overwrite:
@@ -145,6 +157,18 @@ def check_output(
             f"{output}: JSON and CSV do not say of which types the columns of a Parquet file are; "
             "add --only-ids, or write JSONL"
         )
+
+
+def check_apart(output: str | None, dead_letters: str | None) -> None:
+    """Refuse one file for what is signed and what failed: the first would replace the second.
+
+    Raises:
+        ConfigError: they are one.
+    """
+    from shinglefold.errors import ConfigError
+
+    if None not in (output, dead_letters) and os.path.realpath(output) == os.path.realpath(dead_letters):
+        raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
 
 
 def make_job(

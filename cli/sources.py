@@ -127,7 +127,7 @@ def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -
     """Refuse a file for dead letters that is a source: letters would be mixed with documents.
 
     Args:
-        retried: from its name, the command that tries the letters of a file again.
+        retried: the command that tries the letters of this file again; empty where there is none.
 
     Raises:
         ConfigError: it is one.
@@ -140,8 +140,8 @@ def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -
         return
     if any(Path(source).is_file() and Path(source).samefile(path) for source in sources):
         raise ConfigError(
-            f"--dead-letters {path} is a source, too, and would be mixed with what failed: name another; "
-            f"dead letters are tried again with: {retried}"
+            f"--dead-letters {path} is a source, too, and would be mixed with what failed: name another"
+            + (f"; dead letters are tried again with: {retried}" if retried else "")
         )
 
 

@@ -9,6 +9,7 @@
     ├── SchemeMismatch            signatures of two schemes, which can't be compared
     ├── RecipeMismatch            an index made with another pipeline or field than is asked for
     ├── InputError                a file or a document that can't be read
+    │   └── Unwritable            what is made can't be written to its file
     ├── ProcessorError            a processor failed on a document
     │   └── Refused               the gate lets a document not in: it resembles a stored one, or does not fit
     └── EngineError               the engine refused or could not
@@ -25,6 +26,7 @@
 Each message names the remedy. Text analysis never raises: it answers with fewer tokens.
 """
 
+import errno
 import re
 from collections.abc import Iterable
 
@@ -41,6 +43,11 @@ def why(error: BaseException) -> str:
         return error.strerror
     # zlib: "Error -3 while decompressing data: …"
     return _NUMBERED.sub("", str(error)) or type(error).__name__
+
+
+def is_full(error: OSError) -> bool:
+    """Tell whether there was no room left, on the disk or for this user."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str:
@@ -119,6 +126,17 @@ class RecipeMismatch(ShinglefoldError):
 
 class InputError(ShinglefoldError):
     """A file or a document that can't be read."""
+
+
+class Unwritable(InputError):
+    """What is made can't be written to its file."""
+
+    @classmethod
+    def of(cls, what: str, error: OSError, remedy: str = "check the path") -> "Unwritable":
+        """Return the error that tells why, and what to do; a full disk wants another remedy than a path."""
+        if is_full(error):
+            return cls(f"cannot write {what}: the disk is full; make room")
+        return cls(f"cannot write {what}: {why(error)}; {remedy}")
 
 
 class ProcessorError(ShinglefoldError):

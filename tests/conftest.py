@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.servers.choose import asked_for
+from support.servers.choose import LONG, asked_for, in_full
 from support.servers.lines import (
     pytest_configure,
     pytest_sessionfinish,
@@ -30,14 +30,20 @@ _LEFT_OUT = (
     "Tests on real servers were left out: they take minutes and 400 MB. To run them: "
     "make test SERVERS=all (or SERVERS=opensearch-3,elasticsearch-9)"
 )
+_LONG = pytest.mark.skip(
+    reason="takes long, or much memory: run with the servers (make test SERVERS=all), as CI does, or by "
+    f"{LONG}=1"
+)
 
 
 # First: pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave real servers out unless asked for; keep what shares a server or a file in one process."""
+    """Leave real servers and what takes long out unless asked for; keep in one process what shares."""
     left_out = []
     for item in items:
+        if not in_full() and item.get_closest_marker("long") is not None:
+            item.add_marker(_LONG)
         if _needs_server(item):
             item.add_marker("servers")
             if not asked_for():

@@ -21,6 +21,7 @@ from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.recipe import Recipe
+from shinglefold.rerank.known_fields import check_fields
 from shinglefold.seal import Seal, check_sealed
 
 #: What is told on the way: what is being done, how many documents, and the share of it that is done.
@@ -52,18 +53,30 @@ def regroup(
     Thresholds, scope and linkage are noted in the recipe before anything is read.
 
     Raises:
-        ConfigError: the index numbers no groups, an update would lose something of it, or the checkpoint is
-            of another regrouping.
+        ConfigError: the index numbers no groups or has no such field, an update would lose something of it,
+            or the checkpoint is of another regrouping.
         InputError: the checkpoint can't be read or written.
         EngineError: the engine can't be reached at all.
     """
     recipe = recipe_with_groups(engine, index)
+    _check_names(engine, index, options)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:
         _check_one_grouping(engine, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
         return _Run(engine, index, recipe, seal, options, interrupts, report).run()
+
+
+def _check_names(engine: Engine, index: str, options: RegroupOptions) -> None:
+    """Refuse mistyped fields: a scope that no document has would part every group.
+
+    Raises:
+        ConfigError: one is in no mapping.
+    """
+    mappings = list(engine.all_mappings(index).values())
+    check_fields(mappings, index, options.scope, "scope")
+    check_fields(mappings, index, [options.order.removeprefix("-")], "order")
 
 
 def recipe_with_groups(engine: Engine, index: str) -> Recipe:

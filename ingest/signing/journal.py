@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from shinglefold.errors import ConfigError, InputError, why
+from shinglefold.errors import ConfigError, Unwritable
 
 #: Seconds between notes: what a kill costs at most.
 _PAUSE = 1.0
@@ -48,13 +48,13 @@ class Journal:
 
         Raises:
             ConfigError: the folder is of a run with other sources or options, or another run writes to it.
-            InputError: the folder can't be made.
+            Unwritable: the folder can't be made.
         """
         try:
             self.folder.mkdir(exist_ok=True)
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise InputError(f"cannot write beside {self.target}: {why(error)}; check the path") from error
+            raise Unwritable.of(f"beside {self.target}", error) from error
         self._lock(self._file)
         notes = [] if restart else self._notes()
         if notes and notes[0] != self._identity:
@@ -63,8 +63,7 @@ class Journal:
                 "one, or begin anew with --restart"
             )
         if not notes:
-            self._clear()
-            self._append(self._identity)
+            self._begin()
         return notes[-1] if len(notes) > 1 else None
 
     @property
@@ -117,6 +116,13 @@ class Journal:
         for path in self.folder.iterdir():
             if path != self._path:
                 path.unlink()
+
+    def _begin(self) -> None:
+        self._clear()
+        try:
+            self._append(self._identity)
+        except OSError as error:
+            raise Unwritable.of(f"beside {self.target}", error) from error
 
     def _append(self, value: Mapping[str, Any]) -> None:
         assert self._file is not None

@@ -50,7 +50,7 @@ class Tally:
 
     ``refused``: the documents that failed, with the stage and why. ``lines``: of a range, that begin in it.
     ``present``: fields that some document has. ``sample``: a few documents of the first task. ``problem``:
-    why the part could not be written.
+    why the part could not be written; ``full``: there was no room for it.
     """
 
     signed: int = 0
@@ -61,6 +61,7 @@ class Tally:
     present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
     problem: str = ""
+    full: bool = False
 
 
 class Plain(NamedTuple):

@@ -1,8 +1,9 @@
 """Sign documents from file to file: workers make parts, the parent puts them together in order."""
 
+import errno
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count, islice
@@ -10,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
 
-from shinglefold.errors import InputError, why
+from shinglefold.errors import InputError, Unwritable
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.signing.journal import Journal, State
@@ -204,18 +205,26 @@ class _Run:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
-        # After any other end the last note stands: a part may be half taken.
-        self._note()
+        except Unwritable as error:
+            # The last note stands: a part may be half taken.
+            return str(error)
+        try:
+            self._note()
+        except Unwritable as error:
+            return stopped or str(error)
         return stopped
 
     def _take_all(self, answers: Iterator[tuple[Question, Tally]]) -> None:
         start, already, since = perf_counter(), self.books.resumed, None
         for question, tally in answers:
             self.interrupts.check()
+            if tally.full:
+                raise Unwritable.of(self._target, OSError(errno.ENOSPC, tally.problem))
             if tally.problem:
                 raise InputError(tally.problem)
             since = question.task.fraction if since is None else since
-            self.sink.take(Path(question.path), tally.size)
+            with self._written():
+                self.sink.take(Path(question.path), tally.size)
             self.books.book(question.task, tally)
             if self.journal is not None and self.journal.due:
                 self._note()
@@ -225,11 +234,21 @@ class _Run:
 
     def _note(self) -> None:
         if self.journal is not None:
-            try:
-                size = self.sink.sync()
-            except OSError as error:
-                raise InputError(f"cannot write {self.job.target}: {why(error)}") from error
-            self.journal.note(self.books.state(size))
+            with self._written():
+                self.journal.note(self.books.state(self.sink.sync()))
+
+    @property
+    def _target(self) -> str:
+        return str(self.job.target) if isinstance(self.job.target, Path) else "standard output"
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unwritable.of(self._target, error) from error
 
     def _questions(self) -> Iterator[Question]:
         found = tasks(self.job.sources, self.job.signer.options.reading, dict(self.job.prefixes))

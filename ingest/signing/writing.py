@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shinglefold.errors import InputError, why
+from shinglefold.errors import InputError, is_full, why
 from shinglefold.ingest.signing.parts import Signer, Tally
 from shinglefold.ingest.signing.spans import read_lines
 from shinglefold.ingest.signing.tasks import Lines, RowGroup, Span, Task
@@ -36,7 +36,7 @@ class PartWriter:
         try:
             self._write(question, tally)
         except OSError as error:
-            tally.problem = f"{error.filename or question.path}: {why(error)}"
+            tally.problem, tally.full = f"{error.filename or question.path}: {why(error)}", is_full(error)
         except InputError as error:
             tally.problem = str(error)
         if not question.sample:

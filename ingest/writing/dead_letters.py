@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts import Document
-from shinglefold.errors import InputError
+from shinglefold.errors import InputError, Unwritable
 from shinglefold.ingest.readers.decode import announced
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line, lines
@@ -55,7 +55,7 @@ class DeadLetters:
         """See that the file can be written, without making it: a mistyped path is no matter for later.
 
         Raises:
-            InputError: it can't.
+            Unwritable: it can't.
         """
         if self.path is None:
             return
@@ -67,15 +67,14 @@ class DeadLetters:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> InputError:
-        remedy = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the path"
-        return InputError(f"cannot write the dead-letter file {self.path}: {error.strerror}; {remedy}")
+    def _unwritable(self, error: OSError) -> Unwritable:
+        return Unwritable.of(f"the dead-letter file {self.path}", error)
 
     def write(self, stage: str, reason: str, record: Record) -> None:
         """Keep one document (or what stood in its place).
 
         Raises:
-            InputError: the file can't be written.
+            Unwritable: the file can't be written.
         """
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known[:_LONGEST_REASON]] += 1

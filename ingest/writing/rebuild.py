@@ -20,7 +20,7 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
         build: fills the index whose name it gets, and makes it.
 
     Returns:
-        The summary of ``build``; where the old index stays, ``stopped`` says so.
+        The summary of ``build``; where the old index stays, it has ``discarded`` documents and made none.
 
     Raises:
         ConfigError: the name means several indices.
@@ -38,7 +38,8 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
         raise
     if summary.stopped or not (summary.indexed or summary.dropped):
         _remove(engine, beside)
-        return replace(summary, index=index, counts={**summary.counts, "discarded": summary.indexed})
+        counts = {**summary.counts, "discarded": summary.indexed}
+        return replace(summary, index=index, made=False, counts=counts)
     try:
         engine.replace_index(index, beside)
     except EngineError as error:

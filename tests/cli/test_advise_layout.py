@@ -74,3 +74,19 @@ def test_keywords_have_no_threshold(run, examples_file):
     ran = run("advise", "sample", examples_file, "--verify", "keywords")
     assert ran.code == 2
     assert "--verify signature or text" in ran.err
+
+
+def test_a_picture_takes_the_place_of_a_picture_and_of_nothing_else(run, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("dear")
+    assert run("advise", "layout", "--svg", notes).code == 2
+    assert notes.read_text() == "dear"
+    for _ in range(2):
+        assert run("advise", "layout", "--svg", tmp_path / "curve.svg").code == 0
+
+
+@pytest.mark.parametrize("name", ["--resemblance", "--miss", "--near-share", "--strangers"])
+def test_nan_is_no_number(run, name):
+    ran = run("advise", "layout", name, "nan")
+    assert ran.code == 2
+    assert f"'{name}': 'nan' is no number. See: shinglefold advise layout --help" in ran.err

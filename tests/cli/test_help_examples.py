@@ -1,8 +1,11 @@
 """The examples in the help run as they are typed."""
 
+import contextlib
 import gzip
+import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
-from shinglefold.cli.main import cli
+from shinglefold.cli.main import cli, main
 
 
 def _with_subcommands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
@@ -61,7 +64,8 @@ def folder(tmp_path_factory, examples_file) -> Path:
     assert _ran(site, place, named).returncode == 0
     old = "shinglefold index - --index old"
     assert _ran(old, place, named).returncode == 0
-    assert _ran("shinglefold index - --index articles --groups", place, named).returncode == 0
+    dated = named.replace("}\n", ', "published_at": "2026-11-20"}\n')
+    assert _ran("shinglefold index - --index articles --groups", place, dated).returncode == 0
     assert _ran("shinglefold index documents.jsonl --index library --passages", place).returncode == 0
     new = json.dumps({"id": "new", "host": "a.org", "body": " ".join(f"word{n}" for n in range(50))}) + "\n"
     (place / "new.jsonl").write_text(new, "utf-8")
@@ -70,6 +74,28 @@ def folder(tmp_path_factory, examples_file) -> Path:
 
 
 def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a line: in a shell where it needs one, else in this process, which is long since started."""
+    words = shlex.split(line)
+    if words[0] != "shinglefold" or {"|", ">", "&&"} & set(words):
+        return _typed(line, folder, stdin)
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "stdin", given)
+        code = main(words[1:])
+    told = []
+    for stream in (out, err):
+        stream.flush()
+        told.append(stream.buffer.getvalue().decode())
+    return subprocess.CompletedProcess(words, code, *told)
+
+
+def _typed(line: str, folder: Path, stdin: str) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{program}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(

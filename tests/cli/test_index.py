@@ -209,3 +209,13 @@ def test_numbers_json_has_not_fail_at_reading_and_are_kept_as_written(run):
     assert "failed once: a number too large for JSON" in ran.out
     letter = json.loads(Path("failed.jsonl").read_text(), parse_constant=pytest.fail)
     assert (letter["stage"], letter["raw"]) == ("read", lines[0])
+
+
+def test_a_rebuilding_that_brings_nothing_in_never_advises_to_delete_the_index_that_stays(run):
+    assert run("index", _write("a.jsonl", {"id": "1", "body": _TEXT}), "--workers", 1).code == 0
+    _write("bad.jsonl", {"id": "1", "body": _TEXT, "price": "cheap"})
+    Path("types.json").write_text('{"price": {"type": "float"}}')
+    ran = run("index", "bad.jsonl", "--recreate", "--mapping", "types.json", "--workers", 1)
+    assert ran.code == 1
+    assert "pages is as it was" in ran.err
+    assert "delete" not in ran.out + ran.err

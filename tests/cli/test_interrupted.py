@@ -85,20 +85,6 @@ def test_sigterm_ends_a_command_quietly(start):
     assert (command.returncode, out, err) == (143, "", "")
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 3 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", place], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("only who may mount a file system can fill one")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-
-
 def test_a_full_disk_is_told_at_once_with_a_summary_that_adds_up(run, small_disk: Path):
     lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(2_500))
     ran = run("index", "-", "--json", "--workers", "1", "--engine", small_disk / "engine", stdin=lines)

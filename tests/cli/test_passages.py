@@ -71,3 +71,11 @@ def test_a_file_with_one_document_is_its_title_and_body(run, tmp_path):
     refused = run("passages", str(one), str(two))
     assert refused.code == 1
     assert f"shinglefold pairs {two}" in refused.err
+
+
+def test_a_page_takes_the_place_of_no_source(run, tmp_path):
+    page = tmp_path / "a.html"
+    page.write_text(f"<!doctype html><p>{A}</p>", "utf-8")
+    told = run("passages", str(page), str(page), "--html", str(page))
+    assert told.code == 2
+    assert page.read_text("utf-8").endswith("</p>")

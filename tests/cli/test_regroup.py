@@ -49,3 +49,12 @@ def test_a_throttle_and_a_checkpoint_of_ones_own_are_taken(run, site, tmp_path):
     run("setup", site, "--groups", "--engine", "here")
     regroup(run, "--requests-per-second", 100_000, "--checkpoint", tmp_path / "own.json", "--order", "-id")
     assert not (tmp_path / "own.json").exists()
+
+
+@pytest.mark.parametrize("option", [("--scope", "hosst"), ("--order", "-publihsed_at")])
+def test_a_mistyped_field_parts_no_groups(run, examples_file, option):
+    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+    ran = run("regroup", "site", "--engine", "here", *option)
+    assert ran.code == 2
+    assert f"unknown field (in {option[0].removeprefix('--')}, index 'site')" in ran.err
+    assert regroup(run)["split"] == 0

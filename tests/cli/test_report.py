@@ -31,3 +31,23 @@ def test_a_page_that_can_not_be_written_is_told(run, examples_file):
     ran = run("report", "site", "--engine", "here", "--html", "no/such/folder.html")
     assert ran.code == 1
     assert "cannot write no/such/folder.html" in ran.err
+
+
+def test_a_field_that_no_document_can_have_is_told_with_the_nearest(run, examples_file):
+    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+    for option in ("--host-field", "--date-field", "--title-field"):
+        ran = run("report", "site", "--engine", "here", option, "titel")
+        assert ran.code == 2
+        assert "'titel'" in ran.err
+        assert "'title'" in ran.err
+
+
+def test_a_page_takes_the_place_of_a_page_and_of_nothing_else(run, examples_file):
+    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+    Path("notes.md").write_text("dear")
+    ran = run("report", "site", "--engine", "here", "--html", "notes.md")
+    assert (ran.code, Path("notes.md").read_text()) == (2, "dear")
+    assert "notes.md holds something else" in ran.err
+    for _ in range(2):
+        assert run("report", "site", "--engine", "here", "--html", "report.html").code == 0
+    assert not list(Path.cwd().glob("*.part"))

@@ -156,3 +156,45 @@ def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, nu
     assert whole["signed"] == 3_000
     assert whole["resumed"] == told["read"]
     assert [one["id"] for one in documents_of(Path("out.jsonl").read_text())] == list(range(3_000))
+
+
+def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run, small_disk):
+    lines = [json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(1_500)]
+    Path("documents.jsonl").write_text("\n".join(lines))
+    command = ("sign", "documents.jsonl", "-o", small_disk / "signed.jsonl", "--workers", 1)
+    ran = run(*command, "--json")
+    told = ran.json()
+    assert ran.code == 1
+    assert "the disk is full; make room" in told["stopped"]
+    assert ran.err.splitlines()[-1].endswith("make room; the same command goes on from there")
+    assert told["read"] == told["signed"] + told["failed"]
+    subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
+    ran = run(*command, "--json")
+    assert (ran.code, ran.json()["signed"], ran.json()["failed"]) == (0, 1_500, 0)
+
+
+def test_standard_output_on_a_full_disk_is_named(examples_file):
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [*_COMMAND, "sign", examples_file, "--workers", "1"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ran.returncode == 1
+    assert b"cannot write standard output: the disk is full" in ran.stderr
+    assert b"Traceback" not in ran.stderr
+
+
+def test_letters_do_not_go_into_the_output_that_would_replace_them(run, examples_file):
+    ran = run("sign", examples_file, "-o", "out.jsonl", "--dead-letters", "./out.jsonl")
+    assert (ran.code, Path("out.jsonl").exists()) == (2, False)
+    assert "--dead-letters ./out.jsonl is the output, too" in ran.err
+
+
+@pytest.mark.parametrize("name", ["out.jsonl.gz", "OUT.CSV", "out.html"])
+def test_a_name_that_would_deceive_readers_is_refused(run, examples_file, name):
+    ran = run("sign", examples_file, "-o", name)
+    assert (ran.code, Path(name).exists()) == (2, False)
+    assert "would deceive" in ran.err
+    assert "| gzip > FILE.jsonl.gz" in ran.err

@@ -7,12 +7,13 @@ from itertools import combinations
 import pytest
 from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, named, run_alone
 from support.gate.store import Source, Store
+from support.servers.choose import in_full
 
 from shinglefold.groups.gate.notes import WRITERS
 from shinglefold.groups.gate.policy import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.
-_SWITCHES = int(os.environ.get("SHINGLEFOLD_GATE_SWITCHES", "2"))
+_SWITCHES = int(os.environ.get("SHINGLEFOLD_GATE_SWITCHES", "2" if in_full() else "1"))
 _REFUSE, _TAG = Policy("refuse"), Policy("tag")
 #: a and b, b and c are alike, a and c are not.
 _CHAIN = Relation(frozenset({frozenset("ab"), frozenset("bc")}))
@@ -134,7 +135,7 @@ def test_a_batch_of_two_copies_and_a_third_let_one_in():
     assert explorer.walk(_check_refused(explorer)) > 5
 
 
-@pytest.mark.parametrize("crashes", [0, 1])
+@pytest.mark.parametrize("crashes", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
     writers = [replace(one, cleans=True) for one in _writers(["a"], ["a"])]
     explorer = Explorer(writers, _REFUSE, Relation(), crashes)
@@ -146,7 +147,7 @@ def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
     [
         ((0,), (0,), (["b", "a"], ["a"])),
         ((1,), (0,), (["b", "a"], ["a"])),
-        ((0, 1), (0,), (["a", "b"], ["a"])),
+        pytest.param((0, 1), (0,), (["a", "b"], ["a"]), marks=pytest.mark.long),
     ],
     ids=["clears", "cleared", "both"],
 )

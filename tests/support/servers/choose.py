@@ -12,9 +12,11 @@ from support.servers.kinds import Kind, Unavailable, all_kinds, kind
 from support.servers.local import LocalServer
 from support.servers.server import Given, Server
 
-#: Environment: the address of a server to test on, or the names of those of the matrix to take.
+#: Environment: the address of a server to test on, the names of those of the matrix to take, and whether
+#: tests that take long are made without any.
 URL = "SHINGLEFOLD_TEST_URL"
 NAMES = "SHINGLEFOLD_TEST_SERVERS"
+LONG = "SHINGLEFOLD_TEST_LONG"
 _GIVEN = "given"
 _ALL = "all"
 #: Three servers of the matrix as one cluster.
@@ -34,6 +36,11 @@ def asked_for() -> list[str]:
     if named == _ALL:
         return [*all_kinds(), CLUSTER]
     return [name.strip() for name in named.split(",") if name.strip()]
+
+
+def in_full() -> bool:
+    """Tell whether what takes long is tested, too: where servers are, and where that alone is asked for."""
+    return bool(asked_for() or os.environ.get(LONG))
 
 
 def wanted() -> list[str]:
