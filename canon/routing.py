@@ -6,6 +6,7 @@ two languages of one script. A declared language wins for the scripts it is writ
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ SCRIPT_BITS = 16
 _SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
 #: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
 _ALIKE = ("Cyrl", "Latn", "Grek")
+
+#: Of a language: the letters that tell it, its scripts, and its unit.
+_Told = tuple[str, frozenset[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,6 @@ def make_router(languages: Sequence[Language]) -> Router:
         ConfigError: no language takes what the others leave, or there are more than 16 scripts or languages
             to tell apart.
     """
-    facts = characters()
     rest = next((i for i, language in enumerate(languages) if COMMON in language.scripts), None)
     if rest is None:
         raise ConfigError("no language takes the words of other scripts; add the language 'any'")
@@ -81,13 +84,13 @@ def make_router(languages: Sequence[Language]) -> Router:
     if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
         raise ConfigError("more than 15 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
-    traits = _script_traits(facts, scripts) | _mark_traits(facts, languages)
+    told = tuple((language.marks, language.scripts, language.unit) for language in languages)
     return Router(
         languages=tuple(languages),
         groups=groups,
         rest=rest,
         group_of=_group_table(len(scripts)),
-        tables=Tables(_kinds(facts, languages), traits),
+        tables=_tables(tuple(scripts), told),
     )
 
 
@@ -180,6 +183,17 @@ def _group_table(count: int) -> NDArray[np.uint8]:
     return table
 
 
+# Those of the fingerprints and of a search differ in what is dropped, not in this; 6 MB each.
+@lru_cache(maxsize=2)
+def _tables(scripts: tuple[str, ...], languages: tuple[_Told, ...]) -> Tables:
+    """Return what the characters are to some languages, which nobody may change. Cost: 15 ms."""
+    facts = characters()
+    traits = _script_traits(facts, scripts) | _mark_traits(facts, [marks for marks, _, _ in languages])
+    kinds = _kinds(facts, [(claimed, unit) for _, claimed, unit in languages])
+    kinds.flags.writeable = traits.flags.writeable = False
+    return Tables(kinds, traits)
+
+
 def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint32]:
     bits = np.zeros(256, np.uint32)
     for index, script in enumerate(facts.scripts):
@@ -190,21 +204,19 @@ def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint
     return bits[facts.script]
 
 
-def _mark_traits(facts: Characters, languages: Sequence[Language]) -> NDArray[np.uint32]:
+def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
     traits = np.zeros(CODE_POINTS, np.uint32)
-    for number, language in enumerate(languages):
-        for mark in language.marks:
+    for number, letters in enumerate(marks):
+        for mark in letters:
             traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (SCRIPT_BITS + number))
     return traits
 
 
-def _kinds(facts: Characters, languages: Sequence[Language]) -> NDArray[np.uint8]:
+def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> NDArray[np.uint8]:
     """Return the kinds with each script's unit as its language wants it."""
     kind = facts.kind.copy()
-    for language in languages:
-        scripts = [
-            i for i, script in enumerate(facts.scripts) if script in language.scripts - {COMMON, OTHER}
-        ]
+    for claimed, unit in units:
+        scripts = [i for i, script in enumerate(facts.scripts) if script in claimed - {COMMON, OTHER}]
         inside = np.isin(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
-        kind[inside] = (kind[inside] & ~np.uint8(WORD | UNIT)) | (WORD if language.unit == "word" else UNIT)
+        kind[inside] = (kind[inside] & ~np.uint8(WORD | UNIT)) | (WORD if unit == "word" else UNIT)
     return kind

@@ -167,7 +167,7 @@ def check_apart(output: str | None, dead_letters: str | None) -> None:
     """
     from shinglefold.errors import ConfigError
 
-    if None not in (output, dead_letters) and os.path.realpath(output) == os.path.realpath(dead_letters):
+    if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
         raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
 
 

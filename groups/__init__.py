@@ -1,8 +1,24 @@
 """Groups in the index: their numbers, and the gate that decides before a document is stored."""
 
-from shinglefold.groups.gate.aio import AsyncGate
-from shinglefold.groups.gate.gate import Gate
-from shinglefold.groups.gate.member import Verdict
-from shinglefold.groups.gate.policy import Policy
+from typing import TYPE_CHECKING
+
+from shinglefold.lazy import lazily
+
+if TYPE_CHECKING:
+    from shinglefold.groups.gate.aio import AsyncGate
+    from shinglefold.groups.gate.gate import Gate
+    from shinglefold.groups.gate.member import Verdict
+    from shinglefold.groups.gate.policy import Policy
 
 __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
+
+# Who numbers groups, or reports on them, needs no gate.
+__getattr__ = lazily(
+    __name__,
+    {
+        "AsyncGate": "shinglefold.groups.gate.aio",
+        "Gate": "shinglefold.groups.gate.gate",
+        "Policy": "shinglefold.groups.gate.policy",
+        "Verdict": "shinglefold.groups.gate.member",
+    },
+)

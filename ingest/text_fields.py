@@ -14,8 +14,9 @@ _SAMPLE, _DEEP = 200, 3
 #: Names that fields with text have on other sites; those of titles first.
 _TITLES = ("title", "headline", "heading", "subject", "name", "caption")
 _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
-#: Running text: so many words, or characters without spaces between words.
-_RUNNING = re.compile(r"(?:\S+\s+){7}\S|[\u3400-\u9fff]{8}")
+#: Running text: so many words, or characters without spaces between words. Looked for from where words begin,
+#: and without going back: a field may hold a picture in one "word" of megabytes.
+_RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Dictionary analysis of Russian and Ukrainian words by pymorphy3."""
 
 from collections.abc import Callable, Set
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ class Parse(NamedTuple):
 
 
 class Morphology:
-    """An analyzer of its own for one language instance, loaded at the first word.
+    """The analyzer of a language, loaded at the first word; a process has one of each dictionary.
 
     Two threads that bring the first word at once may both load it, and one copy is thrown away: a lock would
     be dearer, since a process forked while it is held could never analyze a word.
@@ -32,12 +33,17 @@ class Morphology:
         return [Parse(parse[2], parse[1].grammemes) for parse in analyze(word)]
 
     def _load(self) -> Callable[[str], list[Any]]:
-        from pymorphy3 import MorphAnalyzer
-
         # By path: looked up by language, an environment variable could bring in another dictionary.
         path = import_module(f"pymorphy3_dicts_{self._code}").get_path()
-        plain: Any = None  # plain tuples instead of objects; the parameter's hint forgets it
-        analyze: Callable[[str], list[Any]]
-        analyze = MorphAnalyzer(path=path, lang=self._code, result_type=plain).parse
-        self._analyze = analyze
-        return analyze
+        self._analyze = _analyzer(self._code, path)
+        return self._analyze
+
+
+# A search and the fingerprints of one command use the same words; nothing of it ever changes.
+@cache
+def _analyzer(code: str, path: str) -> Callable[[str], list[Any]]:
+    from pymorphy3 import MorphAnalyzer
+
+    plain: Any = None  # plain tuples instead of objects; the parameter's hint forgets it
+    analyze: Callable[[str], list[Any]] = MorphAnalyzer(path=path, lang=code, result_type=plain).parse
+    return analyze

@@ -1,18 +1,21 @@
 """One table from Traditional and variant characters to the Simplified form they are compared by."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 
 from shinglefold.plugins.data import read_lines
 
 
+@cache
 def simplified() -> Mapping[int, str]:
     """Return code point → Simplified character, about 4.1 k entries; no value is itself a key.
 
     Regional forms go through the Traditional form they vary. Where the choice depends on the word, the first
     candidate is taken: which one matters little, as long as both prints of a text take the same.
 
-    Source: OpenCC's character tables, and ``variants.txt``. Cost: about 3 ms.
+    Source: OpenCC's character tables, and ``variants.txt``. Cost: about 3 ms, once a process.
     """
     table = _characters("TSCharacters.txt")
     for name in ("TWVariantsRev.txt", "HKVariantsRev.txt"):
@@ -24,7 +27,7 @@ def simplified() -> Mapping[int, str]:
         variant, standard = line.split()
         table[variant] = standard
     closed = {key: _last(table, key) for key in table}
-    return {ord(key): value for key, value in closed.items() if key != value}
+    return MappingProxyType({ord(key): value for key, value in closed.items() if key != value})
 
 
 def _last(table: Mapping[str, str], character: str) -> str:

@@ -28,10 +28,10 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
     return len(hashed.hashes)
 
 
-@pytest.mark.slow
-def test_on_a_hundred_thousand_generated_texts(canonicalizer):
-    tokens = sum(assert_agreement(canonicalizer, list(texts(5_000, seed))) for seed in range(20))
-    assert tokens > 500_000
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.long)], ids=len)
+def test_on_a_hundred_thousand_generated_texts(canonicalizer, seeds):
+    tokens = sum(assert_agreement(canonicalizer, list(texts(5_000, seed))) for seed in seeds)
+    assert tokens > 25_000 * len(seeds)
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,11 @@ def engine_folder(examples_file: Path, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 3 MB."""
+    """A disk of 1 MB."""
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", place], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
     )
     if made.returncode:
         pytest.skip("only who may mount a file system can fill one")

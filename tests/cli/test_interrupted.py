@@ -86,7 +86,7 @@ def test_sigterm_ends_a_command_quietly(start):
 
 
 def test_a_full_disk_is_told_at_once_with_a_summary_that_adds_up(run, small_disk: Path):
-    lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(2_500))
+    lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(700))
     ran = run("index", "-", "--json", "--workers", "1", "--engine", small_disk / "engine", stdin=lines)
     told = ran.json()
     assert ran.code == 1

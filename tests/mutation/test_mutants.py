@@ -64,6 +64,7 @@ def test_mutants_that_may_survive_are_still_in_the_code():
         assert before != after
 
 
+@pytest.mark.long
 def test_tests_that_pass_let_a_mutant_survive_and_those_that_notice_kill_it():
     before = (_ROOT / "core" / "order.py").read_bytes()
     noticed, missed = _tried("tests/core/test_order.py"), _tried("tests/core/test_errors.py")

@@ -1,6 +1,7 @@
 """What a folded search promises, on many random lists and on a real index."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import BITS, SCHEME, VALUES, hits_of, match, specs
@@ -44,10 +45,11 @@ def exhaustive(values):
     return [tuple(np.flatnonzero(np.array(home) == one).tolist()) for one in sorted(set(home))], near
 
 
-def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_no_pair():
-    rng = np.random.default_rng(20)
+@pytest.mark.parametrize(("windows", "seed"), [(1_000, 20), pytest.param(9_000, 21, marks=pytest.mark.long)])
+def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_no_pair(windows, seed):
+    rng = np.random.default_rng(seed)
     folded = apart = 0
-    for _ in range(10_000):
+    for _ in range(windows):
         values = random_window(rng)
         groups, near = exhaustive(values)
         found = collapse(made_hits(values), SCHEME).groups
@@ -56,8 +58,8 @@ def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_
         assert np.count_nonzero(near[np.ix_(shown, shown)]) == len(shown)
         folded += len(values) - len(groups)
         apart += len(groups)
-    assert folded > 10_000
-    assert apart > 10_000
+    assert folded > windows
+    assert apart > windows
 
 
 @given(specs, POLICIES, st.sampled_from(["leader", "connected"]))
