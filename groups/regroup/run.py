@@ -21,7 +21,7 @@ from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.known_fields import check_fields
+from shinglefold.rerank.request.known_fields import check_fields
 from shinglefold.seal import Seal, check_sealed
 
 #: What is told on the way: what is being done, how many documents, and the share of it that is done.

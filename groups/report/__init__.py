@@ -8,7 +8,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.groups.report.tally import Names, Report, Tally
 from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.known_fields import check_fields
+from shinglefold.rerank.request.known_fields import check_fields
 
 __all__ = ["Names", "Report", "make_report"]
 
