@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from importlib import import_module
 
 from bench.groups import PARTS
+from bench.speed import PARTS as SPEED_PARTS
 from bench.table import Row, keep, shown
 
 #: Name on the command line → module with ``measure()``.
 BENCHMARKS: Mapping[str, str] = {
-    "sign": "bench.speed.sign",
-    "kernels": "bench.speed.kernels",
-    "stages": "bench.stages",
+    "speed": "bench.speed",
+    **{f"speed.{part}": f"bench.speed.{part}" for part in SPEED_PARTS},
     "quality": "bench.quality",
     "quality_schemes": "bench.quality_schemes",
     "sketch": "bench.sketch",

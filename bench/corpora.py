@@ -13,6 +13,12 @@ from typing import Any
 from shinglefold.canon import strip_html
 from shinglefold.examples import articles
 
+#: The articles have words with look-alikes of other scripts, which no ordinary text has in each line.
+_OF_ONE_SCRIPT = {
+    "ru": re.compile(r"\b[а-яё]+\b", re.IGNORECASE),
+    "uk": re.compile(r"\b[а-щьюяєіїґ'’]+\b", re.IGNORECASE),
+    "en": re.compile(r"\b[a-z']+\b", re.IGNORECASE),
+}
 LABELLED = ("libreoffice-ru", "libreoffice-zh-cn", "gnome-uk")
 
 
@@ -49,14 +55,19 @@ def labels(name: str) -> dict[tuple[str, str], float]:
 
 
 @cache
-def russian(documents: int, words: int) -> tuple[str, ...]:
-    """Return generated Russian documents: words of the example articles, drawn by their frequency."""
+def generated(language: str, documents: int, words: int) -> tuple[str, ...]:
+    """Return generated documents: words of the example articles of a language, drawn by their frequency."""
     counts = Counter(
         word
         for page in articles()
-        if page["lang"] == "ru"
-        for word in re.findall(r"[А-Яа-яЁё]+", page["body"])
+        if page["lang"] == language
+        for word in _OF_ONE_SCRIPT[language].findall(page["body"])
     )
     chance = random.Random(84)
     drawn = chance.choices(list(counts), list(counts.values()), k=documents * words)
     return tuple(" ".join(drawn[at : at + words]) for at in range(0, documents * words, words))
+
+
+def russian(documents: int, words: int) -> tuple[str, ...]:
+    """Return generated Russian documents."""
+    return generated("ru", documents, words)

@@ -200,15 +200,18 @@ class Canonicalizer:
         votes = self._votes(segments, text_of, chosen, len(texts))
         return HashedBlock(found.values[kept], counts, votes, repairs)
 
-    def learn(self, keys: Uint64s, words: Sequence[str], languages: Sequence[int]) -> None:
-        """Learn words of one script each.
+    def learn(
+        self, keys: Uint64s, words: Sequence[str], languages: Sequence[int], mixed: Sequence[bool]
+    ) -> None:
+        """Learn words.
 
         Args:
             keys: what stands for each word in its language.
             languages: their numbers.
+            mixed: whether each has letters of several scripts.
         """
-        rows = zip(words, languages, strict=True)
-        values, repairs = hashed([self._uncached_form(word, language, False) for word, language in rows])
+        rows = zip(words, languages, mixed, strict=True)
+        values, repairs = hashed([self._uncached_form(word, language, mix) for word, language, mix in rows])
         self.lexicon.learn(keys, np.array(values, np.uint64), np.array(repairs, np.uint8))
 
     def text_batch(self, texts: Sequence[str]) -> list[str]:

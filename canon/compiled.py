@@ -1,10 +1,10 @@
 """Code points → canonical token hashes in one pass, compiled: the same bytes as the passes of numpy.
 
 Imported only where it pays, as numba alone takes half a second. Texts out of the ordinary (marks to compose,
-words of two scripts, two languages of one script) are left to numpy.
+two languages of one script) are left to numpy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -15,19 +15,20 @@ from shinglefold.canon.characters import APOSTROPHE, COMPOSING, INVISIBLE, UNIT,
 from shinglefold.canon.clean import joined
 from shinglefold.canon.hashing import HashedBlock, merged
 from shinglefold.canon.lexicon import Lexicon, Slots
-from shinglefold.canon.routing import RARITY, SCRIPT_BITS, Router
+from shinglefold.canon.routing import ALIKE, RARITY, SCRIPT_BITS, Router
 from shinglefold.canon.segment import BASE, LONGEST_WORD
 from shinglefold.compiled import compiled
 from shinglefold.model import Int64s, Uint64s
 
 
 class Missing(NamedTuple):
-    """Words that the lexicon lacks: where each is in the codes, its key and its language."""
+    """Words that the lexicon lacks: where each is, its key and language, and whether its scripts mix."""
 
     starts: Int64s
     ends: Int64s
     keys: Uint64s
     chosen: Int64s
+    mixed: NDArray[np.bool_]
 
 
 class Work(NamedTuple):
@@ -39,13 +40,15 @@ class Work(NamedTuple):
     keys: Uint64s
     hashes: Uint64s
     marks: NDArray[np.uint32]
+    groups: NDArray[np.uint8]
 
     @classmethod
     def of(cls, codes: int) -> "Work":
         """Return room for a block of so many codes."""
         starts, ends, chosen = (np.empty(codes, np.int64) for _ in range(3))
         keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
-        return cls(starts, ends, chosen, keys, hashes, np.empty(codes, np.uint32))
+        marks, groups = np.empty(codes, np.uint32), np.empty(codes, np.uint8)
+        return cls(starts, ends, chosen, keys, hashes, marks, groups)
 
 
 class Room:
@@ -72,6 +75,7 @@ class Kernel:
     members: Int64s
     salts: Uint64s
     rest: int
+    mixed: Callable[[NDArray[np.uint32]], NDArray[np.bool_]]
     work: Any
 
     @classmethod
@@ -86,7 +90,17 @@ class Kernel:
         tables = router.tables
         values = characters().value
         work = compiled(_hash_block)
-        return cls(tables.kind, tables.traits, values, router.group_of, members, salts, router.rest, work)
+        return cls(
+            tables.kind,
+            tables.traits,
+            values,
+            router.group_of,
+            members,
+            salts,
+            router.rest,
+            router.mixed,
+            work,
+        )
 
     def run(self, plain: "Plain") -> "Run":
         """Return what takes blocks of a canonicalizer through the kernel, in one thread."""
@@ -125,7 +139,7 @@ class Kernel:
         if absent:
             own = slice(0, absent)
             starts, ends, chosen = (one[own].copy() for one in (work.starts, work.ends, work.chosen))
-            return Missing(starts, ends, work.keys[own].copy(), chosen)
+            return Missing(starts, ends, work.keys[own].copy(), chosen, self.mixed(work.marks[own]))
         return HashedBlock(work.hashes[:kept].copy(), counts, votes, repairs), np.flatnonzero(unusual)
 
 
@@ -141,8 +155,10 @@ class Plain(Protocol):
         """Return the tokens of a block."""
         ...
 
-    def learn(self, keys: Uint64s, words: Sequence[str], languages: Sequence[int]) -> None:
-        """Learn words of one script each."""
+    def learn(
+        self, keys: Uint64s, words: Sequence[str], languages: Sequence[int], mixed: Sequence[bool]
+    ) -> None:
+        """Learn words."""
         ...
 
 
@@ -180,7 +196,7 @@ class Run:
         keys, first = np.unique(missing.keys, return_index=True)
         spans = zip(missing.starts[first].tolist(), missing.ends[first].tolist(), strict=True)
         words = [self._word(codes[start:end]) for start, end in spans]
-        self.plain.learn(keys, words, missing.chosen[first].tolist())
+        self.plain.learn(keys, words, missing.chosen[first].tolist(), missing.mixed[first].tolist())
 
     def _word(self, codes: NDArray[np.uint32]) -> str:
         """Return the folded characters of a word, without those that nobody sees."""
@@ -196,6 +212,7 @@ _ONE, _ONE32 = np.uint64(1), np.uint32(1)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _MARKS = np.uint32(SCRIPT_BITS)
+_ALIKE = len(ALIKE)
 
 
 def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
@@ -203,13 +220,14 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
     kinds, traits, values = tables
     group_of, members, salts, rest = routes
     slot_keys, slot_values, slot_repairs = slots
-    starts, ends, chosen, keys, hashes, marks = work
+    starts, ends, chosen, keys, hashes, marks, group_at = work
     counts, votes, repairs, unusual = told
     groups, most = members.shape
     last = np.uint64(len(slot_keys) - 1)
     winners = np.empty(groups + 1, np.int64)
     shown = np.empty((groups, most), np.int64)
     inside = np.empty(groups + 1, np.int64)
+    pure = np.empty(groups + 1, np.int64)
     kept = missing = base = 0
     end_of_all = len(codes) - 1
     for text in range(len(origins)):
@@ -273,10 +291,6 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
                 break
             if length > LONGEST_WORD:
                 continue
-            scripts = mark & _SCRIPTS
-            if scripts & (scripts - _ONE32):
-                odd = True
-                break
             number = (number ^ (number >> _S30)) * _M1
             number = (number ^ (number >> _S27)) * _M2
             place = base + tokens
@@ -286,12 +300,30 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
         if odd:
             unusual[text] = True
             continue
-        # 2: the language of each script in this text.
+        # 2: words that mix scripts are of the commonest in their text; the others tell which that is.
+        pure[:] = 0
+        mixed = 0
+        for token in range(base, base + tokens):
+            scripts = marks[token] & _SCRIPTS
+            if scripts & (scripts - _ONE32):
+                mixed += 1
+                group_at[token] = groups + 1
+            else:
+                group_at[token] = group_of[scripts]
+                pure[group_at[token]] += 1
+        for token in range(base, base + tokens if mixed else base):
+            if group_at[token] == groups + 1:
+                scripts = marks[token] & _SCRIPTS
+                group_at[token], best = group_of[scripts], 0
+                for group in range(_ALIKE):
+                    if (scripts >> np.uint32(group)) & _ONE32 and pure[group] >= best:
+                        group_at[token], best = group, pure[group] + 1
+        # 3: the language of each script in this text.
         shown[:] = 0
         inside[:] = 0
         for token in range(base, base + tokens):
             mark = marks[token]
-            group = group_of[mark & _SCRIPTS]
+            group = group_at[token]
             inside[group] += 1
             if mark >> _MARKS:
                 for rank in range(most if group < groups else 0):
@@ -320,10 +352,10 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
         if odd:
             unusual[text] = True
             continue
-        # 3: canonical tokens. Words found missing take the first places of the block, which are done with.
+        # 4: canonical tokens. Words found missing take the first places of the block, which are done with.
         for token in range(base, base + tokens):
             scripts = marks[token] & _SCRIPTS
-            language = winners[group_of[scripts]]
+            language = winners[group_at[token]]
             if scripts:
                 votes[text, language] += 1
             key = keys[token] ^ salts[language]
@@ -334,7 +366,7 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
                 slot = (slot + _ONE) & last
             if slot_keys[slot] == 0:
                 starts[missing], ends[missing] = starts[token], ends[token]
-                chosen[missing], keys[missing] = language, key
+                chosen[missing], keys[missing], marks[missing] = language, key, marks[token]
                 missing += 1
                 continue
             repairs[text] += slot_repairs[slot]

@@ -33,7 +33,7 @@ RARITY = 50
 SCRIPT_BITS = 16
 _SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
 #: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
-_ALIKE = ("Cyrl", "Latn", "Grek")
+ALIKE = ("Cyrl", "Latn", "Grek")
 
 #: Of a language: the letters that tell it, its scripts, and its unit.
 _Told = tuple[str, frozenset[str], str]
@@ -80,7 +80,7 @@ def make_router(languages: Sequence[Language]) -> Router:
     if rest is None:
         raise ConfigError("no language takes the words of other scripts; add the language 'any'")
     claimed = {script for language in languages for script in language.scripts} - {COMMON}
-    scripts = sorted({*claimed, *_ALIKE}, key=lambda s: (_ALIKE.index(s) if s in _ALIKE else len(_ALIKE), s))
+    scripts = sorted({*claimed, *ALIKE}, key=lambda s: (ALIKE.index(s) if s in ALIKE else len(ALIKE), s))
     if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
         raise ConfigError("more than 15 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
@@ -131,8 +131,8 @@ def _by_company(
     """Return the script, as its group, of words that mix several: of those the commonest in their text."""
     pure = np.ones(len(group), np.bool_)
     pure[mixed] = False
-    common = np.stack([_per_text(segments, pure & (group == number)) for number in range(len(_ALIKE))])
-    own = (segments.traits[mixed] >> np.arange(len(_ALIKE), dtype=np.uint32)[:, None]) & np.uint32(1) > 0
+    common = np.stack([_per_text(segments, pure & (group == number)) for number in range(len(ALIKE))])
+    own = (segments.traits[mixed] >> np.arange(len(ALIKE), dtype=np.uint32)[:, None]) & np.uint32(1) > 0
     best = np.where(own, common[:, text_of[mixed]] + 1, 0)
     return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
 

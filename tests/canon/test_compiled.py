@@ -42,6 +42,23 @@ def two() -> tuple[Canonicalizer, Canonicalizer]:
     return plain, quick
 
 
+_MIXED = [
+    "слово",
+    "word",
+    "λόγος",
+    "cлово",
+    "wоrd",
+    "лοгοс",
+    "logοs",
+    "Εur0",
+    "листt2",
+    "中文",
+    "ґанок",
+    "cмужка",
+    "42",
+]
+
+
 def alike(two, texts, languages=None) -> None:
     plain, quick = (one.hash_batch(texts, languages) for one in two)
     assert plain.hashes.tobytes() == quick.hashes.tobytes()
@@ -108,3 +125,17 @@ def test_what_one_learned_the_other_knows():
     alike((plain, quick), texts)
     assert len(plain.lexicon) == before
     assert np.count_nonzero(used) == before
+
+
+@given(st.lists(st.sampled_from(_MIXED), max_size=12), st.lists(st.sampled_from(_MIXED), max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_words_of_several_scripts_take_the_commonest_of_their_text(two, one, other):
+    alike(two, [" ".join(one), " ".join(other)])
+
+
+def test_words_of_several_scripts_are_no_reason_to_leave_a_text_to_numpy(two, monkeypatch):
+    plain, quick = two
+    texts = [" ".join(_MIXED)] * 3
+    expected = plain.hash_batch(texts).hashes.tolist()
+    monkeypatch.setattr(quick, "hash_block", None)
+    assert quick.hash_batch(texts).hashes.tolist() == expected
