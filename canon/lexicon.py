@@ -182,10 +182,11 @@ def _insert(slots: Slots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.ui
     while len(pending):
         own = place[pending]
         free = pending[slots.keys[own] == 0]
+        wanted = place[free]
         # Of several forms for one slot the last one gets it, in each of the three columns.
-        for column, given in zip(reversed(slots), (repairs, values, keys), strict=True):
-            column[place[free]] = given[free]
-        count += int(np.count_nonzero(slots.keys[place[free]] == keys[free]))
+        slots.values[wanted], slots.repairs[wanted] = values[free], repairs[free]
+        slots.keys[wanted] = keys[free]
+        count += int(np.count_nonzero(slots.keys[wanted] == keys[free]))
         pending = pending[slots.keys[own] != keys[pending]]
         place[pending] = (place[pending] + 1) & last
     return count

@@ -19,6 +19,7 @@ _BLOCKS = (
     "li|main|menu|nav|ol|optgroup|option|p|pre|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
 )
 _BLOCK_TAG = re.compile(rf"<(?=/?(?:{_either_case(_BLOCKS)})[\s/>])")
+_MARKED = re.compile("[<&\0\ud800-\udfff]")
 _UNREAD = ["script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head"]
 #: What a page has in store for its scripts to show: tabs, sections that fold, variants of a passage.
 _IN_STORE = "[hidden]"
@@ -38,8 +39,23 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
         keep_hidden: keep elements with the attribute ``hidden``, each on lines of its own. Scripts show them,
             and on a page made of them little else is left; what styles hide is left out all the same.
 
-    Cost: about 25 µs a kilobyte of markup, most of it the parser's.
+    Cost: about 20 µs a kilobyte of markup, half of it the parser's; 4 µs where there is none.
     """
+    return _lines(_plain(html) if _is_plain(html) else _read(html, keep_hidden))
+
+
+def _is_plain(html: str) -> bool:
+    """Tell whether there is nothing for a parser to read: no tag, no entity, nothing it would drop."""
+    return not _MARKED.search(html)
+
+
+def _plain(text: str) -> str:
+    """Return a text with the line ends that a parser makes of those of other systems."""
+    return text.replace("\r", "\n") if "\r" in text else text
+
+
+def _read(html: str, keep_hidden: bool) -> str:
+    """Return the text of what has markup."""
     from selectolax.lexbor import LexborHTMLParser
 
     # The line end goes before the tag, where the parser takes it for text; a reader never sees it double.
@@ -52,5 +68,9 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
             node.insert_before("\n")
             node.insert_after("\n")
     root = parser.root
-    text = root.text(separator="") if root is not None else ""
+    return root.text(separator="") if root is not None else ""
+
+
+def _lines(text: str) -> str:
+    """Return the lines that say something, each with single spaces."""
     return "\n".join([" ".join(words) for line in text.split("\n") if (words := line.split())])

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shinglefold.canon import strip_html
+from shinglefold.canon import markup, strip_html
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,16 @@ def test_what_scripts_show_is_kept_on_lines_of_its_own_where_asked_for():
         strip_html("<p style='display:none'>нет</p><p hidden aria-hidden=true>нет</p>", keep_hidden=True)
         == ""
     )
+
+
+@given(
+    st.text(st.characters(exclude_characters="<&") | st.sampled_from("\r\n\t\x0c \x85\xa0\u2028\ufeff\uffff"))
+)
+def test_a_text_without_markup_is_read_as_the_parser_reads_it(text):
+    # A comment says nothing, and is markup.
+    assert strip_html(text) == strip_html(text + "<!---->")
+
+
+def test_a_text_without_markup_needs_no_parser(monkeypatch):
+    monkeypatch.setattr(markup, "_read", None)
+    assert strip_html(" Заголовок \r\n\r\n первая  строка") == "Заголовок\nпервая строка"

@@ -1,0 +1,158 @@
+"""``python -m bench.speed.regression [--record]``: whether something that is fast today became slower.
+
+Each way is held against plain numpy of the same kinds of work (gathering, multiplying, sorting, minima of
+stretches) in the same run, in turns, by processor time. The best round of each counts: a machine that others
+use, too, is slow now and then, never fast. What loses at first is given more rounds before it is told.
+"""
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from bench import corpora
+from bench.clock import processor_time
+from shinglefold.canon import strip_html
+from shinglefold.ingest import Fingerprinter
+from shinglefold.ingest.readers.lines import Line
+from shinglefold.ingest.signing.parts import Signer, SignOptions, Tally
+from shinglefold.ingest.signing.tasks import Lines
+from shinglefold.registry import make_scheme
+
+RECORD = Path(__file__).with_name("ratios.json")
+#: A ratio that is larger by this factor fails.
+LOSS = 1.25
+_ROUNDS, _SECONDS = 25, 40.0
+Work = Callable[[], object]
+
+
+def main() -> int:
+    """Compare with the record and tell what is lost; 1 where something is."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.regression", description=__doc__)
+    parser.add_argument("--record", action="store_true", help="note today's ratios instead")
+    parser.add_argument(
+        "--slow-down",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="make everything slower, to see it fail",
+    )
+    chosen = parser.parse_args()
+    record: dict[str, float] = json.loads(RECORD.read_text("utf-8"))["ratios"] if RECORD.exists() else {}
+    ways = {name: slowed(work, chosen.slow_down) for name, work in every_way().items()}
+    ratios = measured(ways, reference(), {} if chosen.record else record)
+    if chosen.record:
+        noted = {"machine": platform.machine(), "numpy": np.__version__, "ratios": ratios}
+        RECORD.write_text(json.dumps(noted, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    for name, ratio in ratios.items():
+        sys.stdout.write(f"{name}: {ratio:.3f} of the reference, on record {record.get(name, 0):.3f}\n")
+    return told(ratios, {} if chosen.record else record)
+
+
+def told(ratios: Mapping[str, float], record: Mapping[str, float]) -> int:
+    """Say what was lost and what to do; return the exit code."""
+    if not (lost := losses(ratios, record)):
+        return 0
+    for name in lost:
+        share = ratios[name] / record[name] - 1 if name in record else 0
+        sys.stderr.write(f"{name} takes {share:.0%} longer than on record, beside numpy in the same run\n")
+    sys.stderr.write(
+        "Find what made it slower. Where that is meant: python -m bench.speed.regression --record\n"
+    )
+    return 1
+
+
+def losses(ratios: Mapping[str, float], record: Mapping[str, float]) -> list[str]:
+    """Return the ways that lost a quarter against the record, and those that it should know and does not."""
+    return [name for name in ratios if record and ratios[name] > record.get(name, 0) * LOSS]
+
+
+def measured(
+    ways: Mapping[str, Work],
+    plain: Work,
+    record: Mapping[str, float],
+    rounds: int = _ROUNDS,
+    seconds: float = _SECONDS,
+) -> dict[str, float]:
+    """Return the time of each way as a multiple of the reference's; the best rounds of both.
+
+    Args:
+        record: after ``rounds`` rounds it is done if nothing is lost, or else when ``seconds`` are over.
+    """
+    least, own = dict.fromkeys(ways, float("inf")), float("inf")
+    start, done = time.perf_counter(), 0
+    while True:
+        own = min(own, processor_time(plain))
+        for name, work in ways.items():
+            least[name] = min(least[name], processor_time(work))
+        done += 1
+        ratios = {name: value / own for name, value in least.items()}
+        if done >= rounds and (not losses(ratios, record) or time.perf_counter() - start > seconds):
+            return ratios
+
+
+def reference() -> Work:
+    """Return plain numpy work that nobody will make faster here."""
+    chance = np.random.default_rng(84)
+    places = chance.integers(0, 1 << 16, 1 << 19)
+    table = chance.integers(0, 2**64, 1 << 16, np.uint64)
+    starts = np.arange(0, 1 << 19, 512)
+
+    def work() -> np.ndarray:
+        values = table[places]
+        np.cumsum(values * np.uint64(0x9E3779B97F4A7C15), out=values)
+        low = values.astype(np.uint32)
+        for factor in range(1, 33, 2):
+            np.minimum.reduceat(low * np.uint32(factor), starts)
+        return np.sort(values)
+
+    return work
+
+
+def every_way() -> dict[str, Work]:
+    """Return what is watched, warm."""
+    texts = (*corpora.russian(50, 500), *corpora.generated("en", 50, 500))
+    plain, quick = Fingerprinter(make_scheme()), Fingerprinter(make_scheme())
+    assert quick.compile(), "the extra fast is not installed"
+    assert plain.fingerprint_json(texts) == quick.fingerprint_json(texts)
+    pages = [
+        f"<div><h1>{text[:60]}</h1><p>{text[60:900]}</p><ul><li>{text[900:]}</li></ul></div>"
+        for text in texts
+    ]
+    signer = Signer(make_scheme(), SignOptions(("body",)), quick.canonicalizer)
+    assert signer.tools.fingerprinter.compile()
+    encoded = [msgspec.json.encode({"id": str(number), "body": text}) for number, text in enumerate(texts)]
+    lines = Lines("texts", tuple(Line(number, raw, "") for number, raw in enumerate(encoded)), "utf-8", 1.0)
+    ways: dict[str, Work] = {
+        "text → fingerprint, numpy": lambda: plain.fingerprint_json(texts),
+        "text → fingerprint, compiled": lambda: quick.fingerprint_json(texts),
+        "line → line with fingerprint": lambda: signer.signed_lines(lines, Tally()),
+        "HTML → text": lambda: list(map(strip_html, pages)),
+        "text without markup → text": lambda: list(map(strip_html, texts)),
+    }
+    for work in ways.values():
+        work()
+    return ways
+
+
+def slowed(work: Work, factor: float) -> Work:
+    """Return work that takes some times as long."""
+
+    def longer() -> None:
+        start = time.process_time()
+        work()
+        end = time.process_time() + (time.process_time() - start) * (factor - 1)
+        while time.process_time() < end:
+            pass
+
+    return work if factor == 1 else longer
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""A loss of a quarter is told, noise is not, and what is on record is what is watched."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from bench.speed.regression import RECORD, losses, measured, reference, slowed, told
+
+WORD = np.random.default_rng(1).integers(0, 2**64, 1 << 16, np.uint64)
+
+
+def work():
+    return np.sort(WORD)
+
+
+def test_work_that_takes_half_as_long_again_is_told_as_lost(capsys):
+    ways = {"sorting": work}
+    record = measured(ways, work, {}, rounds=40)
+    slow = measured({"sorting": slowed(work, 1.5)}, work, record, rounds=40, seconds=0.0)
+    assert losses(slow, record) == ["sorting"]
+    assert told(slow, record) == 1
+    assert "sorting takes" in capsys.readouterr().err
+
+
+def test_work_that_takes_as_long_as_ever_is_not():
+    record = {"sorting": 1.0}
+    same = measured({"sorting": work}, work, record, rounds=40, seconds=20.0)
+    assert losses(same, record) == []
+    assert told(same, record) == 0
+
+
+def test_what_is_on_no_record_is_lost_and_no_record_at_all_loses_nothing():
+    assert losses({"new": 1.0}, {"old": 1.0}) == ["new"]
+    assert losses({"new": 1.0}, {}) == []
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_nothing_lost_needs_no_more_rounds_than_asked(rounds):
+    made = []
+    measured({"counted": lambda: made.append(work())}, work, {"counted": 1e9}, rounds=rounds)
+    assert len(made) == rounds
+
+
+def test_what_is_on_record_was_measured():
+    ratios = json.loads(RECORD.read_text("utf-8"))["ratios"]
+    assert all(0 < ratio < 1_000 for ratio in ratios.values())
+    assert len(ratios) >= 5
+    assert len(reference()()) == 1 << 19
