@@ -46,7 +46,8 @@ def main() -> int:
     chosen = parser.parse_args()
     record: dict[str, float] = json.loads(RECORD.read_text("utf-8"))["ratios"] if RECORD.exists() else {}
     ways = {name: slowed(work, chosen.slow_down) for name, work in every_way().items()}
-    ratios = measured(ways, reference(), {} if chosen.record else record)
+    known, rounds = ({}, 4 * _ROUNDS) if chosen.record else (record, _ROUNDS)
+    ratios = measured(ways, reference(), known, rounds)
     if chosen.record:
         noted = {"machine": platform.machine(), "numpy": np.__version__, "ratios": ratios}
         RECORD.write_text(json.dumps(noted, ensure_ascii=False, indent=1) + "\n", "utf-8")
