@@ -9,8 +9,8 @@ from bench.bloom_inserts import SHARES, documents, sources
 from bench.clock import best, once
 from bench.generated import Vocabulary, hashes_of
 from bench.table import Row
-from shinglefold.model import Int64s
-from shinglefold.passages.elements import WIDTH, Elements, placed_elements
+from shinglefold.model import Int64s, PlacedTokens
+from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.index import PassageIndex
 from shinglefold.passages.pairs import pairs_between
 
@@ -28,7 +28,7 @@ def measure() -> list[Row]:
 
 def _elements(words: Int64s, tolerant: bool = False, width: int = WIDTH) -> Elements:
     places = np.arange(len(words))
-    return placed_elements(hashes_of(words), places, places + 1, width, tolerant)
+    return elements_of(PlacedTokens(hashes_of(words), places, places + 1), width, tolerant)
 
 
 def _inserted() -> Iterator[Row]:
@@ -55,7 +55,7 @@ def _growth() -> Iterator[Row]:
     own = vocabulary.drawn(_ASKED - 100, 2)
     # A tenth of the text is the beginning of document 7.
     asked = _elements(np.concatenate((own[:400], words[7, :100], own[400:])))
-    each = [placed_elements(hashes_of(one), places, places + 1, WIDTH) for one in words]
+    each = [elements_of(PlacedTokens(hashes_of(one), places, places + 1), WIDTH) for one in words]
     naive = best(lambda: [pairs_between(asked, one) for one in each[:100]], 3)
     yield Row("matches, each of 100 documents in turn", naive * 1e3, "ms", "x·z: grows with the collection")
     for size in _SIZES:

@@ -2,8 +2,8 @@
 
 ``tokens`` gives strings with offsets, for people; ``hash_batch`` gives hashes by the block, for fingerprints:
 there a lexicon maps the hash of a word form to the hash of its canonical token, and only forms never seen
-before become Python strings and go through a language plugin. ``text_batch`` gives strings likewise, for an
-engine that searches canonical words.
+before become Python strings and go through a language plugin; ``placed`` gives them with offsets.
+``text_batch`` gives strings likewise, for an engine that searches canonical words.
 """
 
 import json
@@ -24,7 +24,7 @@ from shinglefold.canon.strings import Strings
 from shinglefold.canon.words import Form, canonical_form, hashed
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.language import Unit
-from shinglefold.model import UNDETERMINED, Int64s, Token, TokenBatch, Uint64s
+from shinglefold.model import UNDETERMINED, Int64s, PlacedTokens, Token, TokenBatch, Uint64s
 from shinglefold.registry import load_languages
 from shinglefold.scheme import CanonOptions, LanguageRef, Scheme
 
@@ -134,6 +134,26 @@ class Canonicalizer:
                     code = self._codes[form.language]
                     found[number].append(Token(form.canonical, start, end, code))
         return found
+
+    def placed(self, text: str, language: str | None = None) -> PlacedTokens:
+        """Return the tokens of a text as ``tokens`` does, hashed and in columns.
+
+        Cost: about 0.2 ms, and 0.2 µs a token once its form is known. Memory: 24 bytes a token, and 30 bytes
+        a character of a piece.
+        """
+        declared = self._declared([text], [language])
+        found = [np.zeros((0, 3), np.int64)]
+        for block in blocks([text]):
+            segments = segment(block.pieces, self._router.tables)
+            chosen = choose(self._router, segments, declared[block.numbers]).astype(np.int64)
+            values = self._looked_up(segments, chosen).values
+            kept = np.flatnonzero(values)
+            text_of = segments.text_of[kept]
+            shifts = np.array(block.offsets)[text_of]
+            places = [segments.clean.source(at[kept], text_of) for at in (segments.starts, segments.ends)]
+            found.append(np.stack((values[kept].view(np.int64), *(at + shifts for at in places)), axis=1))
+        hashes, starts, ends = np.concatenate(found).T.copy()
+        return PlacedTokens(hashes.view(np.uint64), starts, ends)
 
     def hash_batch(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> TokenBatch:
         """Return the hashes of the canonical tokens of many texts.

@@ -62,7 +62,7 @@ def compare(
     texts, names = two_texts(a, b, kind, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     found = compare_texts(texts, names, (language, language), scheme, canonicalizer)
-    matched = find_passages(*(canonicalizer.tokens(one, language) for one in texts))
+    matched = find_passages(*(canonicalizer.placed(one, language) for one in texts))
     if invocation.json:
         told = [passage_json(passage, *texts) for passage in matched]
         write_json({**found.to_json(scheme), "passages": told})

@@ -6,7 +6,15 @@ import click
 
 from shinglefold.cli.command import DONE, Invocation, Name, command
 from shinglefold.cli.options import chosen_scheme, options, passages_option, text_options
-from shinglefold.cli.output import check_page, make_console, printable, write_json, write_line, write_page
+from shinglefold.cli.output import (
+    check_page,
+    make_console,
+    printable,
+    remark,
+    write_json,
+    write_line,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from shinglefold.passages.elements import Elements
@@ -81,8 +89,13 @@ def passages(
     check_language(scheme, language)
     texts, names = two_texts(a, b, kind, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
-    sides = [elements_of(canonicalizer.tokens(one, language), width, tolerant) for one in texts]
-    found = passages_between(*sides, gap=gap, tolerant=tolerant)
+    sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
+    found, left_out = passages_between(*sides, gap=gap, tolerant=tolerant)
+    if left_out:
+        remark(
+            f"warning: both texts repeat much: {left_out:,} pairs of equal places were not compared each "
+            "with each, but in the order in which they come, so that some repetitions may be missing"
+        )
     parts = shares(*sides)
     if html is not None:
         shown = [
@@ -90,7 +103,7 @@ def passages(
         ]
         write_page(html, page(shown, found, width))
     if invocation.json:
-        write_json(_told(sides, names, parts, found, texts))
+        write_json(_told(sides, names, parts, found, texts) | {"left_out": left_out})
         return DONE
     for name, side, share in zip(names, sides, parts, strict=True):
         words = f"{side.tokens:,} words of {printable(name)}"

@@ -52,6 +52,21 @@ class TokenBatch:
         return len(self.languages)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedTokens:
+    """The canonical tokens of a text as columns: what they are, and where.
+
+    ``hashes``: uint64 (T,), never 0. ``starts``, ``ends``: int64 (T,), characters of the text, end exclusive.
+    """
+
+    hashes: Uint64s
+    starts: Int64s
+    ends: Int64s
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
 class Sample(NamedTuple):
     """A self-test of a language: two texts, and whether their canonical tokens are to be equal."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-from shinglefold.model import Int64s, Token, Uint64s
+from shinglefold.model import Int64s, PlacedTokens, Token, Uint64s
 from shinglefold.similarity.simhash import simhashes
 from shinglefold.sketch.shingles import shingle_hashes
 
@@ -39,31 +39,34 @@ class Elements:
         return len(self.starts)
 
 
-def elements_of(tokens: Sequence[Token], width: int = WIDTH, tolerant: bool = False) -> Elements:
+def elements_of(
+    tokens: Sequence[Token] | PlacedTokens, width: int = WIDTH, tolerant: bool = False
+) -> Elements:
     """Return the elements of a text.
 
     Args:
-        tokens: canonical tokens with their places, so that other endings are the same element.
+        tokens: canonical tokens with their places, so that other endings are the same element. In columns
+            (``Canonicalizer.placed``) a token takes a fifth of the time and a tenth of the memory.
         width: words of an element, 1 to 10.
         tolerant: also take the simhash of each element, so that it is found in a few bits' neighbourhood.
     """
+    placed = in_columns(tokens)
+    hashes = shingle_hashes(placed.hashes, width)
+    near = _near(placed.hashes, width) if tolerant else np.zeros(0, np.uint64)
+    return Elements(hashes, placed.hashes, placed.starts, placed.ends, width, near)
+
+
+def in_columns(tokens: Sequence[Token] | PlacedTokens) -> PlacedTokens:
+    """Return tokens as columns, which they may be already."""
+    if isinstance(tokens, PlacedTokens):
+        return tokens
     known: dict[str, int] = {}
     for token in tokens:
         if token.text not in known:
             known[token.text] = xxh3_64_intdigest(token.text.encode("utf-8", "surrogatepass"))
     hashes = np.array([known[token.text] for token in tokens], np.uint64)
     starts = np.array([token.start for token in tokens], np.int64)
-    ends = np.array([token.end for token in tokens], np.int64)
-    return placed_elements(hashes, starts, ends, width, tolerant)
-
-
-def placed_elements(
-    tokens: Uint64s, starts: Int64s, ends: Int64s, width: int = WIDTH, tolerant: bool = False
-) -> Elements:
-    """Return the elements of a text whose tokens are hashed already, uint64 (T,)."""
-    hashes = shingle_hashes(tokens, width)
-    near = _near(tokens, width) if tolerant else np.zeros(0, np.uint64)
-    return Elements(hashes, tokens, starts, ends, width, near)
+    return PlacedTokens(hashes, starts, np.array([token.end for token in tokens], np.int64))
 
 
 def _near(tokens: Uint64s, width: int) -> Uint64s:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.model import Int64s, Token
-from shinglefold.passages.chains import GAP, Run, chains_of, equal_runs, runs_of
+from shinglefold.model import Int64s, PlacedTokens, Token
+from shinglefold.passages.chains import GAP, Chains, Run, chains_of, equal_runs, runs_of
 from shinglefold.passages.elements import Elements, elements_of
 from shinglefold.passages.pairs import bounded_pairs
 from shinglefold.similarity.hamming_index import HammingIndex
@@ -18,6 +18,8 @@ RUN = 3
 LEAST = 5
 #: Bits in which the simhashes of elements may differ where they need not be equal.
 DISTANCE = 3
+#: Chains that are held against the passages kept so far at a time.
+_AT_ONCE = 1 << 14
 
 
 class Span(NamedTuple):
@@ -43,8 +45,18 @@ class Passage(NamedTuple):
     tokens_b: Span
 
 
+class Found(NamedTuple):
+    """The passages of two texts, in the order of the first.
+
+    ``left_out``: pairs of equal elements that were not looked at, see ``bounded_pairs``.
+    """
+
+    passages: list[Passage]
+    left_out: int
+
+
 def find_passages(
-    a: Sequence[Token], b: Sequence[Token], *, width: int = RUN, gap: int = GAP
+    a: Sequence[Token] | PlacedTokens, b: Sequence[Token] | PlacedTokens, *, width: int = RUN, gap: int = GAP
 ) -> list[Passage]:
     """Return the matching passages of two texts, in the order of the first.
 
@@ -53,32 +65,36 @@ def find_passages(
         width: equal words in a row that a passage needs, 1 to 10.
         gap: words that may differ, on either side, between words that match.
 
-    Cost: grows with the lengths: 3 ms for 2 × 1,000 tokens.
+    Cost: grows with the lengths: 1 ms for 2 × 1,000 tokens.
     """
-    return passages_between(elements_of(a, width), elements_of(b, width), gap=gap)
+    return passages_between(elements_of(a, width), elements_of(b, width), gap=gap).passages
 
 
-def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool = False) -> list[Passage]:
+def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool = False) -> Found:
     """Return the passages of two texts, in the order of the first.
 
     Args:
         tolerant: elements need not be equal: their simhashes may differ in three bits.
     """
     if not tolerant:
-        return passages_of(bounded_pairs(a, b), a, b, gap)
+        bounded = bounded_pairs(a, b)
+        return Found(passages_of(bounded.pairs, a, b, gap), bounded.left_out)
     asked, found = HammingIndex(b.near, DISTANCE).within(a.near)
-    return passages_of(np.stack((asked, found), axis=1), a, b, gap)
+    runs = equal_runs(runs_of(np.stack((asked, found), axis=1), a.width), a, b)
+    return Found(_passages(runs, a, b, gap), 0)
 
 
 def passages_of(pairs: Int64s, a: Elements, b: Elements, gap: int = GAP) -> list[Passage]:
-    """Return the passages that pairs of elements make, int64 (P, 2), in the order of the first text.
+    """Return the passages that pairs of equal elements make, int64 (P, 2), in the order of the first text.
 
     A passage both of whose sides stand in larger ones already is left out: what a text repeats would else be
     told for each pair of its repetitions.
     """
-    runs = equal_runs(runs_of(pairs, a.width), a, b)
-    chains = [_closed(chain, a, b, gap) for chain in chains_of(sorted(runs), gap)]
-    kept = _distinct([chain for chain in chains if _equal(chain) >= LEAST], a.tokens, b.tokens)
+    return _passages(runs_of(pairs, a.width), a, b, gap)
+
+
+def _passages(runs: Int64s, a: Elements, b: Elements, gap: int) -> list[Passage]:
+    kept = _distinct(chains_of(runs, gap), a, b, gap)
     return sorted((_passage(chain, a, b) for chain in kept), key=lambda one: (one.tokens_a, one.tokens_b))
 
 
@@ -130,18 +146,42 @@ def _worth_it(runs: Sequence[Run], edge: Run) -> list[Run]:
     return list(runs[:best] if forward else runs[len(runs) - best :])
 
 
-def _distinct(chains: Sequence[list[Run]], tokens_a: int, tokens_b: int) -> Iterator[list[Run]]:
-    """Yield chains, those with most words first, but none that brings too little new on both sides."""
-    held = np.zeros(tokens_a, np.bool_), np.zeros(tokens_b, np.bool_)
-    for chain in sorted(chains, key=lambda one: (-_equal(one), one[0])):
-        places = [
-            np.concatenate([np.arange(run[side], run[side] + run.length) for run in chain]) for side in (0, 1)
-        ]
-        if max(int((~seen[at]).sum()) for seen, at in zip(held, places, strict=True)) < LEAST:
-            continue
-        for seen, at in zip(held, places, strict=True):
-            seen[at] = True
-        yield chain
+def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[list[Run]]:
+    """Yield closed chains, those with most words first, but none that brings too little new on both sides."""
+    held = bytearray(a.tokens), bytearray(b.tokens)
+    firsts, lasts = chains.runs[chains.begins[:-1]], chains.runs[chains.begins[1:] - 1]
+    reach = np.maximum(firsts[:, :2] - gap, 0), lasts[:, :2] + lasts[:, 2:] + gap
+    order = np.lexsort((*firsts[:, 1::-1].T, -_lengths(chains)))
+    for begin in range(0, len(order), _AT_ONCE):
+        some = order[begin : begin + _AT_ONCE]
+        # Most of what texts repeat stands in larger passages on both sides; looking each up takes longer.
+        new = [_free(held[side], reach[0][some, side], reach[1][some, side]) for side in (0, 1)]
+        for number in some[np.maximum(*new) >= LEAST].tolist():
+            at = [(int(reach[0][number, side]), int(reach[1][number, side])) for side in (0, 1)]
+            if max(own.count(0, *place) for own, place in zip(held, at, strict=True)) < LEAST:
+                continue
+            chain = _closed(chains[number], a, b, gap)
+            if _equal(chain) >= LEAST and max(_new(chain, held[side], side) for side in (0, 1)) >= LEAST:
+                for run in chain:
+                    for side in (0, 1):
+                        held[side][run[side] : run[side] + run.length] = b"\1" * run.length
+                yield chain
+
+
+def _lengths(chains: Chains) -> Int64s:
+    """Return the words of each chain."""
+    sums = np.concatenate(([0], np.cumsum(chains.runs[:, 2])))
+    return np.diff(sums[chains.begins])
+
+
+def _free(held: bytearray, starts: Int64s, ends: Int64s) -> Int64s:
+    """Return how many of the tokens of each stretch no passage has."""
+    free = np.concatenate(([0], np.cumsum(np.frombuffer(held, np.uint8) == 0)))
+    return free[np.minimum(ends, len(held))] - free[np.minimum(starts, len(held))]
+
+
+def _new(chain: Iterable[Run], held: bytearray, side: int) -> int:
+    return sum(held.count(0, run[side], run[side] + run.length) for run in chain)
 
 
 def _passage(chain: Sequence[Run], a: Elements, b: Elements) -> Passage:

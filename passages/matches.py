@@ -35,7 +35,7 @@ def matched(name: str, a: Elements, b: Elements, pairs: Int64s) -> Match:
 
 def compared(name: str, a: Elements, b: Elements, gap: int = GAP) -> Match:
     """Return what a text and a document have in common, in time that grows with their lengths alone."""
-    return Match(name, *shares(a, b), tuple(passages_between(a, b, gap=gap)))
+    return Match(name, *shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
 
 
 def shares(a: Elements, b: Elements) -> tuple[float, float]:

@@ -1,12 +1,16 @@
 """Pairs of equal elements of two texts: pure functions of their hashes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from shinglefold.model import Int64s
+from shinglefold.model import Int64s, Uint64s
 from shinglefold.passages.elements import Elements
 
 #: Pairs that one repeated element may have; one that has more is paired in the order of its occurrences.
 MOST_PAIRS = 64
+#: Pairs of two texts that are taken whatever the lengths: some tens of milliseconds.
+FREE_PAIRS = 1 << 16
 
 
 def pairs_between(a: Elements, b: Elements) -> Int64s:
@@ -22,24 +26,46 @@ def pairs_between(a: Elements, b: Elements) -> Int64s:
     return np.stack((np.repeat(np.arange(len(a)), counts), order[expanded(first, counts)]), axis=1)
 
 
-def bounded_pairs(a: Elements, b: Elements) -> Int64s:
+class BoundedPairs(NamedTuple):
+    """Pairs of ordinals, int64 (P, 2), and how many more there are that were left out."""
+
+    pairs: Int64s
+    left_out: int
+
+
+def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPairs:
     """Return pairs as ``pairs_between``, but at most ``MOST_PAIRS`` of an element that is repeated.
 
     Of an element that would have more, the first is paired with the first, the second with the second and so
-    on, which is how copies repeat.
+    on, which is how copies repeat. Where that still makes more pairs than both texts have elements,
+    an element may have 16, 4 or one.
+
+    Args:
+        most: pairs that no one minds, whatever the lengths.
 
     Cost: time and memory grow with the texts' lengths alone.
     """
     order, first, counts = _places(a, b)
-    own_order = np.argsort(a.hashes, kind="stable")
-    _, begins, sizes = np.unique(a.hashes[own_order], return_index=True, return_counts=True)
-    rank, own = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
-    rank[own_order] = np.arange(len(a)) - np.repeat(begins, sizes)
-    own[own_order] = np.repeat(sizes, sizes)
-    many = own * counts > MOST_PAIRS
-    first = np.where(many, first + rank, first)
-    counts = np.where(many, (rank < counts).astype(np.int64), counts)
-    return np.stack((np.repeat(np.arange(len(a)), counts), order[expanded(first, counts)]), axis=1)
+    rank, own = _repeated(a.hashes)
+    products = own * counts
+    for limit in (MOST_PAIRS, 16, 4, 1):
+        many = products > limit
+        kept = np.where(many, rank < counts, counts)
+        if (total := int(kept.sum())) <= max(most, len(a) + len(b)):
+            break
+    first += np.where(many, rank, 0)
+    pairs = np.stack((np.repeat(np.arange(len(a)), kept), order[expanded(first, kept)]), axis=1)
+    return BoundedPairs(pairs, int(counts.sum()) - total)
+
+
+def _repeated(hashes: Uint64s) -> tuple[Int64s, Int64s]:
+    """Return how many equal hashes stand before each, and how many there are of it in all."""
+    order = np.argsort(hashes, kind="stable")
+    _, begins, sizes = np.unique(hashes[order], return_index=True, return_counts=True)
+    rank, own = np.empty(len(hashes), np.int64), np.empty(len(hashes), np.int64)
+    rank[order] = np.arange(len(hashes)) - np.repeat(begins, sizes)
+    own[order] = np.repeat(sizes, sizes)
+    return rank, own
 
 
 def expanded(first: Int64s, counts: Int64s) -> Int64s:
@@ -53,5 +79,9 @@ def _places(a: Elements, b: Elements) -> tuple[Int64s, Int64s, Int64s]:
     """Return the order of b's hashes, and where in it each element of a begins and how often it is there."""
     order = np.argsort(b.hashes, kind="stable")
     hashes = b.hashes[order]
-    first = np.searchsorted(hashes, a.hashes, "left")
-    return order, first, np.searchsorted(hashes, a.hashes, "right") - first
+    # Looked up in ascending order, neighbours are in the cache already.
+    asked = np.argsort(a.hashes, kind="stable")
+    first, counts = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
+    first[asked] = np.searchsorted(hashes, a.hashes[asked], "left")
+    counts[asked] = np.searchsorted(hashes, a.hashes[asked], "right")
+    return order, first, counts - first

@@ -215,7 +215,7 @@ class SearchSteps(Generic[Driven]):
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
         fields = shown_fields(body.get("_source"), options.explain.fields, self._signed(index))
-        return Texts(fields, self._canonical().tokens)
+        return Texts(fields, self._canonical().placed)
 
     def _stage(self, index: str | None, options: FoldOptions) -> "TextStage | None":
         """Return what decides on pairs in doubt; None where nothing asks the texts."""

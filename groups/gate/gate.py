@@ -151,8 +151,8 @@ class Gate(Face):
             return []
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         given = document if outcome.document is None else outcome.document
-        tokens = self.pipeline.tools.canonicalizer.tokens
-        return matched_passages(stored["_source"], given, self.recipe.fields, tokens)
+        placed = self.pipeline.tools.canonicalizer.placed
+        return matched_passages(stored["_source"], given, self.recipe.fields, placed)
 
     def sweep(self) -> int:
         """Remove places that writers kept who died before they told anybody; return how many.

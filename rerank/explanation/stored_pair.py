@@ -50,7 +50,7 @@ def explain_pair(
     prints = [_print(hit, scheme, field, seal) for hit in hits]
     one, other = (_text(hit, texts) for hit in hits)
     tokens = [
-        canonicalizer.tokens(text, declared_language(scheme, hit))
+        canonicalizer.placed(text, declared_language(scheme, hit))
         for text, hit in zip((one, other), hits, strict=True)
     ]
     stage = TextStage.of(scheme, tuple(texts), canonicalizer, wanted=False)

@@ -4,11 +4,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
-from shinglefold.model import Token
+from shinglefold.model import PlacedTokens, Token
 from shinglefold.quoted import shortened
 from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.request.checks import read_source_filter
@@ -16,8 +18,9 @@ from shinglefold.rerank.request.checks import read_source_filter
 if TYPE_CHECKING:
     from shinglefold.passages.find import Passage, Span
 
-Tokenize = Callable[[str], Sequence[Token]]
-_BORDER = "\0"
+Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
+#: What stands between two texts of a document on either side, and equals nothing on the other.
+_BORDERS = {"a": 1, "b": 2}
 #: Characters of all texts of a document that are looked at: an answer has many documents.
 _MOST_CHARACTERS = 1_000_000
 
@@ -74,23 +77,27 @@ class StoredText:
 
         return (GAP + 1) * max(0, len(self.parts) - 1)
 
-    def tokens(self, side: str) -> list[Token]:
+    def tokens(self, side: Literal["a", "b"]) -> PlacedTokens:
         """Return the tokens of all parts, and between them what equals nothing, so that no passage goes on.
 
         Args:
             side: another one for each of two texts that are compared.
         """
         from shinglefold.passages.chains import GAP
+        from shinglefold.passages.elements import in_columns
 
-        tokens: list[Token] = []
+        found: list[PlacedTokens] = [in_columns(())]
         for at, part in enumerate(self.parts):
             if at:
-                tokens += [Token(_BORDER + side, part.begin, part.begin, "")] * (GAP + 1)
-            tokens += [
-                token._replace(start=token.start + part.begin, end=token.end + part.begin)
-                for token in self.tokenize(part.text)
-            ]
-        return tokens
+                place = np.full(GAP + 1, part.begin, np.int64)
+                found.append(PlacedTokens(np.full(GAP + 1, _BORDERS[side], np.uint64), place, place))
+            own = in_columns(self.tokenize(part.text))
+            found.append(PlacedTokens(own.hashes, own.starts + part.begin, own.ends + part.begin))
+        return PlacedTokens(
+            np.concatenate([one.hashes for one in found]),
+            np.concatenate([one.starts for one in found]),
+            np.concatenate([one.ends for one in found]),
+        )
 
 
 def matched_passages(
@@ -102,7 +109,7 @@ def matched_passages(
         shown: the ``_source`` of the hit shown; ``member``: that of the hit folded below it.
         fields: whose text is compared; dots lead into objects. A passage stays within one field on each side,
             and may stand in different fields.
-        tokenize: a canonicalizer's ``tokens``.
+        tokenize: a canonicalizer's ``placed``, or its ``tokens``.
 
     Returns:
         for each passage ``equal_tokens`` and, under ``shown`` and ``member``, ``field``, ``start`` and

@@ -13,7 +13,6 @@ from shinglefold.passages.stored import keywords, winnowed
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
 from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.similar.bodies import Queries
-from shinglefold.sketch.shingles import shingle_hashes
 
 #: Elements of a text that are asked for at most: servers take 1,024 clauses.
 _ASKED = 1_000
@@ -36,13 +35,13 @@ class AskedText:
     @classmethod
     def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "AskedText":
         """Return a text as it is asked for; of a long one a sample of its elements nominates."""
-        own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.tokens(part, language))
-        hashes = shingle_hashes(canonicalizer.hash_batch([text], [language]).hashes, WIDTH)
-        sample = winnowed(hashes)
+        own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
+        elements = elements_of(own.tokens("a"), WIDTH)
+        sample = winnowed(elements.hashes)
         if len(sample) > _ASKED:
             sample = sample[np.linspace(0, len(sample) - 1, _ASKED).astype(np.int64)]
-        asked = hashes if len(hashes) <= _FEW else sample
-        return cls(own, elements_of(own.tokens("a"), WIDTH), tuple(keywords(asked)), len(sample))
+        asked = elements.hashes if len(elements) <= _FEW else sample
+        return cls(own, elements, tuple(keywords(asked)), len(sample))
 
     def queries(self, field: str, options: MatchOptions) -> Queries | None:
         """Return the queries for the documents that may have passages, None where no document can.

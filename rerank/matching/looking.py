@@ -65,7 +65,7 @@ class PassageLooking:
     def _stored(self, hit: Mapping[str, Any]) -> StoredText:
         language = declared_language(self.known.scheme, hit)
         source = hit.get("_source") or {}
-        return stored_text(source, self.fields, lambda text: self.canonicalizer.tokens(text, language))
+        return stored_text(source, self.fields, lambda text: self.canonicalizer.placed(text, language))
 
     def _match(self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText) -> TextMatch | None:
         theirs = elements_of(stored.tokens("b"), WIDTH)
@@ -81,7 +81,7 @@ class PassageLooking:
             _share(theirs, asked.elements) * whole,
             tuple(
                 told_passage(passage, text=asked.text, document=stored)
-                for passage in passages_between(asked.elements, theirs)
+                for passage in passages_between(asked.elements, theirs).passages
             ),
             None
             if self.options.source is False

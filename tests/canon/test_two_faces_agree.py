@@ -22,7 +22,11 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
     written = canonicalizer.text_batch(batch)
     for number, text in enumerate(batch):
         own = hashed.hashes[hashed.offsets[number] : hashed.offsets[number + 1]].tolist()
-        words = [token.text for token in canonicalizer.tokens(text)]
+        tokens, placed = canonicalizer.tokens(text), canonicalizer.placed(text)
+        words = [token.text for token in tokens]
+        assert placed.hashes.tolist() == own, repr(text)
+        places = zip(placed.starts.tolist(), placed.ends.tolist(), strict=True)
+        assert list(places) == [token[1:3] for token in tokens], repr(text)
         assert [token_hash(word) for word in words] == own, repr(text)
         assert " ".join(words) == written[number], repr(text)
     return len(hashed.hashes)

@@ -79,3 +79,13 @@ def test_a_page_takes_the_place_of_no_source(run, tmp_path):
     told = run("passages", str(page), str(page), "--html", str(page))
     assert told.code == 2
     assert page.read_text("utf-8").endswith("</p>")
+
+
+def test_what_is_left_out_of_texts_that_repeat_much_is_told(run):
+    repeated = "four words come again " * 300
+    made = run("passages", "--text", repeated, f"once {repeated}")
+    assert "warning: both texts repeat much: " in made.err
+    told = run("passages", "--text", "--json", repeated, f"once {repeated}").json()
+    assert told["left_out"] > 300_000
+    assert told["b"]["share"] == round(1200 / 1201, 4)
+    assert run("passages", "--text", "--json", A, B).json()["left_out"] == 0

@@ -8,8 +8,9 @@ from support.sketches import random_tokens
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
+from shinglefold.model import PlacedTokens
 from shinglefold.passages.chains import chains_of, runs_of
-from shinglefold.passages.elements import elements_of, placed_elements
+from shinglefold.passages.elements import elements_of
 from shinglefold.passages.find import LEAST, passages_between
 from shinglefold.passages.index import PassageIndex
 from shinglefold.passages.matches import compared, matched, shares
@@ -23,7 +24,7 @@ widths = st.integers(1, 4)
 def elements(numbers, width=3, tolerant=False):
     tokens = random_tokens(1, 500)[np.array(numbers, int)]
     places = np.arange(len(tokens)) * 2
-    return placed_elements(tokens, places, places + 1, width, tolerant)
+    return elements_of(PlacedTokens(tokens, places, places + 1), width, tolerant)
 
 
 def by_definition(one, other, width):
@@ -91,7 +92,7 @@ def test_shares_are_what_windows_cover(one, other, width):
 @given(texts, texts)
 def test_every_element_in_common_has_words_in_a_passage_of_each_text(one, other):
     a, b = elements(one, LEAST), elements(other, LEAST)
-    passages = passages_between(a, b)
+    passages = passages_between(a, b).passages
     pairs = pairs_between(a, b)
     for side, name in enumerate(("tokens_a", "tokens_b")):
         held = {at for passage in passages for at in range(*getattr(passage, name))}
@@ -103,7 +104,8 @@ def test_every_element_in_common_has_words_in_a_passage_of_each_text(one, other)
 @settings(deadline=None)
 def test_what_both_texts_repeat_has_no_more_pairs_than_their_lengths_allow(period, one, other):
     a, b = (elements([*range(period)] * count, 3) for count in (one, other))
-    bounded, whole = bounded_pairs(a, b), pairs_between(a, b)
+    (bounded, left_out), whole = bounded_pairs(a, b), pairs_between(a, b)
+    assert len(bounded) + left_out == len(whole)
     assert len(bounded) <= MOST_PAIRS * min(len(a), len(b))
     assert {*map(tuple, bounded.tolist())} <= {*map(tuple, whole.tolist())}
     assert shares(a, b) == ((1, 1) if len(a) and len(b) else (0, 0))
@@ -120,17 +122,51 @@ def test_a_phrase_repeated_ten_thousand_times_is_one_passage_and_takes_no_time()
     assert match.share == 1
 
 
+@given(texts, texts)
+def test_pairs_are_no_more_than_the_elements_where_nothing_is_free(one, other):
+    a, b = elements(one, 2), elements(other, 2)
+    (bounded, left_out), whole = bounded_pairs(a, b, most=0), pairs_between(a, b)
+    assert len(bounded) <= len(a) + len(b)
+    assert len(bounded) + left_out == len(whole)
+    assert {*map(tuple, bounded.tolist())} <= {*map(tuple, whole.tolist())}
+
+
+@given(texts, texts, widths, st.integers(0, 8))
+def test_runs_without_neighbours_are_told_before_any_walk(one, other, width, gap):
+    pairs = pairs_between(elements(one * 20, width), elements(other, width))
+    runs = runs_of(pairs, width)
+    with pytest.MonkeyPatch.context() as few:
+        chains = {tuple(chain) for chain in chains_of(runs, gap)}
+        few.setattr("shinglefold.passages.chains._FEW", 0)
+        assert {tuple(chain) for chain in chains_of(runs, gap)} == chains
+
+
+def test_chains_go_on_over_long_runs_and_wide_gaps_where_most_runs_stand_alone():
+    alone = [[1_000 * at, 700 * at + 13, 5] for at in range(2, 900)]
+    one = [[0, 0, 300], [330, 320, 5], [360, 355, 400], [762, 757, 5]]
+    runs = np.array(sorted([*one, *alone]), np.int64)
+    chains = list(chains_of(runs, 30))
+    assert [list(map(list, chain)) for chain in chains if len(chain) > 1] == [one]
+    assert len(chains) == 899
+
+
+def test_a_word_more_than_a_gap_never_lies_between_two_runs_of_a_chain():
+    # The second run begins within the first in one text, and right behind it in the other.
+    runs = np.array([[0, 0, 20], [8, 22, 30]], np.int64)
+    assert [list(map(list, chain)) for chain in chains_of(runs, 6)] == [[[0, 0, 20]], [[8, 22, 30]]]
+
+
 def test_a_passage_that_stands_twice_in_one_text_is_told_twice():
     passage = [*range(100, 130)]
     a, b = elements(passage), elements([*passage, *range(200, 300), *passage])
-    assert [tuple(found.tokens_b) for found in passages_between(a, b)] == [(0, 30), (130, 160)]
+    assert [tuple(found.tokens_b) for found in passages_between(a, b).passages] == [(0, 30), (130, 160)]
 
 
 def test_tolerant_passages_go_on_over_words_in_another_order():
     one = list(range(100, 130))
     other = [*one[:4], 105, 104, *one[6:9], 110, 109, *one[11:]]
     a, b = (elements(words, 5, tolerant=True) for words in (one, other))
-    exact, tolerant = passages_between(a, b), passages_between(a, b, tolerant=True)
+    exact, tolerant = (passages_between(a, b, tolerant=how).passages for how in (False, True))
     assert sum(found.equal for found in exact) < sum(found.equal for found in tolerant)
     assert [tuple(found.tokens_a) for found in tolerant] == [(0, 30)]
 
