@@ -15,6 +15,7 @@ BENCHMARKS: Mapping[str, str] = {
     "speed": "bench.speed",
     **{f"speed.{part}": f"bench.speed.{part}" for part in SPEED_PARTS},
     "quality": "bench.quality",
+    "relatives": "bench.quality.relatives",
     "quality_schemes": "bench.quality_schemes",
     "sketch": "bench.sketch",
     "ingest": "bench.ingest",

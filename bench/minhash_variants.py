@@ -61,11 +61,11 @@ def _xor(ones: list[Uint64s], others: list[Uint64s], exact: Floats) -> Iterator[
     """Yield XOR with fixed random numbers: no permutation it makes moves neighbours apart."""
     for count in (*_COUNTS, _MANY):
         keys = stream(1, count)
-        found = _agreement(_nearest(ones, keys), _nearest(others, keys))
+        found = _agreement(nearest_by_xor(ones, keys), nearest_by_xor(others, keys))
         yield _row(f"XOR, N = {count}", found, exact, count)
 
 
-def _nearest(sets: list[Uint64s], keys: Uint64s) -> Uint64s:
+def nearest_by_xor(sets: list[Uint64s], keys: Uint64s) -> Uint64s:
     """Return for each key the shingle whose XOR with it is least, uint64 (D, N)."""
     return np.stack([_least_xor(np.sort(shingles), keys) for shingles in sets])
 

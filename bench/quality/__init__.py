@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.quality import edits, pages, relatives, short, unrelated
-from bench.quality.corpus import Corpus, corpus, names
+from bench.quality.corpus import MANY, Corpus, corpus, names
 from bench.quality.ours import candidates, run
 from bench.quality.peers import all_of
 from bench.quality.scores import BANDS, Scores, pair_f1, scores
@@ -14,15 +14,13 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.registry import make_scheme
 from shinglefold.testing.edits.passage import Passage
 
-#: Pages beyond which peers are asked of a sample of the families: some take milliseconds a page.
-_MANY = 3000
-
 
 def measure() -> list[Row]:
     """Return the scores of ours on each corpus, those of the peers on a sample, and the edits that fold."""
     rows = [row for name in names() for row in _corpus(corpus(name))]
     more = (part.measure(corpus(name)) for name in names() for part in (pages, unrelated))
-    return [*rows, *(row for part in more for row in part), *short.measure(), *edits.measure()]
+    beside = (row for name in names() for row in relatives.beside(corpus(name)))
+    return [*rows, *beside, *(row for part in more for row in part), *short.measure(), *edits.measure()]
 
 
 def _corpus(whole: Corpus) -> Iterator[Row]:
@@ -31,7 +29,7 @@ def _corpus(whole: Corpus) -> Iterator[Row]:
         found = scores(whole, made.folded)
         cost = f"{made.printing:.0f} + {made.pairing:.0f} µs a document"
         yield Row(f"{whole.name}: shinglefold by {verify}", found.f1, "F1", f"{_told(found)}; {cost}")
-    sample = whole.sample(6 if len(whole) > _MANY else 1)
+    sample = whole.sample(6 if len(whole) > MANY else 1)
     for verify in ("text", "signature"):
         made = run(sample, verify)
         note = f"{made.printing + made.pairing:.0f} µs, 84 bytes a document"
@@ -39,9 +37,7 @@ def _corpus(whole: Corpus) -> Iterator[Row]:
     batch = Canonicalizer.as_written(make_scheme()).hash_batch(sample.texts)
     hashes = np.split(batch.hashes, batch.offsets[1:-1])
     words = [[word.lower() for word in Passage.of(text).words] for text in sample.texts]
-    nominated = candidates(sample)
-    others = (*all_of(sample, words, hashes, nominated), *relatives.all_of(sample, hashes, nominated))
-    for peer in others:
+    for peer in all_of(sample, words, hashes, candidates(sample)):
         note = f"{peer.setting}; {peer.micros:,.0f} µs, {peer.size:,} bytes a document"
         yield Row(f"{sample.name}: {peer.name}", pair_f1(sample, peer.folded), "F1", note)
 

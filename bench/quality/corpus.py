@@ -11,6 +11,8 @@ from shinglefold.canon import strip_html
 #: Pairs count as duplicates from this edit similarity up.
 POSITIVE = 0.8
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+#: Pages beyond which a sample of the families is asked of what takes milliseconds a page.
+MANY = 3000
 #: Pages of fewer tokens are not labelled.
 _LEAST = 30
 Pair = tuple[int, int]

@@ -1,4 +1,4 @@
-"""The method's relatives as ways to decide, under the same terms as the peers."""
+"""The method's relatives as ways to decide, under the same terms as the peers; ``python -m bench relatives``."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.quality.corpus import Corpus, Pair
+from bench.quality import relative_sets
+from bench.quality.corpus import MANY, Corpus, Pair, corpus, names
+from bench.quality.ours import candidates, run
 from bench.quality.peers import Result, best, swept
+from bench.quality.scores import pair_f1
+from bench.table import Row
+from shinglefold.canon import Canonicalizer
 from shinglefold.model import Int64s, Uint64s
-from shinglefold.similarity import piecewise
+from shinglefold.registry import make_scheme
+from shinglefold.similarity import piecewise, ssdeep
 from shinglefold.similarity.reference_points import on_two_grids, rounded, values
 from shinglefold.similarity.simhash import distance, simhashes
 from shinglefold.sketch import shingle_set
@@ -23,16 +29,36 @@ Make = Callable[[Uint64s, Int64s], Any]
 Alike = Callable[[Any, NDArray[np.int64]], NDArray[np.float64]]
 
 
+def measure() -> list[Row]:
+    """Return the relatives on each corpus that is at hand, beside the default."""
+    return [row for name in names() for row in beside(corpus(name))]
+
+
+def beside(whole: Corpus) -> Iterator[Row]:
+    """Yield the scores of the default and of the relatives on a sample of a corpus."""
+    sample = whole.sample(6 if len(whole) > MANY else 1)
+    made = run(sample, "signature")
+    note = f"one threshold for all; {made.printing:,.0f} µs with the canonical text, 84 bytes a document"
+    yield Row(f"{sample.name}: the default, by signature", pair_f1(sample, made.folded), "F1", note)
+    batch = Canonicalizer.as_written(make_scheme()).hash_batch(sample.texts)
+    hashes = np.split(batch.hashes, batch.offsets[1:-1])
+    nominated = candidates(sample)
+    for found in (*all_of(sample, hashes, nominated), *relative_sets.all_of(sample, hashes, nominated)):
+        note = f"{found.setting}; {found.micros:,.0f} µs, {found.size:,} bytes a document"
+        yield Row(f"{sample.name}: {found.name}", pair_f1(sample, found.folded), "F1", note)
+
+
 def all_of(
     corpus: Corpus, hashes: Sequence[NDArray[np.uint64]], candidates: NDArray[np.int64]
 ) -> Iterator[Result]:
     """Yield the best of every relative, of one and of two words a shingle."""
-    for bits in (64, 128):
+    for bits in (32, 64, 128):
         made: Make = lambda shingles, offsets, bits=bits: simhashes(shingles, offsets, bits)  # noqa: E731
         yield _sketched(corpus, f"our simhash, {bits} bits", bits // 8, hashes, candidates, made, _bits(bits))
     yield _sketched(corpus, "reference points, one grid", 84, hashes, candidates, _one_grid, _equal_points)
     yield _sketched(corpus, "reference points, two grids", 84, hashes, candidates, _two_grids, _equal_points)
     yield _piecewise(corpus, hashes, candidates)
+    yield _ssdeep(corpus, candidates)
 
 
 def _sketched(  # noqa: PLR0917 - what a sketch is of, and how it is made and compared
@@ -80,3 +106,13 @@ def _piecewise(corpus: Corpus, hashes: Sequence[NDArray[np.uint64]], candidates:
     alike = np.array([piecewise.similarity(made[a], made[b]) for a, b in candidates.tolist()])
     size = sum(len(str(one)) for one in made) // len(made)
     return best(corpus, "piecewise hash of words", size, swept(candidates, alike, "w=3", seconds))
+
+
+def _ssdeep(corpus: Corpus, candidates: NDArray[np.int64]) -> Result:
+    """Decide by ssdeep's score of the texts' bytes."""
+    start = time.perf_counter()
+    made = [ssdeep.ssdeep(text.encode("utf-8", "surrogatepass")) for text in corpus.texts]
+    seconds = time.perf_counter() - start
+    alike = np.array([ssdeep.similarity(made[a], made[b]) for a, b in candidates.tolist()])
+    size = sum(map(len, made)) // len(made)
+    return best(corpus, "ssdeep of bytes", size, swept(candidates, alike, "7 bytes", seconds))
