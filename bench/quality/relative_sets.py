@@ -15,6 +15,7 @@ from shinglefold.model import Uint64s
 from shinglefold.passages.stored import winnowed
 from shinglefold.sketch import resemblance, shingle_set
 from shinglefold.sketch.mix import stream
+from shinglefold.sketch.shingles import shingle_hashes
 
 #: What is sampled and how many values an XOR signature has, as in the literature; the share of strangers
 #: that a Bloom filter takes for its own.
@@ -65,9 +66,11 @@ def _best(  # noqa: PLR0917 - what it is of, and how it is made and compared
     return Result(name, found.setting, found.folded, found.micros, size)
 
 
-def _winnowed(one: Uint64s, width: int) -> Uint64s:
-    from shinglefold.sketch.shingles import shingle_hashes
+def _rolled(one: Uint64s, width: int) -> Uint64s:
+    return np.unique(direct(one, width, 32))
 
+
+def _winnowed(one: Uint64s, width: int) -> Uint64s:
     return winnowed(shingle_hashes(one, width + 3))
 
 

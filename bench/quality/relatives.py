@@ -1,4 +1,4 @@
-"""The method's relatives as ways to decide, under the same terms as the peers; ``python -m bench relatives``."""
+"""The method's relatives as ways to decide, under the terms of the peers; ``python -m bench relatives``."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
