@@ -95,7 +95,7 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) ->
 
 
 def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) -> list[str]:
-    if found.healthy:
+    if found.healthy and not found.findings.get("kept"):
         return ["all is well"]
     if found.obstacles:
         return []
@@ -115,6 +115,8 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool)
             f"no field {', '.join(found.unseen)} is shown to this user, so that its texts can't be compared: "
             "examine the index as a user who sees it"
         )
+    if found.findings.get("kept"):
+        lines.append(f"places that dead writers have left: {asked.hints.command('sweep', found.index)}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {together(commands)}"] if commands else [])]

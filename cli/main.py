@@ -35,6 +35,7 @@ _COMMANDS = (
     "setup",
     "backfill",
     "regroup",
+    "sweep",
     "report",
     "retry",
     "doctor",

@@ -92,7 +92,8 @@ def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
             )
     if one.kept:
         lines.append(
-            f"places kept   {one.kept:,} by a gate, for documents that it decides on; they are none yet"
+            f"places kept   {one.kept:,} by a gate, for documents that it decides on; they are none yet. "
+            f"What dead writers have left: {hints.command('sweep', one.info.name)}"
         )
     return lines
 

@@ -14,16 +14,15 @@ from shinglefold.errors import EngineError
 from shinglefold.groups.gate.aside import Aside
 from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, let_in
 from shinglefold.groups.gate.jobs import Caller, Job
+from shinglefold.groups.gate.left import sweep
 from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import open_gate
 from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.requests import Drop, Read, Write
-from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore, key_of, now
+from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore
 from shinglefold.groups.lookup import Lookup
 from shinglefold.ingest import Pipeline
-from shinglefold.placeholders import PENDING
 from shinglefold.rerank.explanation.stored_passages import matched_passages
 from shinglefold.seal import Seal
 from shinglefold.steps import drive
@@ -159,21 +158,8 @@ class Gate(Face):
 
         They are in nobody's way but that of searches for all documents. On an embedded engine there are none.
         """
-        shared = self._opened.shared
-        if shared is None:
-            return 0
-        store = self._store
-        assert isinstance(store, ServerStore)
-        store = self._store
-        assert isinstance(store, ServerStore)
         with self._turn_taken():
-            self.engine.refresh(self.index)
-            clause = {"range": {f"{self.recipe.field}.{PENDING}": {"lt": now()}}}
-            found = tuple(key_of(hit) for hit in self._documents.lookup.group([clause], 1000))
-            held = [one for one in store.answer(Read(found)) if one is not None] if found else []
-            dead = [one for one in held if self._opened.forms.pending(one.source) is not None]
-            written = store.answer(Write(tuple(Drop("documents", one.id, one.guard) for one in dead)))
-        return sum(one.status == 200 for one in written)
+            return len(sweep(self.engine, self.index, self.recipe.field))
 
     def refresh(self) -> None:
         """Let searches see what was let in."""

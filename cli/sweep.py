@@ -1,0 +1,64 @@
+"""``shinglefold sweep INDEX``: the places that writers have left in an index that died at a gate."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.options import engine_option
+from shinglefold.cli.output import printable, write_json, write_line
+
+if TYPE_CHECKING:
+    from shinglefold.groups.gate.left import Place
+
+_SHOWN = 10
+
+
+@command(
+    examples="""
+    shinglefold sweep articles --dry-run
+    shinglefold sweep articles
+    """
+)
+@click.argument("index", metavar="INDEX")
+@click.option("--dry-run", is_flag=True, help="Show the places that are kept, and remove none.")
+@engine_option
+@click.pass_obj
+def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str | None) -> int:
+    """Remove from an INDEX the places of documents that writers kept at a gate and died.
+
+    A gate keeps the place of a document by an empty one while it decides, for some milliseconds. What a
+    writer leaves that is killed is mostly cleared away by the next one that meets it; this clears away the
+    rest, once its lease is over. Exit code 3 says that some could not be removed.
+    """
+    from shinglefold.cli.stores import opened_store
+    from shinglefold.groups.gate.left import places
+    from shinglefold.groups.gate.left import sweep as run
+
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        removed = [] if dry_run else run(store.engine, index, store.field)
+        kept = places(store.engine, index, store.field)
+    left = [place for place in kept if place.left]
+    if invocation.json:
+        told = {"removed": removed, "left": left, "kept": [place for place in kept if place not in left]}
+        each = {name: [place.to_json() for place in several] for name, several in told.items()}
+        write_json({"index": index, **each})
+    else:
+        for line in _lines(index, removed or left, len(kept) - len(left), "found" if dry_run else "removed"):
+            write_line(printable(line))
+    return DONE if dry_run or not left else PARTLY
+
+
+def _lines(index: str, left: "Sequence[Place]", alive: int, verb: str) -> Iterator[str]:
+    places = "1 place" if len(left) == 1 else f"{len(left):,} places"
+    yield f"{verb} {places} in {index} that dead writers have left"
+    for place in left[:_SHOWN]:
+        until = datetime.fromtimestamp(place.until / 1000, UTC)
+        yield f"  {place.id}, kept until {until:%Y-%m-%d %H:%M:%S} UTC"
+    if len(left) > _SHOWN:
+        yield f"  and {len(left) - _SHOWN:,} more"
+    if alive:
+        yield f"{alive:,} kept by gates that decide now, or whose lease is not over yet: left alone"

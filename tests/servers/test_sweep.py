@@ -1,0 +1,54 @@
+"""sweep: what dead writers have left at a gate is found, shown and removed, and what is alive is not."""
+
+import json
+import time
+import uuid
+
+import pytest
+from support.gate.crashes import make_pipeline
+
+from shinglefold.cli.main import main
+from shinglefold.engines import open_engine
+from shinglefold.groups import Gate
+from shinglefold.groups.gate.intents import intents_name
+from shinglefold.ingest import ensure_index
+
+
+@pytest.fixture
+def index(server):
+    """An index with a document, a place that was left, one that is under a routing, and one that is kept."""
+    name = f"swept-{uuid.uuid4().hex[:8]}"
+    engine = open_engine(server.url)
+    pipeline = make_pipeline()
+    ensure_index(engine, name, pipeline.recipe(), settings={"index": {"number_of_shards": 3}})
+    with Gate(engine, name, pipeline=pipeline) as gate:
+        gate.add({"id": "whole", "body": " ".join(f"w{number}" for number in range(80))})
+    then, later = int(time.time() * 1000) - 5000, int(time.time() * 1000) + 60_000
+    places = [("dead", then, {}), ("far", then, {"routing": "x"}), ("alive", later, {})]
+    for id_, until, beside in places:
+        source = {"dedup": {"pending": until, "attempt": "a"}}
+        engine.bulk([{"_index": name, "_id": id_, "_source": source, **beside}])
+    engine.refresh(name)
+    yield name
+    for one in (name, intents_name(name)):
+        engine.delete_index(one)
+    engine.close()
+
+
+def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
+    def run(*arguments):
+        assert main([*arguments, "--engine", server.url]) == 0
+        return capsys.readouterr().out
+
+    assert "shinglefold sweep" in run("stats", index)
+    shown = run("sweep", index, "--dry-run")
+    assert "found 2 places" in shown
+    assert "1 kept by gates that decide now" in shown
+    removed = json.loads(run("sweep", index, "--json"))
+    assert {place["_id"] for place in removed["removed"]} == {"dead", "far"}
+    assert ([place["_id"] for place in removed["kept"]], removed["left"]) == (["alive"], [])
+    assert "removed 0 places" in run("sweep", index)
+    with open_engine(server.url) as engine:
+        engine.refresh(index)
+        left = {hit["_id"] for hit in engine.search(index, {"size": 9})["hits"]["hits"]}
+    assert left == {"whole", "alive"}
