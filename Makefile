@@ -7,7 +7,7 @@ LINKED := $(VENV)/.linked
 # A strict editable install links each module when it is made. A folder's time changes with its list of
 # files, so a new module is linked before the next command needs it.
 FOLDERS := core canon sketch bloom fingerprints similarity passages ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank $(wildcard rerank/*/) groups $(wildcard groups/*/) plugins $(wildcard plugins/[a-z]*/) \
-	testing $(wildcard testing/[a-z]*/) cli examples
+	testing $(wildcard testing/[a-z]*/) cli spark examples
 # Two processes, each with whole files and whole servers, so that what a file shares is made once.
 PARALLEL := -n 2 --dist loadgroup
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …

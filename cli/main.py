@@ -96,14 +96,14 @@ cli = Group(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code; nothing is raised."""
+def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> int:
+    """Run one command of a program and return the exit code; nothing is raised."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     invocation = Invocation(json=asks_for_json(given), arguments=tuple(given))
     prepare_streams()
     try:
         with _ended_tidily():
-            code = _run(given, invocation)
+            code = _run(given, invocation, program)
         flush_output()
     except BrokenPipeError:
         discard_output()
@@ -135,12 +135,12 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
     return "--json" in options
 
 
-def _run(arguments: list[str], invocation: Invocation) -> int:
+def _run(arguments: list[str], invocation: Invocation, program: click.Group) -> int:
     if os.environ.get(_COMPLETE):
         cli.main(prog_name="shinglefold", complete_var=_COMPLETE)
     # Else not click's own main: it would print errors and end the process in its own ways.
     try:
-        with cli.make_context("shinglefold", arguments, obj=invocation) as context:
-            return int(cli.invoke(context) or 0)
+        with program.make_context(program.name, arguments, obj=invocation) as context:
+            return int(program.invoke(context) or 0)
     except click.exceptions.Exit as stop:
         return stop.exit_code

@@ -24,8 +24,8 @@ __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
 _ROOT = Path(__file__).resolve().parent.parent
 #: The folder whose tests need real servers.
 _SERVERS = Path("tests", "servers")
-#: The fixtures of servers that only some tests are about: what shares one runs in one process.
-_APART = {"secured", "knn", "cluster"}
+#: The fixtures of servers that only some tests are about, and of Spark: what shares one runs in one process.
+_APART = {"secured", "knn", "cluster", "spark"}
 _LEFT_OUT = (
     "Tests on real servers were left out: they take minutes and 400 MB. To run them: "
     "make test SERVERS=all (or SERVERS=opensearch-3,elasticsearch-9)"

@@ -105,7 +105,7 @@ class _Table:
             table = pa.Table.from_batches([batch]).take([place for place, _, _ in kept])
             if target in table.column_names:
                 table = table.drop_columns([target])
-            prints = pa.array([msgspec.json.decode(made) for _, _, made in kept], _print_type(pa))
+            prints = pa.array([msgspec.json.decode(made) for _, _, made in kept], print_type(pa))
             table = table.append_column(target, prints)
         tally.signed += len(kept)
         self._batches.append(table)
@@ -119,7 +119,7 @@ class _Table:
         elif not self._batches:
             bare = schema.empty_table()
             bare = bare.drop_columns([target]) if target in bare.column_names else bare
-            self._batches.append(bare.append_column(target, pa.array([], _print_type(pa))))
+            self._batches.append(bare.append_column(target, pa.array([], print_type(pa))))
         _written(self._part, pa.concat_tables(self._batches))
 
 
@@ -214,10 +214,11 @@ def _file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
 
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table
     pa = _pyarrow()
-    return pa.table({"_id": pa.array(ids, pa.string()), target: pa.array(prints, _print_type(pa))})
+    return pa.table({"_id": pa.array(ids, pa.string()), target: pa.array(prints, print_type(pa))})
 
 
-def _print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type
+def print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type
+    """Return the type of the column of fingerprints."""
     text = pa.string()
     parts = {"scheme": text, "lang": text, "shingles": pa.int64(), "digest": text}
     return pa.struct([*parts.items(), ("supershingles", pa.list_(text)), ("signature", text)])

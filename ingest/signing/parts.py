@@ -119,6 +119,13 @@ class Signer:
     def prints(self, plain: Sequence[Plain], tally: Tally) -> list[tuple[Plain, bytes]]:
         """Return the documents that have a text, each with its fingerprint as JSON."""
         self._see(plain, tally)
+        kept, texts, languages = self.texts(plain, tally)
+        made = list(zip(kept, self.made(texts, languages), strict=True))
+        tally.meter.add(self.tools.meter.take())
+        return made
+
+    def texts(self, plain: Sequence[Plain], tally: Tally) -> tuple[list[Plain], list[str], list[str | None]]:
+        """Return the documents that have a text, their texts and declared languages."""
         texts: list[str] = []
         languages: list[str | None] = []
         kept: list[Plain] = []
@@ -130,11 +137,10 @@ class Signer:
                 continue
             languages.append(self._language(one.document))
             kept.append(one)
-        made = zip(kept, self._made(texts, languages), strict=True)
-        tally.meter.add(self.tools.meter.take())
-        return list(made)
+        return kept, texts, languages
 
-    def _made(self, texts: Sequence[str], languages: Sequence[str | None]) -> list[bytes]:
+    def made(self, texts: Sequence[str], languages: Sequence[str | None]) -> list[bytes]:
+        """Return the fingerprint of each text as JSON."""
         seal = self.tools.seal
         if seal is None:
             return self.tools.fingerprinter.fingerprint_json(texts, languages)

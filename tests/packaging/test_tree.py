@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
     "core", "canon", "sketch", "bloom", "fingerprints", "similarity", "passages", "ingest",
-    "engines", "rerank", "plugins", "testing", "cli", "examples",
+    "engines", "rerank", "plugins", "testing", "cli", "spark", "examples",
 )  # fmt: skip
 
 

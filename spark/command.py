@@ -1,0 +1,73 @@
+"""What the commands on Spark share: their session, their folders, and what they tell on the way."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from shinglefold.cli.options import options
+from shinglefold.cli.output import printable, remark
+from shinglefold.errors import ConfigError
+from shinglefold.spark.failures import translated
+from shinglefold.spark.frames import Frame, Session, session, sql
+
+#: Where the figures of Spark are not asked for: one line a stage is told instead.
+_QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
+
+job_options: Callable[[Any], Any] = options(
+    click.option(
+        "-o", "--output", required=True, metavar="ADDRESS", help="Folder of Parquet that is written."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace the output: what is there is removed first."),
+    click.option(
+        "--master",
+        metavar="ADDRESS",
+        default="",
+        help="Where Spark runs, such as local[8]; by default as spark-submit says, else here on all cores.",
+    ),
+)
+
+
+@contextmanager
+def job(master: str) -> Iterator[Session]:
+    """Yield a session that ends with the job, unless it was there; Spark's errors come in our words."""
+    before = sql().SparkSession.getActiveSession()
+    found = session(_QUIET, master) if before is None else before
+    try:
+        # What Spark warns of is for those who run the cluster.
+        found.sparkContext.setLogLevel("ERROR")
+        with translated():
+            yield found
+    finally:
+        if before is None:
+            found.stop()
+
+
+def free(found: Session, output: str, overwrite: bool, inputs: tuple[str, ...]) -> None:
+    """Refuse an output that is there, or is read from.
+
+    Raises:
+        ConfigError: it is.
+    """
+    files = found._jvm.org.apache.hadoop.fs  # noqa: SLF001 - Spark has no other door to it
+    settings = found._jsc.hadoopConfiguration()  # noqa: SLF001
+    place = files.Path(output)
+    system = place.getFileSystem(settings)
+    whole = system.makeQualified(place).toString()
+    for source in inputs:
+        other = files.Path(source)
+        if other.getFileSystem(settings).makeQualified(other).toString() == whole:
+            raise ConfigError(f"{output} is read from, too: name another output with -o")
+    if not overwrite and system.exists(place):
+        raise ConfigError(f"{output} is there already: name another one, or replace it with --overwrite")
+
+
+def write(frame: Frame, output: str, overwrite: bool) -> None:
+    """Write a frame as Parquet."""
+    frame.write.mode("overwrite" if overwrite else "errorifexists").parquet(output)
+
+
+def progress(line: str) -> None:
+    """Tell what is being done."""
+    remark(printable(line))

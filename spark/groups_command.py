@@ -1,0 +1,119 @@
+"""``python -m shinglefold.spark groups``: the groups of signed documents, from Parquet to Parquet."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.options import chosen_scheme, decision_options, preset_option
+from shinglefold.cli.output import write_json, write_line
+from shinglefold.spark.candidates import Bounds
+from shinglefold.spark.command import free, job, job_options, progress, write
+from shinglefold.spark.grouping import GroupOptions, Summary, groups
+from shinglefold.spark.work import Work
+
+
+@command(
+    "groups",
+    examples="""
+    python -m shinglefold.spark groups signed/ -o groups/ --work /tmp/groups
+    python -m shinglefold.spark groups s3a://crawl/signed/ -o s3a://crawl/groups/ --work s3a://crawl/stages/
+    """,
+)
+@click.argument("sources", nargs=-1, required=True, metavar="ADDRESS...")
+@job_options
+@click.option(
+    "--work",
+    required=True,
+    metavar="ADDRESS",
+    help="Folder that all machines see, for what stages hand to each other; removed at the end.",
+)
+@click.option("--keep-work", is_flag=True, help="Leave the stages there: prints, pairs and the last edges.")
+@click.option("--id-field", default="", metavar="FIELD", help="Column of ids; by default _id, or else id.")
+@click.option(
+    "--most",
+    type=click.IntRange(2, 100_000),
+    default=Bounds().most,
+    show_default=True,
+    metavar="N",
+    help="Documents of one supershingle up to which all pairs of them are compared.",
+)
+@click.option(
+    "--centres",
+    type=click.IntRange(1),
+    default=Bounds().centres,
+    show_default=True,
+    metavar="N",
+    help="Where more documents have one, how many of them each is compared with.",
+)
+@click.option(
+    "--min-size",
+    type=click.IntRange(2),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Leave smaller groups out.",
+)
+@preset_option
+@decision_options
+@click.pass_obj
+def groups_command(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    output: str,
+    overwrite: bool,
+    master: str,
+    work: str,
+    keep_work: bool,
+    id_field: str,
+    most: int,
+    centres: int,
+    min_size: int,
+    preset: str | None,
+    **decision: Any,  # noqa: ANN401 - each option has its own type
+) -> int:
+    """Write the groups of near-duplicates: _id, group (the least id in it) and size, a row a document.
+
+    ADDRESS is Parquet of signed documents, of either sign. Documents without a copy are left out. Exit code
+    3 says that some fingerprints could not be compared.
+    """
+    scheme = chosen_scheme(invocation, preset, **decision)
+    options = GroupOptions(invocation.settings().field, id_field, Bounds(most, centres), min_size)
+    with job(master) as session:
+        free(session, output, overwrite, sources)
+        kept = Work(session, work)
+        try:
+            found = groups(session.read.parquet(*sources), scheme, kept, options, progress)
+            write(found.groups, output, overwrite)
+        finally:
+            if not keep_work:
+                kept.remove()
+    if invocation.json:
+        write_json({**found.summary.to_json(), "scheme": scheme.id})
+    else:
+        for line in told(found.summary):
+            write_line(line)
+    return PARTLY if found.summary.unreadable or found.summary.foreign else DONE
+
+
+def told(summary: Summary) -> Iterator[str]:
+    """Yield what a grouping did, in words."""
+    yield f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read"
+    yield (
+        f"{summary.pairs:,} verified pairs beside {summary.copies:,} exact copies; "
+        f"connected in {summary.rounds} rounds"
+    )
+    if summary.unsigned:
+        yield f"{summary.unsigned:,} too short for a signature, or without a fingerprint: exact copies only"
+    if summary.unreadable:
+        yield f"{summary.unreadable:,} left out: their fingerprints are damaged, or sealed"
+    if summary.foreign:
+        yield f"{summary.foreign:,} left out: their fingerprints are of another scheme; sign them again"
+    if summary.crowded:
+        yield (
+            f"{summary.crowded:,} supershingles that too many documents have ({summary.held:,} in all): "
+            f"{summary.skipped:,} pairs of them were not compared; --most and --centres bound that"
+        )

@@ -1,0 +1,90 @@
+"""Verification: signatures, and the texts where they are at hand, decide on candidates."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from shinglefold.scheme import Decision, Scheme
+from shinglefold.sketch import Texts, Words, packed_size
+from shinglefold.sketch.edit import least_estimate
+from shinglefold.sketch.judge import Judge
+from shinglefold.spark.arrow import Column, matrix, numbers
+from shinglefold.spark.frames import Batch, Frame
+
+_SIGNED = ("shingles", "signature")
+_TEXTS = ("written", "canonical")
+_SCHEMA = "a long, b long, resemblance double, similarity double"
+
+
+def verified(pairs: Frame, originals: Frame, scheme: Scheme) -> Frame:
+    """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
+
+    ``similarity`` is null where texts were not asked. They are where the scheme says so and ``originals``
+    has them; signatures then leave out only what no text could make a pair.
+
+    Cost: the signatures are shuffled twice, the pairs with one and then two signatures; where texts decide,
+    the words of those that are left as often.
+    """
+    decision = scheme.decision
+    if not set(_TEXTS) <= set(originals.columns):
+        decision = replace(decision, verify="signature") if decision.verify == "text" else decision
+        return _decided(pairs, originals, scheme, decision, _SIGNED)
+    hopeful = _decided(pairs, originals, scheme, _hopeful(scheme), _SIGNED).select("a", "b")
+    return _decided(hopeful, originals, scheme, decision, (*_SIGNED, *_TEXTS))
+
+
+def _hopeful(scheme: Scheme) -> Decision:
+    """Return the decision that lets pass what texts, or signatures in place of long ones, may make pairs."""
+    sketch, decision = scheme.sketch, scheme.decision
+    width = max(sketch.word_width, sketch.char_width)
+    least = min(decision.min_resemblance, least_estimate(decision.min_similarity, width, sketch))
+    return replace(decision, verify="signature", min_resemblance=least)
+
+
+def _decided(
+    pairs: Frame, originals: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]
+) -> Frame:
+    joined = pairs
+    for side in "ab":
+        named = (f"{name} AS {name}_{side}" for name in columns)
+        joined = joined.join(originals.where("leads").selectExpr(f"number AS {side}", *named), side)
+    return joined.mapInArrow(_Decide(replace(scheme, decision=decision)), _SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decide:
+    """Decides on batches of pairs with what is needed of both documents."""
+
+    scheme: Scheme
+
+    def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        sketch, decision = self.scheme.sketch, self.scheme.decision
+        size = packed_size(sketch.values, sketch.bits)
+        for batch in batches:
+            pairs = batch.num_rows
+            signatures = np.concatenate([matrix(batch.column(f"signature_{side}"), size) for side in "ab"])
+            shingles = np.concatenate([numbers(batch.column(f"shingles_{side}")) for side in "ab"])
+            texts = _texts(batch) if "written_a" in batch.schema.names else None
+            judge = Judge(signatures, shingles, sketch, decision, texts)
+            ones = np.arange(pairs, dtype=np.int64)
+            told = judge.verified(ones, ones + pairs)
+            kept = pa.array(told.kept)
+            resemblance = pa.array(told.resemblance).filter(kept)
+            similarity = pa.array(told.similarity, from_pandas=True).filter(kept)
+            both = [batch.column(side).filter(kept) for side in "ab"]
+            yield pa.RecordBatch.from_arrays(
+                [*both, resemblance, similarity], ["a", "b", "resemblance", "similarity"]
+            )
+
+
+def _texts(batch: Batch) -> Texts:
+    written, canonical = (
+        _words([batch.column(f"{name}_{side}") for side in "ab"]) for name in ("written", "canonical")
+    )
+    return Texts(written, canonical)
+
+
+def _words(columns: Sequence[Column]) -> Words:
+    return Words.packed([document for column in columns for document in column.to_pylist()])

@@ -1,0 +1,81 @@
+"""The commands: from Parquet to Parquet, and what they say where that can't be."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from shinglefold.cli.main import main
+from shinglefold.examples import articles
+from shinglefold.spark.__main__ import spark as program
+
+NAMES = ("pages.parquet", "odd.parquet", "signed", "groups-out", "work", "nowhere")
+
+
+@pytest.fixture
+def run(spark, capsys, tmp_path):
+    # Java stays where it was started.
+    names = {name: str(tmp_path / name) for name in NAMES}
+
+    def ran(*arguments):
+        code = main([names.get(one, one) for one in arguments], program=program)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return ran
+
+
+@pytest.fixture
+def pages(tmp_path):
+    names = ("id", "title", "body", "lang", "format", "story")
+    texts = [{name: one.get(name) for name in names} for one in articles()]
+    pq.write_table(pa.Table.from_pylist(texts), tmp_path / "pages.parquet")
+    return texts
+
+
+def test_the_example_site_is_signed_and_grouped_into_its_stories(run, pages, tmp_path):
+    code, out, _ = run("--json", "sign", "pages.parquet", "-o", "signed", "--beside")
+    assert (code, json.loads(out)["signed"], json.loads(out)["failed"]) == (0, len(pages), 0)
+    code, out, err = run("groups", "signed", "-o", "groups-out", "--work", "work")
+    assert code == 0
+    assert "connected in" in out
+    assert "reading fingerprints" in err
+    stories = {}
+    for page in pages:
+        stories.setdefault(page["story"], set()).add(page["id"])
+    wanted = {(min(ids), one, len(ids)) for ids in stories.values() if len(ids) > 1 for one in ids}
+    rows = pq.read_table(tmp_path / "groups-out").to_pylist()
+    assert {(row["group"], row["_id"], row["size"]) for row in rows} == wanted
+    assert len(rows) == len(wanted)
+    assert not (tmp_path / "work").exists()
+    again = run("groups", "signed", "-o", "groups-out", "--work", "work")
+    assert (again[0], "replace it with --overwrite" in again[2]) == (2, True)
+    over = run("groups", "signed", "-o", "signed", "--work", "work", "--overwrite")
+    assert (over[0], "is read from, too" in over[2]) == (2, True)
+
+
+def test_what_is_not_there_is_told_in_words(run, pages):
+    code, _, err = run("groups", "nowhere", "-o", "groups-out", "--work", "work")
+    assert code == 1
+    assert "nowhere" in err
+    assert "check the path" in err
+    assert "Traceback" not in err
+    code, _, err = run("sign", "pages.parquet", "-o", "signed", "--field", "text")
+    assert code == 2
+    assert "no column 'text'" in err
+
+
+def test_documents_that_fail_leave_a_code_and_their_reasons(run, tmp_path):
+    titles = ["a b c d e f g", "h i"]
+    bodies = pa.array([{"deep": 1}, None])
+    rows = pa.table({"id": ["1", "2"], "title": titles, "body": bodies})
+    pq.write_table(rows, tmp_path / "odd.parquet")
+    code, out, err = run("sign", "odd.parquet", "-o", "signed")
+    assert code == 3
+    assert "1 signed, 1 failed" in out
+    assert "failed 1 times" in err
+    found = {row["id"]: row for row in pq.read_table(tmp_path / "signed").to_pylist()}
+    assert found["1"]["dedup"] is None
+    assert "body" in found["1"]["sign_problem"]
+    assert found["2"]["dedup"]["digest"]
