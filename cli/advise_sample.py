@@ -1,5 +1,7 @@
 """``shinglefold advise sample FILE…``: what would fold of one's own documents, at which threshold."""
 
+from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,8 +11,8 @@ from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.output import print_table, printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.collection import Collection
-    from shinglefold.scheme import Scheme
+    from shinglefold.cli.collections import Collected
+    from shinglefold.sketch import Pairs
 
 #: Thresholds that are tried.
 _TRIED = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -46,60 +48,71 @@ def sample(
     FILE is as for pairs. Texts decide unless --verify signature says otherwise; what --min-similarity or
     --min-resemblance gives is the threshold the pairs are shown about.
     """
-    found = collected(invocation, sources, **given)
-    scheme = found.scheme
-    decision = scheme.decision
-    if decision.verify == "keywords":
-        raise click.UsageError("advise sample: keywords have no threshold; add --verify signature or text")
-    name = "min_similarity" if decision.verify == "text" else "min_resemblance"
-    threshold = getattr(decision, name)
-    rows = [_row(found.collection, scheme, name, tried) for tried in sorted({*_TRIED, threshold})]
-    near = _nearest(found.collection, scheme, name, threshold, nearest)
-    if invocation.json:
-        documents = len(found.collection.ids)
-        write_json({"documents": documents, "threshold": threshold, "tried": rows, "nearest": near})
+    with collected(invocation, sources, **given) as found:
+        scheme = found.scheme
+        decision = scheme.decision
+        if decision.verify == "keywords":
+            raise click.UsageError(
+                "advise sample: keywords have no threshold; add --verify signature or text"
+            )
+        name = "min_similarity" if decision.verify == "text" else "min_resemblance"
+        threshold = getattr(decision, name)
+        rows = [_row(found, name, tried) for tried in sorted({*_TRIED, threshold})]
+        near = _nearest(found, name, threshold, nearest)
+        if invocation.json:
+            documents = len(found.prints)
+            write_json({"documents": documents, "threshold": threshold, "tried": rows, "nearest": near})
+        else:
+            _print(rows, near, name, threshold, len(found.prints))
         return ending(found)
+
+
+def _print(
+    rows: Sequence[dict[str, Any]],
+    near: Sequence[dict[str, Any]],
+    name: str,
+    threshold: float,
+    documents: int,
+) -> None:
     cells = [
         (f"{row['at']:g}" + (" *" if row["at"] == threshold else ""), str(row["pairs"]), str(row["folded"]))
         for row in rows
     ]
     print_table((name, "pairs", "documents folded"), cells)
-    write_line(f"\n* the threshold; of {len(found.collection.ids):,} documents. The pairs nearest to it:")
+    write_line(f"\n* the threshold; of {documents:,} documents. The pairs nearest to it:")
     for pair in near:
         write_line(f"{pair['alike']:.4f}\t{printable(pair['a'])}\t{printable(pair['b'])}")
-    return ending(found)
 
 
-def _row(collection: "Collection", scheme: "Scheme", name: str, threshold: float) -> dict[str, Any]:
-    from shinglefold.ingest.collection import folding_groups, folding_pairs
+def _tried(found: "Collected", name: str, threshold: float) -> "Pairs":
+    from shinglefold.ingest.linking.in_memory import all_pairs
 
-    tried = scheme.with_options(**{name: threshold, "verify": scheme.decision.verify})
-    if not collection.prints:
-        return {"at": threshold, "pairs": 0, "folded": 0}
-    groups = folding_groups(collection, tried, "leader")
-    pairs = len(folding_pairs(collection, tried))
-    return {"at": threshold, "pairs": pairs, "folded": len(collection.prints) - len(groups)}
+    scheme = found.scheme
+    return all_pairs(found.prints, scheme.with_options(**{name: threshold, "verify": scheme.decision.verify}))
 
 
-def _nearest(
-    collection: "Collection", scheme: "Scheme", name: str, threshold: float, count: int
-) -> list[dict[str, Any]]:
+def _row(found: "Collected", name: str, threshold: float) -> dict[str, Any]:
+    from shinglefold.sketch import led
+
+    pairs = _tried(found, name, threshold)
+    leaders = led(pairs.a, pairs.b, len(found.prints))
+    return {"at": threshold, "pairs": len(pairs), "folded": sum(map(int.__ne__, leaders.tolist(), count()))}
+
+
+def _nearest(found: "Collected", name: str, threshold: float, most: int) -> list[dict[str, Any]]:
     """Return the pairs just above the threshold and those just below it, the most alike first."""
-    from shinglefold.ingest.collection import folding_pairs
-
-    if not collection.prints or not count:
+    if not most:
         return []
-    wide = scheme.with_options(**{name: min(_TRIED[0], threshold), "verify": scheme.decision.verify})
-    found = folding_pairs(collection, wide)
-    alike = found.similarity if name == "min_similarity" else found.resemblance
+    pairs = _tried(found, name, min(_TRIED[0], threshold))
+    alike = pairs.similarity if name == "min_similarity" else pairs.resemblance
     rows = sorted(
         (float(one), a, b)
-        for one, a, b in zip(alike.tolist(), found.a.tolist(), found.b.tolist(), strict=True)
+        for one, a, b in zip(alike.tolist(), pairs.a.tolist(), pairs.b.tolist(), strict=True)
         if one == one  # noqa: PLR0124 - NaN: a text too long to be asked
     )
-    below = [row for row in rows if row[0] < threshold][-count:]
-    above = [row for row in rows if row[0] >= threshold][:count]
+    below = [row for row in rows if row[0] < threshold][-most:]
+    above = [row for row in rows if row[0] >= threshold][:most]
     return [
-        {"alike": round(one, 4), "a": collection.ids[a], "b": collection.ids[b]}
+        {"alike": round(one, 4), "a": found.names[a], "b": found.names[b]}
         for one, a, b in reversed([*below, *above])
     ]

@@ -1,6 +1,10 @@
 """What commands over a collection without an index share: their options, and the fingerprints of it all."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,10 +19,16 @@ from shinglefold.cli.options import (
     workers_option,
 )
 from shinglefold.cli.output import printable, remark
+from shinglefold.cli.scale import Scale
 from shinglefold.cli.sources import make_read_options, read_sources, reading_notes, reading_options
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.collection import Collection
+    from shinglefold.cli.progress import Report
+    from shinglefold.ingest import ReadOptions
+    from shinglefold.ingest.linking.linking import Linking
+    from shinglefold.ingest.linking.prints import Names, Prints
+    from shinglefold.ingest.linking.shelf import Shelf
+    from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.scheme import Scheme
 
 collection_options = options(
@@ -39,19 +49,46 @@ collection_options = options(
     decision_options,
     workers_option,
 )
+_STAGE = "fingerprints"
 
 
-class Collected(NamedTuple):
-    """The fingerprints of a collection, the scheme they were made with, and fields named that it lacks."""
+@dataclass(slots=True)
+class Collected:
+    """The fingerprints of a collection, what finds its pairs, and what its documents are called.
 
-    collection: "Collection"
-    scheme: "Scheme"
+    ``absent``: fields named that no document has.
+    """
+
+    prints: "Prints"
+    linking: "Linking"
+    names: "Names"
     absent: tuple[str, ...] = ()
 
+    @property
+    def scheme(self) -> "Scheme":
+        """The scheme the fingerprints were made with."""
+        return self.prints.scheme
 
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be collected, and how; the fields as ``SignOptions`` has them."""
+
+    sources: tuple[str, ...]
+    fields: tuple[str, ...]
+    named: bool
+    language_field: str
+    html: bool
+    reading: "ReadOptions"
+    workers: int
+    target: str
+
+
+@contextmanager
 def collected(
     invocation: Invocation,
     sources: tuple[str, ...],
+    scale: Scale | None = None,
     *,
     format: str,  # noqa: A002
     id_field: str,
@@ -63,40 +100,178 @@ def collected(
     preset: str | None,
     workers: int | None,
     **decision: str | float | None,
-) -> Collected:
-    """Return the fingerprints of all documents of the sources, as the options say."""
+) -> Iterator[Collected]:
+    """Provide the fingerprints of all documents of the sources, as the options say.
+
+    Args:
+        scale: how to work on many of them; None is of texts alone.
+    """
     from shinglefold.cli.progress import progress_bar
-    from shinglefold.cli.text_warnings import text_warnings
-    from shinglefold.ingest.collection import collect, pipeline_for
-    from shinglefold.ingest.text_fields import FieldWatch
+    from shinglefold.ingest.linking.equal import names_of
+    from shinglefold.ingest.linking.linking import Linking
+    from shinglefold.ingest.linking.prints import Prints
+    from shinglefold.ingest.linking.shelf import Shelf
+    from shinglefold.ingest.linking.stages import Options, Watch
+    from shinglefold.ingest.writing.interrupts import Interrupts
     from shinglefold.recipe import TEXTS
 
+    scale = scale or Scale()
+    settings, memory = invocation.settings(), scale.bytes()
     scheme = chosen_scheme(invocation, preset, **decision)
-    named = bool(fields)
-    fields = fields or TEXTS
     reading = make_read_options(format, id_field, encoding, header)
-    records = read_sources(sources, reading)
-    pipeline = pipeline_for(scheme, fields, language_field, html)
-    wanted = dict.fromkeys((*fields, language_field, "format"))
-    count = invocation.settings().workers if workers is None else workers
-    watch = FieldWatch(fields)
-    with progress_bar("fingerprints") as progress:
-        collection = collect(watch.watch(records), pipeline, tuple(wanted), count, progress)
-    for line in reading_notes(reading, collection.equal_ids):
-        remark(f"note: {line}")
-    unsigned = len(collection.prints) - int(collection.prints.valid.sum())
-    for line in text_warnings(
-        watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other))
-    ):
+    asked = _Asked(
+        sources, fields or TEXTS, bool(fields), language_field, html, reading,
+        settings.workers if workers is None else workers, settings.field,
+    )  # fmt: skip
+    signed = _signed(asked, scale.signed)
+    if signed:
+        _check_decision(scheme, decision)
+    with closing(Shelf(Path(scale.work) if scale.work else None, scale.restart)) as shelf:
+        prints = Prints(shelf, scheme, whole=not signed)
+        with progress_bar("fingerprints") as bar:
+            absent = _read(invocation, asked, prints, signed, bar)
+        names = names_of(prints, memory)
+        for line in reading_notes(reading, len(names.repeated)):
+            remark(f"note: {line}")
+        with progress_bar("linking") as bar, Interrupts() as interrupts:
+            watch = Watch(
+                interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
+            )
+            linking = Linking(prints, Options(memory, scale.most_shared), watch)
+            yield Collected(prints, linking, names, absent if asked.named else ())
+
+
+def _signed(asked: _Asked, told: bool | None) -> bool:
+    """Tell whether fingerprints are taken from the sources."""
+    from shinglefold.errors import ConfigError
+    from shinglefold.ingest.linking.gathering import are_signed
+    from shinglefold.ingest.signing.tasks import is_parquet
+
+    if told is False and (tables := [source for source in asked.sources if is_parquet(source)]):
+        raise ConfigError(
+            f"{tables[0]}: no texts are read from Parquet here: make a file with "
+            f"`shinglefold sign {tables[0]} -o signed.parquet`, and give that"
+        )
+    return are_signed(asked.sources, asked.target, asked.reading) if told is None else told
+
+
+def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
+    """Refuse to let texts decide where only fingerprints are read, and tell what does instead."""
+    if given.get("verify") == "text" or given.get("min_similarity") is not None:
+        raise click.UsageError(
+            "signed files are compared by their fingerprints: leave --verify text and --min-similarity out, "
+            "or add --texts where the files hold the texts, too"
+        )
+    if scheme.decision.verify == "text":
+        least = scheme.decision.min_resemblance
+        remark(f"note: signed files: signatures decide (--min-resemblance {least:g}), no text is read")
+
+
+def _read(
+    invocation: Invocation, asked: _Asked, prints: "Prints", signed: bool, bar: "Report"
+) -> tuple[str, ...]:
+    """Fill the columns, unless an earlier run did; return the fields that no document has."""
+    from shinglefold.ingest.signing.identity import identity
+    from shinglefold.ingest.signing.parts import SignOptions
+    from shinglefold.ingest.text_fields import FieldWatch
+
+    shelf = prints.shelf
+    options = SignOptions(asked.fields, asked.language_field, asked.html, False, asked.target, asked.reading)
+    made_of = {
+        **identity(asked.sources, options, prints.scheme, ""),
+        "texts kept": prints.has_texts,
+        "signed": signed,
+    }
+    state = shelf.noted(_STAGE, made_of)
+    if state is None:
+        _check_left_over(shelf, made_of)
+    prints.resume(state)
+    watch = FieldWatch(asked.fields)
+    if state is None or not state["done"]:
+        read = _gather if signed else _collect
+        state = read(
+            asked, prints, state, watch, bar, lambda at: shelf.note(_STAGE, made_of, at, *prints.files)
+        )
+        shelf.note(_STAGE, made_of, state, *prints.files)
+    unsigned = len(prints) - int(prints.valid().sum())
+
+    def other(names: Sequence[str]) -> str:
+        return again(invocation.arguments, field=tuple(names))
+
+    from shinglefold.cli.text_warnings import text_warnings
+
+    for line in text_warnings(watch, unsigned, asked.named, other):
         remark(f"warning: {printable(line)}")
-    return Collected(collection, scheme, watch.absent if named else ())
+    return watch.absent
+
+
+def _check_left_over(shelf: "Shelf", made_of: dict[str, Any]) -> None:
+    from shinglefold.errors import ConfigError
+    from shinglefold.ingest.signing.journal import difference
+
+    before = shelf.left_over(_STAGE)
+    if before is not None:
+        raise ConfigError(
+            f"{shelf.folder} is left of a run with {difference(before, made_of)}: repeat that one, "
+            "begin anew with --restart, or name another folder"
+        )
+
+
+def _gather(
+    asked: _Asked, prints: "Prints", state: Any, _: "FieldWatch", bar: "Report", note: Any  # noqa: ANN401
+) -> Any:  # noqa: ANN401 - JSON  # fmt: skip
+    from shinglefold.cli.progress import Pace
+    from shinglefold.ingest.linking.gathering import gather
+    from shinglefold.ingest.linking.signed import SignedReader
+    from shinglefold.ingest.linking.stored import Layout
+
+    reader = SignedReader(Layout.of(prints.scheme), asked.target, asked.reading)
+    pace = Pace("documents", len(prints))
+
+    def progress(fraction: float, due: Any) -> None:  # noqa: ANN401 - JSON
+        bar(fraction, pace.told(len(prints), fraction))
+        if due is not None:
+            note(due)
+
+    return gather(asked.sources, reader, prints, asked.workers, state, progress)
+
+
+def _collect(  # noqa: PLR0917 - what reading texts takes
+    asked: _Asked, prints: "Prints", state: Any, watch: "FieldWatch", bar: "Report", note: Any  # noqa: ANN401
+) -> Any:  # noqa: ANN401 - JSON  # fmt: skip
+    from shinglefold.cli.progress import Pace
+    from shinglefold.ingest.collection import Made, collect, pipeline_for, state_of
+
+    records = read_sources(asked.sources, asked.reading)
+    pipeline = pipeline_for(prints.scheme, asked.fields, asked.language_field, asked.html)
+    wanted = tuple(dict.fromkeys((*asked.fields, asked.language_field, "format")))
+    pace = Pace("documents", len(prints))
+
+    def progress(made: Made, due: bool) -> None:
+        bar(made.fraction, pace.told(len(prints), made.fraction))
+        if due:
+            note(state_of(made, prints, done=False))
+
+    begun = state["records"] if state else 0
+    read = collect(watch.watch(records), pipeline, wanted, asked.workers, prints, begun, progress)
+    return state_of(Made(read, 1.0), prints, done=True)
 
 
 def ending(found: Collected) -> int:
     """Say on standard error what could not be compared; return the exit code."""
-    collection = found.collection
-    if not collection.failures:
+    failures, skipped = found.prints.failures, found.linking.skipped
+    if skipped.pairs:
+        remark(
+            f"note: at most {skipped.pairs:,} candidate pairs were not looked at, of {skipped.crowded:,} "
+            "supershingles that very many documents have; a larger --most-shared looks at more"
+        )
+    if skipped.copies:
+        remark(
+            f"note: {skipped.copies:,} pairs of copies of the same texts are not listed, only those with the "
+            "first of them"
+        )
+    if not failures.count:
         return PARTLY if found.absent else DONE
-    count = len(collection.failures)
-    remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(collection.failures[0])}")
-    return PARTLY if collection.prints else FAILED
+    count = failures.count
+    remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(failures.first)}")
+    return PARTLY if len(found.prints) else FAILED

@@ -1,13 +1,14 @@
 """``shinglefold groups FILE…``: the groups of near-duplicates of a collection, without an index."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import click
 
 from shinglefold.cli.collections import collected, collection_options, ending
 from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.output import printable, write_csv, write_json, write_line
+from shinglefold.cli.scale import Scale, scale_options
 
 
 @command(
@@ -16,6 +17,7 @@ from shinglefold.cli.output import printable, write_csv, write_json, write_line
     shinglefold groups --sort size --min-size 3 articles.jsonl.gz | head
     shinglefold groups --csv dump.csv
     shinglefold groups --json --linkage leader site/
+    shinglefold groups signed.parquet --memory 2G --work groups.work
     """
 )
 @collection_options
@@ -42,42 +44,44 @@ from shinglefold.cli.output import printable, write_csv, write_json, write_line
     help="Order of the groups: as their first documents were read, or the largest first.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV: number of the group and id, a row each.")
+@scale_options
 @click.pass_obj
 def groups(
     invocation: Invocation,
     /,
     *,
     sources: tuple[str, ...],
-    linkage: str,
+    linkage: Literal["connected", "leader"],
     min_size: int,
     sort: str,
     as_csv: bool,
+    signed: bool | None,
+    memory: str,
+    work: str | None,
+    restart: bool,
+    most_shared: int,
     **given: Any,  # noqa: ANN401 - the options of every collection
 ) -> int:
     """Print the groups of documents that the scheme folds.
 
     One group a line: its ids in the order read, separated by tabs. FILE is JSONL, CSV, HTML, text, a folder,
-    or - for standard input; groups are made of all of them together.
+    - for standard input, or what sign wrote, also as Parquet; groups are made of all of them together.
     """
-    from shinglefold.ingest.collection import folding_groups
+    from shinglefold.ingest.linking.linking import groups_of
 
     if as_csv and invocation.json:
         raise click.UsageError("--csv and --json are two forms: give one of them")
-    found = collected(invocation, sources, **given)
-    every = folding_groups(found.collection, found.scheme, linkage)
-    large = [places for places in every if len(places) >= min_size]
-    if sort == "size":
-        # Stable: equal ones stay in the order read.
-        large.sort(key=lambda places: -len(places))
-    named = [[found.collection.ids[place] for place in places] for places in large]
-    if as_csv:
-        _write_csv(named)
-    else:
-        _write(named, invocation.json)
-    return ending(found)
+    with collected(invocation, sources, Scale(signed, memory, work, restart, most_shared), **given) as found:
+        labels = found.linking.labels(linkage)
+        named = map(found.names.many, groups_of(labels, min_size, sort == "size"))
+        if as_csv:
+            _write_csv(named)
+        else:
+            _write(named, invocation.json)
+        return ending(found)
 
 
-def _write(named: Sequence[Sequence[str]], as_json: bool) -> None:
+def _write(named: Iterable[Sequence[str]], as_json: bool) -> None:
     for ids in named:
         if as_json:
             write_json({"size": len(ids), "ids": ids}, indent=None)
@@ -85,7 +89,7 @@ def _write(named: Sequence[Sequence[str]], as_json: bool) -> None:
             write_line("\t".join(map(printable, ids)))
 
 
-def _write_csv(named: Sequence[Sequence[str]]) -> None:
+def _write_csv(named: Iterable[Sequence[str]]) -> None:
     write_csv(("group", "id"))
     for number, ids in enumerate(named, 1):
         for one in ids:

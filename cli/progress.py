@@ -1,20 +1,22 @@
-"""A progress bar on standard error, where that is a terminal."""
+"""How far a run is, on standard error: a bar on a terminal, elsewhere a line a minute."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 
-from shinglefold.cli.output import make_console
+from shinglefold.cli.output import make_console, remark
 
 #: Told the share done, 0 where it is unknown, and a remark.
 Report = Callable[[float, str], None]
+_MINUTE = 60.0
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Report]:
-    """Show a bar while the block runs; nothing when standard error is no terminal."""
+    """Show a bar while the block runs; a line a minute when standard error is no terminal."""
     console = make_console(stderr=True)
     if not console.is_terminal:
-        yield lambda _fraction, _remark: None
+        yield _lines(title)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -33,3 +35,46 @@ def progress_bar(title: str) -> Iterator[Report]:
             bar.refresh()
 
         yield report
+
+
+def _lines(title: str) -> Report:
+    told = monotonic()
+
+    def report(fraction: float, what: str) -> None:
+        nonlocal told
+        if monotonic() - told >= _MINUTE:
+            told = monotonic()
+            remark(f"{title}: {what}" + (f", {fraction:.0%} done" if fraction else ""))
+
+    return report
+
+
+class Pace:
+    """How many a second, and how long it will take.
+
+    Args:
+        unit: what is counted, in words.
+        already: of them, by an earlier run.
+    """
+
+    def __init__(self, unit: str, already: int = 0) -> None:
+        self._unit, self._already = unit, already
+        self._start = monotonic()
+        self._since: float | None = None
+
+    def told(self, done: int, fraction: float) -> str:
+        """Return how far a run is, in words."""
+        if self._since is None:
+            self._since = fraction if self._already else 0.0
+        seconds = max(monotonic() - self._start, 1e-9)
+        share = fraction - self._since
+        left = seconds * (1 - fraction) / share if share > 0 and seconds > 1 else None
+        rest = "" if left is None else f", {span(left)} left"
+        return f"{done:,} {self._unit}, {(done - self._already) / seconds:,.0f}/s{rest}"
+
+
+def span(seconds: float) -> str:
+    """Return a time as a clock shows it."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -195,15 +195,11 @@ def make_job(
 
 def told(pace: "Pace") -> str:
     """Return how far a run is, in words."""
+    from shinglefold.cli.progress import span
+
     failed = f", {pace.failed:,} failed" if pace.failed else ""
-    left = "" if pace.left is None else f", {_span(pace.left)} left"
+    left = "" if pace.left is None else f", {span(pace.left)} left"
     return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def ending(

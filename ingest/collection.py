@@ -1,49 +1,28 @@
-"""A collection without an index: fingerprints by worker processes, then all pairs and groups at once."""
+"""A collection without an index: the fingerprints of its texts, made by worker processes, into columns."""
 
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shinglefold.contracts import Document
-from shinglefold.ingest import Pipeline, Record
+from shinglefold.ingest import Outcome, Pipeline, Record
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.columns import Columns
 from shinglefold.ingest.fingerprint import Beside
+from shinglefold.ingest.linking.prints import DIGEST, DIGESTED, SIGNED, Block, Prints, named
+from shinglefold.ingest.linking.shelf import State
+from shinglefold.ingest.linking.stages import Pause
 from shinglefold.ingest.processors.beside import FingerprintBeside
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, connected, find_pairs, led, packed_size
+from shinglefold.sketch import packed_size
 
 #: The field fingerprints travel in; text fields stay behind.
 _FIELD = "dedup"
-
-
-@dataclass(slots=True)
-class Collection:
-    """Documents by their fingerprints.
-
-    ``ids`` and ``prints`` in the order read. ``failures``: why documents are missing, with where they stood.
-    """
-
-    ids: list[str] = field(default_factory=list)
-    prints: Columns = field(default_factory=Columns)
-    failures: list[str] = field(default_factory=list)
-    #: Documents whose id came before; theirs here is told apart by where they stood.
-    equal_ids: int = 0
-    _seen: set[str] = field(default_factory=set)
-
-    def add(self, name: str, place: str, found: Beside) -> None:
-        """Add a document."""
-        if name in self._seen:
-            self.equal_ids += 1
-            name = f"{name} ({place})"
-        self._seen.add(name)
-        self.ids.append(name)
-        self.prints.add(found)
 
 
 def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, html: bool) -> Pipeline:
@@ -69,24 +48,35 @@ def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, htm
     return Pipeline.from_json(definition, scheme, processors={FingerprintBeside.type: FingerprintBeside})
 
 
-def collect(
+class Made(NamedTuple):
+    """How many records were read so far, and the share of the sources that is."""
+
+    records: int
+    fraction: float
+
+
+def collect(  # noqa: PLR0917 - what it reads, by what, and into what
     records: Iterable[Record],
     pipeline: Pipeline,
     wanted: Sequence[str],
     workers: int,
-    progress: Callable[[float, str], None],
-) -> Collection:
-    """Return the fingerprints of all documents.
+    prints: Prints,
+    begun: int,
+    progress: Callable[[Made, bool], None],
+) -> int:
+    """Add the fingerprints of all documents to columns, and return how many records were read.
 
     Args:
         wanted: fields the pipeline needs; the others do not travel to the workers.
         workers: processes; 0 means one per core.
+        begun: records that an earlier run took; they are passed over.
+        progress: told how far it is, and whether it is time for a note.
     """
-    collection = Collection()
     pending: list[list[Record]] = []
+    read, pause = begun, Pause()
 
     def documents() -> Iterator[list[Document]]:
-        made = blocks(_readable(records, collection), lambda record: weight(record.document), RAW_BUDGET)
+        made = blocks(islice(records, begun, None), lambda record: weight(record.document), RAW_BUDGET)
         while True:
             with interrupts.breakable():
                 block = next(made, None)
@@ -94,7 +84,7 @@ def collect(
                 return
             interrupts.check()
             pending.append(block)
-            yield [_only(record.document or {}, wanted) for record in block]
+            yield [_only(record.document, wanted) for record in block if record.document is not None]
 
     with (
         Interrupts() as interrupts,
@@ -102,60 +92,60 @@ def collect(
     ):
         for answer in answers:
             block = pending.pop(0)
-            for record, outcome in zip(block, answer.outcomes, strict=True):
-                _take(collection, record, outcome.document, outcome.failure)
-            progress(block[-1].fraction, f"{len(collection.ids):,} documents")
+            _take(prints, block, answer.outcomes)
+            read += len(block)
+            progress(Made(read, block[-1].fraction), pause.over())
         interrupts.check()
-    return collection
-
-
-def _readable(records: Iterable[Record], collection: Collection) -> Iterator[Record]:
-    for record in records:
-        if record.document is None:
-            collection.failures.append(f"{record.source}:{record.line}: {record.reason}")
-        else:
-            yield record
+    return read
 
 
 def _only(document: Document, wanted: Sequence[str]) -> Document:
     return {name: document[name] for name in wanted if name in document}
 
 
-def _take(collection: Collection, record: Record, document: Document | None, failure: Any) -> None:  # noqa: ANN401
-    if document is None:
-        reason = failure.reason if failure is not None else "dropped"
-        collection.failures.append(f"{record.source}:{record.line}: {reason}")
-        return
-    place = f"{record.source}:{record.line}"
-    named = str((record.document or {}).get("_id", place))
-    collection.add(named, place, document[_FIELD])
+def _take(prints: Prints, block: Sequence[Record], outcomes: Sequence[Outcome]) -> None:
+    made = iter(outcomes)
+    kept: list[tuple[Record, Beside]] = []
+    for record in block:
+        place = f"{record.source}:{record.line}"
+        if record.document is None:
+            prints.failures.add(f"{place}: {record.reason}")
+            continue
+        outcome = next(made)
+        if outcome.document is None:
+            prints.failures.add(f"{place}: {outcome.failure.reason if outcome.failure else 'dropped'}")
+        else:
+            kept.append((record, outcome.document[_FIELD]))
+    if kept:
+        prints.add(_block(prints, kept))
 
 
-def folding_pairs(collection: Collection, scheme: Scheme) -> Pairs:
-    """Return every pair the scheme folds, by place, in the order read."""
-    prints = collection.prints
-    return find_pairs(
-        prints.supershingles,
-        prints.signatures(packed_size(scheme.sketch.values, scheme.sketch.bits)),
-        prints.shingles,
-        prints.digests,
-        scheme.sketch,
-        scheme.decision,
-        prints.valid,
-        prints.texts() if scheme.decision.verify == "text" else None,
+def _block(prints: Prints, kept: Sequence[tuple[Record, Beside]]) -> Block:
+    sketch = prints.scheme.sketch
+    found = [beside for _, beside in kept]
+    flags = [SIGNED * bool(one.made.signature) | DIGESTED * bool(one.made.digest) for one in found]
+    blank, none = bytes(packed_size(sketch.values, sketch.bits)), bytes(DIGEST)
+    ids = [(record.document or {}).get("_id") for record, _ in kept]
+    texts = prints.has_texts
+    return Block(
+        np.frombuffer(b"".join(one.supershingles for one in found), np.uint64).reshape(len(found), -1),
+        _rows(one.made.signature or blank for one in found),
+        np.array([one.made.shingles for one in found], np.int64),
+        _rows(urlsafe_b64decode(one.made.digest) or none for one in found),
+        np.array(flags, np.uint8),
+        *named([None if name is None else str(name) for name in ids]),
+        [record.source for record, _ in kept],
+        np.array([record.line for record, _ in kept], np.int64),
+        [one.written for one in found] if texts else (),
+        [one.canonical for one in found] if texts else (),
     )
 
 
-def folding_groups(collection: Collection, scheme: Scheme, linkage: str) -> list[list[int]]:
-    """Return every group the scheme folds by places, each in the order read, single documents too.
+def _rows(found: Iterable[bytes]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    parts = list(found)
+    return np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), -1)
 
-    Args:
-        linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
-    """
-    if not collection.prints:
-        return []
-    pairs = folding_pairs(collection, scheme)
-    firsts = (led if linkage == "leader" else connected)(pairs.a, pairs.b, len(collection.prints))
-    order = np.argsort(firsts, kind="stable")
-    cuts = np.flatnonzero(np.diff(firsts[order])) + 1
-    return [places.tolist() for places in np.split(order, cuts)]
+
+def state_of(made: Made, prints: Prints, done: bool) -> State:
+    """Return how far the columns are, as it is noted."""
+    return {"records": made.records, "done": done, **prints.state()}

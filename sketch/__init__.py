@@ -1,27 +1,36 @@
 """Token hashes to shingles, MinHash signatures and supershingles, and what these tell of two documents."""
 
 from shinglefold.sketch.adviser import Advice, Requirements, advise, probability, resemblance_after, width_for
+from shinglefold.sketch.buckets import Buckets
 from shinglefold.sketch.candidates import nominate
 from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows, bit_planes, differing
 from shinglefold.sketch.digest import digests
 from shinglefold.sketch.edit import Texts, Words, alike_by_text, least_estimate, similarity
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
+from shinglefold.sketch.forest import Forest, connected
 from shinglefold.sketch.grouping import megashingles, supershingles
-from shinglefold.sketch.groups import connected, led
-from shinglefold.sketch.keywords import letters, to_keywords
+from shinglefold.sketch.groups import led
+from shinglefold.sketch.judge import Judge, Verdict
+from shinglefold.sketch.keywords import HASHED, from_letters, letters, slot_characters, to_keywords
+from shinglefold.sketch.linking import connect, connect_crowded
 from shinglefold.sketch.packing import low_bits, pack, packed_size, unpack
 from shinglefold.sketch.pairs import Pairs, find_pairs, iter_pairs
 from shinglefold.sketch.shingles import shingle_hashes, shingle_set
 from shinglefold.sketch.sketcher import Sketcher, Sketches
 
 __all__ = [
+    "HASHED",
     "Advice",
+    "Buckets",
+    "Forest",
+    "Judge",
     "Pairs",
     "Requirements",
     "Sketcher",
     "Sketches",
     "Texts",
+    "Verdict",
     "Words",
     "advise",
     "agreement",
@@ -29,12 +38,15 @@ __all__ = [
     "agreement_rows",
     "alike_by_text",
     "bit_planes",
+    "connect",
+    "connect_crowded",
     "connected",
     "containment",
     "differing",
     "digests",
     "estimate",
     "find_pairs",
+    "from_letters",
     "iter_pairs",
     "least_estimate",
     "led",
@@ -51,6 +63,7 @@ __all__ = [
     "shingle_hashes",
     "shingle_set",
     "similarity",
+    "slot_characters",
     "sorensen",
     "standard_error",
     "supershingles",

@@ -62,20 +62,20 @@ class Words:
 
         NaN where a text has more than ``LONGEST`` words: it would take too long.
         """
-        lengths = np.diff(self.offsets)
-        short = np.maximum(lengths[a], lengths[b]) <= LONGEST
+        bounds = self.offsets
+        short = np.maximum(bounds[a + 1] - bounds[a], bounds[b + 1] - bounds[b]) <= LONGEST
         found = np.where(short, 0.0, np.nan)
-        rows = np.flatnonzero(short).tolist()
-        bounds = self.offsets.tolist()
-        ones, others = a.tolist(), b.tolist()
+        rows = np.flatnonzero(short)
         last, words = -1, []
-        for row in rows:
-            one, other = ones[row], others[row]
+        for row, one, other in zip(rows.tolist(), a[rows].tolist(), b[rows].tolist(), strict=True):
             # Pairs come in order of a, mostly.
             if one != last:
-                last, words = one, self.numbers[bounds[one] : bounds[one + 1]].tolist()
-            found[row] = similarity(words, self.numbers[bounds[other] : bounds[other + 1]].tolist(), least)
+                last, words = one, self._words(one)
+            found[row] = similarity(words, self._words(other), least)
         return found
+
+    def _words(self, document: int) -> list[int]:
+        return self.numbers[self.offsets[document] : self.offsets[document + 1]].tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

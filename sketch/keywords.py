@@ -3,14 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.errors import ConfigError
-from shinglefold.model import Bytes, Uint64s
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.model import Bytes, Uint32s, Uint64s
 
 #: Characters of a keyword that name bits of its supershingle. A sixth one would cost two bytes a keyword on
 #: disk (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
 HASHED = 5
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MOST_SLOTS = 64 * 64
+_NO_DIGIT = 255
 
 
 def slot_characters(groups: int) -> int:
@@ -56,6 +57,30 @@ def letters(supershingles: Uint64s) -> Bytes:
     found[:, :, :slots] = _digits(np.arange(groups, dtype=np.uint64), slots, alphabet)
     found[:, :, slots:] = _digits(supershingles, HASHED, alphabet)
     return found
+
+
+def from_letters(found: Bytes, slots: int) -> Uint32s:
+    """Return the hash bits that keywords name, uint32 (D, M); undoes ``letters``.
+
+    Args:
+        found: ASCII letters, uint8 (D, M, characters of a keyword).
+        slots: characters that name the slot.
+
+    Raises:
+        InputError: there are other letters, or a keyword stands in another slot than its place says.
+    """
+    alphabet = np.frombuffer(_ALPHABET.encode("ascii"), np.uint8)
+    values = np.full(256, _NO_DIGIT, np.uint8)
+    values[alphabet] = np.arange(64, dtype=np.uint8)
+    named = _digits(np.arange(found.shape[1], dtype=np.uint64), slots, alphabet)
+    digits = values[found[:, :, slots:]]
+    if (found[:, :, :slots] != named).any() or (digits == _NO_DIGIT).any():
+        raise InputError("its supershingles are none that this version makes; sign it anew")
+    result = np.zeros(found.shape[:2], np.uint32)
+    for place in range(HASHED):
+        result <<= np.uint32(6)
+        result |= digits[:, :, place]
+    return result
 
 
 def _digits(values: Uint64s, count: int, alphabet: Bytes) -> Bytes:

@@ -1,8 +1,7 @@
 """All near-duplicate pairs of a collection."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 from shinglefold.model import Bytes, Int64s, Uint64s
 from shinglefold.scheme import Decision, SketchOptions
 from shinglefold.sketch.candidates import CHUNK, nominate, ragged
-from shinglefold.sketch.counting import agreement_rows
-from shinglefold.sketch.edit import Texts, alike_by_text, least_estimate
-from shinglefold.sketch.estimators import Floats, estimate, length_ratio
+from shinglefold.sketch.edit import Texts
+from shinglefold.sketch.estimators import Floats
+from shinglefold.sketch.judge import Judge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +36,7 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
     supershingles: Uint64s,
     signatures: Bytes,
     shingles: Int64s,
-    digests: Sequence[str],
+    digests: Sequence[Hashable],
     options: SketchOptions,
     decision: Decision,
     valid: NDArray[np.bool_],
@@ -58,7 +57,7 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
             don't count.
         signatures: uint8 (D, B), packed with ``options.bits``.
         shingles: int64 (D,), shingle positions.
-        digests: D strings, "" for none.
+        digests: of all D documents: equal for equal texts, and empty for none.
         valid: bool (D,); the rows of others are not looked at.
         texts: of all D documents.
 
@@ -75,7 +74,7 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
     supershingles: Uint64s,
     signatures: Bytes,
     shingles: Int64s,
-    digests: Sequence[str],
+    digests: Sequence[Hashable],
     options: SketchOptions,
     decision: Decision,
     valid: NDArray[np.bool_],
@@ -90,7 +89,7 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
     twins = _twins(codes, supershingles, signatures, shingles, valid)
     leaders = np.flatnonzero((twins == np.arange(len(twins))) & valid)
     members = _Members.of(twins, leaders)
-    judge = _Judge(signatures, shingles, options, decision, texts)
+    judge = Judge(signatures, shingles, options, decision, texts)
     for a, b in nominate(supershingles[leaders], decision.min_shared, chunk):
         other_text = (codes[leaders[a]] != codes[leaders[b]]) | (codes[leaders[a]] < 0)
         near = other_text & judge.near(leaders[a], leaders[b])
@@ -100,63 +99,6 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
         yield from members.expand(
             ones[kept], others[kept], told.resemblance[kept], told.similarity[kept], chunk
         )
-
-
-class _Verdict(NamedTuple):
-    """Of P candidates, which are pairs and how alike they are."""
-
-    kept: NDArray[np.bool_]
-    resemblance: Floats
-    similarity: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Judge:
-    """Decides on candidates as a scheme's decision says."""
-
-    signatures: Bytes
-    shingles: Int64s
-    options: SketchOptions
-    decision: Decision
-    texts: Texts | None
-
-    def near(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-        """Tell which pairs of documents are near enough in length."""
-        if self.decision.verify == "keywords":
-            return np.ones(len(a), np.bool_)
-        return length_ratio(self.shingles[a], self.shingles[b]) >= self.decision.min_length_ratio
-
-    def verified(self, a: Int64s, b: Int64s) -> _Verdict:
-        """Decide on pairs of documents of a length."""
-        options, decision = self.options, self.decision
-        rows = self.signatures[a], self.signatures[b]
-        agreeing = agreement_rows(*rows, options.bits, options.values)
-        resemblance, _ = estimate(agreeing, options.values, options.bits)
-        similarity = np.full(len(a), np.nan)
-        if decision.verify == "keywords":
-            return _Verdict(np.ones(len(a), np.bool_), resemblance, similarity)
-        kept = resemblance >= decision.min_resemblance
-        if decision.verify == "text" and self.texts is not None:
-            kept = self._by_text(self.texts, a, b, resemblance, similarity) | (kept & np.isnan(similarity))
-        return _Verdict(kept, resemblance, similarity)
-
-    def _by_text(
-        self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats
-    ) -> NDArray[np.bool_]:
-        """Ask the texts of the pairs that may be alike; write what they tell to ``similarity``."""
-        least = self.decision.min_similarity
-        asked = self._may_reach(least, resemblance)
-        similarity[~asked] = 0.0
-        rows = np.flatnonzero(asked)
-        hopeful = self._may_reach((1 + least) / 2, resemblance[rows])
-        alike, similarity[rows] = alike_by_text(texts, a[rows], b[rows], least, hopeful)
-        kept = np.zeros(len(a), np.bool_)
-        kept[rows] = alike
-        return kept
-
-    def _may_reach(self, similar: float, resemblance: Floats) -> NDArray[np.bool_]:
-        width = max(self.options.word_width, self.options.char_width)
-        return resemblance >= least_estimate(similar, width, self.options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,9 +128,9 @@ class _Members:
             yield Pairs(low, high, resemblance[owner], similarity[owner])
 
 
-def _codes(digests: Iterable[str]) -> Int64s:
+def _codes(digests: Iterable[Hashable]) -> Int64s:
     """Number the digests from 0; −1 for an empty one."""
-    numbers: dict[str, int] = {}
+    numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(d, len(numbers)) if d else -1 for d in digests], np.int64)
 
 

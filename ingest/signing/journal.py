@@ -59,7 +59,7 @@ class Journal:
         notes = [] if restart else self._notes()
         if notes and notes[0] != self._identity:
             raise ConfigError(
-                f"{self.folder} is left of a run with {_difference(notes[0], self._identity)}: repeat that "
+                f"{self.folder} is left of a run with {difference(notes[0], self._identity)}: repeat that "
                 "one, or begin anew with --restart"
             )
         if not notes:
@@ -135,7 +135,7 @@ class Journal:
         os.fsync(self._file)
 
 
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return the first thing in which two runs differ, in words."""
     name = next((name for name in now if before.get(name) != now[name]), "")
     return (

@@ -29,13 +29,13 @@ def row_counts(source: str) -> list[int]:
         MissingExtra: pyarrow is not installed.
         InputError: it is no Parquet file.
     """
-    metadata = _file(source).metadata
+    metadata = parquet_file(source).metadata
     return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
 
 def sign_rows(signer: Signer, task: RowGroup, path: str, tally: Tally, *, as_parquet: bool) -> int:
     """Write the rows of a row group with their fingerprints and return the bytes written."""
-    file = _file(task.source)
+    file = parquet_file(task.source)
     batches = file.iter_batches(_ROWS, row_groups=[task.number])
     number = task.first
     with open(path, "wb") as part:
@@ -173,7 +173,7 @@ class ParquetSink:
         writer = None
         try:
             for part in self._parts:
-                table = _file(str(part)).read()
+                table = parquet_file(str(part)).read()
                 writer = writer or _writer(whole, table.schema)
                 writer.write_table(table.cast(writer.schema))
         except (pa.ArrowInvalid, ValueError, KeyError) as error:
@@ -200,7 +200,13 @@ def _pyarrow() -> "ModuleType":
     return import_module("pyarrow")
 
 
-def _file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
+def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
+    """Return a Parquet file, opened.
+
+    Raises:
+        InputError: it is none, or can't be read.
+        MissingExtra: pyarrow is not installed.
+    """
     pa = _pyarrow()
     try:
         return pa.parquet.ParquetFile(source)

@@ -1,0 +1,232 @@
+"""What ``sign`` wrote, read as columns: no text is looked at, and no object made a keyword."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.linking.prints import Block, named
+from shinglefold.ingest.linking.stored import Layout, decoded
+from shinglefold.ingest.readers.jsonl import parse_line
+from shinglefold.ingest.readers.lines import Line
+from shinglefold.ingest.readers.read import format_of
+from shinglefold.ingest.readers.records import ReadOptions
+from shinglefold.ingest.signing.spans import read_lines
+from shinglefold.ingest.signing.tasks import Lines, RowGroup, Span, Task, is_parquet, tasks
+from shinglefold.model import Fingerprint
+from shinglefold.sketch.digest import LENGTH
+from shinglefold.stored import stored_parts
+
+#: Dots between scheme, language, shingles, digest.
+DOTS = 3
+
+
+class _Print(msgspec.Struct):
+    """The parts of a stored fingerprint; its keywords as they stand there."""
+
+    scheme: str
+    shingles: int
+    digest: str
+    supershingles: msgspec.Raw = msgspec.Raw()
+    signature: str = ""
+
+
+class Row(NamedTuple):
+    """One document: its id, where it stood, and the parts of its fingerprint."""
+
+    id: str | None
+    source: str
+    line: int
+    shingles: int
+    digest: bytes
+    letters: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a task held: a block, lines that begin in it, and why documents were left out, with their places.
+
+    ``foreign``: where a fingerprint of another scheme stood, and which. ``problem``: why it can't be read.
+    """
+
+    block: Block | None = None
+    lines: int = 0
+    left_out: tuple[tuple[str, int, str], ...] = ()
+    foreign: tuple[str, int, str] | None = None
+    problem: str = ""
+
+
+class SignedReader:
+    """Reads tasks of signed files.
+
+    Args:
+        field: of the fingerprints.
+    """
+
+    def __init__(self, layout: Layout, field: str, options: ReadOptions) -> None:
+        self.layout, self.field, self.options = layout, field, options
+        shape = msgspec.defstruct(
+            "Signed",
+            [
+                ("own", str | int | None, msgspec.field(name="_id", default=None)),
+                ("given", str | int | None, msgspec.field(name=options.id_field or "id", default=None)),
+                ("made", _Print, msgspec.field(name=field)),
+            ],
+        )
+        self._decode = msgspec.json.Decoder(shape).decode
+        # Between quotes, with or without a space behind each comma: what writers of JSON make of a list.
+        width = layout.slots * (layout.letters + 3)
+        self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
+
+    def __call__(self, task: Task) -> Answer:
+        """Return what a task holds."""
+        try:
+            if isinstance(task, RowGroup):
+                from shinglefold.ingest.linking.signed_parquet import read_rows
+
+                return read_rows(self.layout, self.field, self.options.id_field, task)
+            return self._lines(task)
+        except Foreign as error:
+            return Answer(foreign=error.place)
+        except InputError as error:
+            return Answer(problem=str(error))
+
+    def _lines(self, task: Span | Lines) -> Answer:
+        read = read_lines(task, self.options.max_bytes)
+        rows: list[Row] = []
+        left_out = [(record.source, record.line, record.reason) for record in read.refused]
+        for line in read.lines:
+            source = line.file or read.source
+            try:
+                row = self._plain(line, source) or self._anew(line, source, read.encoding)
+            except InputError as error:
+                left_out.append((source, line.number, str(error)))
+                continue
+            if row is not None:
+                rows.append(row)
+        return Answer(block_of(self.layout, rows) if rows else None, read.count, tuple(left_out))
+
+    def _plain(self, line: Line, source: str) -> Row | None:
+        """Return a document as ``sign`` writes it; None where anything is out of the ordinary."""
+        try:
+            found: Any = self._decode(line.raw)
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            return None
+        made: _Print = found.made
+        check_scheme(made.scheme, self.layout, source, line.number)
+        letters = self._letters(bytes(made.supershingles))
+        _, _, digest = made.digest.rpartition(".")
+        simple = made.digest.count(".") == DOTS and len(digest) in (0, LENGTH) and made.digest.isascii()
+        signed = len(made.signature) in (0, self.layout.encoded) and made.signature.isascii()
+        if letters is None or not simple or not signed or bool(letters) != bool(made.signature):
+            return None
+        name = found.own if self.options.id_field == "" and found.own is not None else found.given
+        if (name is None and self.options.id_field) or name == "":
+            return None
+        return Row(
+            None if name is None else str(name), source, line.number, made.shingles, digest.encode("ascii"),
+            letters, made.signature.encode("ascii"),
+        )  # fmt: skip
+
+    def _letters(self, raw: bytes) -> bytes | None:
+        """Return the letters of a list of keywords, one after another."""
+        if not raw:
+            return b""
+        step = self._lists.get(len(raw))
+        if step is None:
+            return None
+        cells = np.frombuffer(raw + b" " * (self.layout.slots * step - len(raw) + 1), np.uint8)[1:]
+        return cells[: self.layout.slots * step].reshape(-1, step)[:, 1 : self.layout.letters + 1].tobytes()
+
+    def _anew(self, line: Line, source: str, encoding: str) -> Row | None:
+        """Return a document of any form that readers know; None for a blank line."""
+        if not line.raw.strip() and not line.reason:
+            return None
+        record = parse_line(line, source, replace(self.options, encoding=encoding))
+        if record.document is None:
+            raise InputError(record.reason)
+        parts = stored_parts(record.document, self.field)
+        if not parts:
+            raise InputError(f"no fingerprint in its field [{self.field}]: sign it, too")
+        made = Fingerprint.from_field(parts)
+        check_scheme(made.scheme, self.layout, source, line.number)
+        return row_of(made, self.layout, record.document.get("_id"), source, line.number)
+
+
+def row_of(made: Fingerprint, layout: Layout, name: str | None, source: str, line: int) -> Row:
+    """Return a fingerprint as a row.
+
+    Raises:
+        InputError: it can't be compared with others of the scheme.
+    """
+    from base64 import b64encode
+
+    layout.check(made)
+    signature = b64encode(made.signature)
+    letters = "".join(made.supershingles).encode() if made.signature else b""
+    return Row(name, source, line, made.shingles, made.digest.encode(), letters, signature)
+
+
+class Foreign(Exception):
+    """A fingerprint of another scheme: signatures of two schemes say nothing about each other."""
+
+    def __init__(self, source: str, line: int, scheme: str) -> None:
+        super().__init__(scheme)
+        self.place = source, line, scheme
+
+
+def check_scheme(found: str, layout: Layout, source: str, line: int) -> None:
+    """Refuse a fingerprint of another scheme.
+
+    Raises:
+        Foreign: it is one.
+    """
+    if found != layout.scheme:
+        raise Foreign(source, line, found)
+
+
+def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
+    """Return rows as a block.
+
+    Raises:
+        InputError: a part is not what the scheme makes.
+    """
+    made = decoded(
+        layout,
+        np.array([row.shingles for row in rows], np.int64),
+        np.array([bool(row.digest) for row in rows]),
+        b"".join(row.digest for row in rows),
+        np.array([bool(row.signature) for row in rows]),
+        b"".join(row.letters for row in rows),
+        b"".join(row.signature for row in rows),
+    )
+    ids, sizes, hashes = named([row.id for row in rows])
+    lines = np.array([row.line for row in rows], np.int64)
+    return Block(
+        made.words, made.signatures, made.shingles, made.digests, made.flags,
+        ids, sizes, hashes, [row.source for row in rows], lines,
+    )  # fmt: skip
+
+
+def first_parts(source: str, field: str, options: ReadOptions) -> dict[str, Any]:
+    """Return the parts of the fingerprint of the first document of a file, {} where it has none."""
+    if is_parquet(source):
+        from shinglefold.ingest.linking.signed_parquet import first_row
+
+        return stored_parts(first_row(source, field), field)
+    if not Path(source).is_file() or format_of(source, options) != "jsonl":
+        return {}
+    for task in islice(tasks([source], options, {}), 1):
+        assert not isinstance(task, RowGroup)
+        read = read_lines(task, options.max_bytes)
+        for line in read.lines:
+            record = parse_line(line, source, replace(options, encoding=read.encoding))
+            if record.document is not None:
+                return stored_parts(record.document, field)
+    return {}

@@ -1,0 +1,162 @@
+"""Signed Parquet: the buffers of Arrow taken as they are, a row group at a time."""
+
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from shinglefold.errors import InputError
+from shinglefold.ingest.linking.prints import Block
+from shinglefold.ingest.linking.signed import DOTS, Answer, Row, block_of, check_scheme, row_of
+from shinglefold.ingest.linking.stored import Layout, decoded
+from shinglefold.ingest.signing.parquet import parquet_file
+from shinglefold.ingest.signing.tasks import RowGroup
+from shinglefold.model import Bytes, Fingerprint, Int64s
+from shinglefold.sketch.digest import LENGTH
+from shinglefold.stored import stored_parts
+
+_IDS = ("_id", "id")
+#: Rows that are Arrow's at a time.
+_ROWS = 1 << 16
+_DOT = ord(".")
+
+
+def first_row(source: str, field: str) -> dict[str, Any]:
+    """Return the field of the first row, with what is above it; {} where there is none."""
+    file = parquet_file(source)
+    head = field.partition(".")[0]
+    if head not in file.schema_arrow.names:
+        return {}
+    batch = next(file.iter_batches(1, columns=[head]), None)
+    rows: list[dict[str, Any]] = [] if batch is None else batch.to_pylist()
+    return rows[0] if rows else {}
+
+
+def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answer:
+    """Return the fingerprints of a row group.
+
+    Raises:
+        Foreign: one is of another scheme.
+        InputError: the file has no such columns.
+    """
+    file = parquet_file(task.source)
+    names = file.schema_arrow.names
+    wanted = [name for name in ((id_field,) if id_field else _IDS) if name in names][:1]
+    if id_field and not wanted:
+        raise InputError(f"{task.source}: no column [{id_field}], which the id is to come from")
+    head = field.partition(".")[0]
+    if head not in names:
+        raise InputError(f"{task.source}: no column [{head}] with fingerprints: sign it first")
+    blocks: list[Block] = []
+    left_out: list[tuple[str, int, str]] = []
+    number = task.first
+    for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
+        block = None if "." in field else _whole(layout, batch, wanted, head, task.source, number)
+        if block is None:
+            block = _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
+        if block is not None:
+            blocks.append(block)
+        number += batch.num_rows
+    return Answer(joined(blocks), 0, tuple(left_out))
+
+
+def joined(blocks: list[Block]) -> Block | None:
+    """Return several blocks as one; None of none."""
+    if len(blocks) < 2:
+        return blocks[0] if blocks else None
+    rows = ("words", "signatures", "shingles", "digests", "flags")
+    return Block(
+        *(np.concatenate([getattr(one, name) for one in blocks]) for name in rows),  # type: ignore[arg-type]
+        b"".join(one.ids for one in blocks),
+        np.concatenate([one.id_sizes for one in blocks]),
+        np.concatenate([one.id_hashes for one in blocks]),
+        [source for one in blocks for source in one.sources],
+        np.concatenate([one.lines for one in blocks]),
+    )
+
+
+def _row_by_row(  # noqa: PLR0917
+    layout: Layout, field: str, batch: Any, wanted: list[str], source: str, first: int,  # noqa: ANN401 - Arrow's
+    left_out: list[tuple[str, int, str]],
+) -> Block | None:  # fmt: skip
+    rows: list[Row] = []
+    for number, row in enumerate(batch.to_pylist(), first):
+        name = row.get(wanted[0]) if wanted else None
+        try:
+            parts = stored_parts(row, field)
+            if not parts:
+                raise InputError(f"no fingerprint in its column [{field}]: sign it, too")
+            made = Fingerprint.from_field(parts)
+            check_scheme(made.scheme, layout, source, number)
+            rows.append(row_of(made, layout, None if name is None else str(name), source, number))
+        except InputError as error:
+            left_out.append((source, number, str(error)))
+    return block_of(layout, rows) if rows else None
+
+
+def _whole(  # noqa: PLR0917
+    layout: Layout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
+) -> Block | None:  # fmt: skip
+    """Return a batch by its buffers, None where anything is out of the ordinary."""
+    import pyarrow as pa
+
+    column = batch.column(head)
+    if not pa.types.is_struct(column.type) or column.null_count or not wanted:
+        return None
+    parts = {field.name: column.field(number) for number, field in enumerate(column.type)}
+    if not {"scheme", "shingles", "digest", "supershingles", "signature"} <= parts.keys():
+        return None
+    if any(parts[name].null_count for name in ("scheme", "shingles", "digest")):
+        return None
+    for found in parts["scheme"].unique().to_pylist():
+        check_scheme(found, layout, source, first)
+    signed = parts["signature"].is_valid().to_numpy(zero_copy_only=False)
+    letters, sizes = _strings(parts["supershingles"].flatten())
+    counts = parts["supershingles"].value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    signatures, lengths = _strings(parts["signature"])
+    regular = (
+        (sizes == layout.letters).all()
+        and (counts == signed * layout.slots).all()
+        and (lengths == signed * layout.encoded).all()
+        and layout.size % 3 == 0
+    )
+    digests = _digests(parts["digest"])
+    ids = batch.column(wanted[0]).cast(pa.string())
+    if not regular or digests is None or ids.null_count:
+        return None
+    shingles = parts["shingles"].cast(pa.int64()).to_numpy(zero_copy_only=False)
+    made = decoded(layout, shingles, *digests, signed, letters.tobytes(), signatures.tobytes())
+    raw, id_sizes = _strings(ids)
+    data = raw.tobytes()
+    ends = np.cumsum(id_sizes).tolist()
+    hashes = [xxhash.xxh3_64_intdigest(data[e - s : e]) for e, s in zip(ends, id_sizes.tolist(), strict=True)]
+    lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
+    return Block(
+        made.words, made.signatures, made.shingles, made.digests, made.flags,
+        data, id_sizes, np.array(hashes, np.uint64), [source] * batch.num_rows, lines,
+    )  # fmt: skip
+
+
+def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
+    """Return the bytes of all strings one after another, and how many each has; none where it is null."""
+    import pyarrow as pa
+
+    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, ends, data = array.buffers()
+    bounds = np.frombuffer(ends, width)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    whole = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return whole[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
+def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN401 - Arrow's
+    """Return who has a digest, and these one after another; None where some are sealed or of another form."""
+    data, sizes = _strings(array)
+    ends = np.cumsum(sizes)
+    dots = np.concatenate((np.zeros(1, np.int64), np.cumsum(data == _DOT)))
+    if not (dots[ends] - dots[ends - sizes] == DOTS).all() or (sizes <= LENGTH).any():
+        return None
+    told = data[ends - LENGTH - 1] == _DOT
+    if not (data[ends[~told] - 1] == _DOT).all():
+        return None
+    return told, data[(ends[told] - LENGTH)[:, None] + np.arange(LENGTH)].tobytes()

@@ -1,0 +1,57 @@
+"""Random collections: groups of near-copies of every size, exact copies, strangers that share a keyword."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import numpy as np
+
+from shinglefold.ingest.linking.prints import DIGEST, DIGESTED, SIGNED, Block, Prints, named
+from shinglefold.ingest.linking.shelf import Shelf
+from shinglefold.scheme import Scheme, SketchOptions
+from shinglefold.sketch import low_bits, pack, supershingles
+
+#: Small, so that unlike documents share supershingles, too.
+SKETCH = SketchOptions(values=24, bits=2, groups=4, group_size=2)
+
+
+def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int = 0) -> Block:
+    """Documents of which most resemble an earlier one; ``crowd`` of them share a supershingle besides."""
+    chance = np.random.default_rng(seed)
+    sketch = scheme.sketch
+    minima = chance.integers(0, 2**32, (count, sketch.values), dtype=np.uint32)
+    parents = np.arange(count)
+    for row in range(1, count):
+        if chance.random() < 0.7:
+            parents[row] = chance.integers(0, row)
+            kept = chance.random(sketch.values) < chance.choice([0.3, 0.6, 0.8, 0.95, 1.0])
+            minima[row] = np.where(kept, minima[parents[row]], minima[row])
+    minima[count - crowd :, : sketch.group_size] = 7
+    equal = (minima == minima[parents]).all(axis=1) & (parents != np.arange(count))
+    texts = np.arange(count)
+    for row in np.flatnonzero(equal & (chance.random(count) < 0.8)).tolist():
+        texts[row] = texts[parents[row]]
+    digests = chance.integers(0, 256, (count, DIGEST), dtype=np.uint8)[texts]
+    shingles = np.where(chance.random(count) < 0.9, 100, 60)
+    flags = np.where(chance.random(count) < 0.95, SIGNED, 0) | np.where(chance.random(count) < 0.97, DIGESTED, 0)
+    slots = sketch.values // sketch.group_size if whole else sketch.groups
+    words = supershingles(minima, slots, sketch.group_size)
+    ids = named([f"doc{number}" for number in range(count)])
+    return Block(
+        words if whole else (words & np.uint64(0x3FFFFFFF)).astype(np.uint32),
+        pack(low_bits(minima, sketch.bits), sketch.bits),
+        shingles.astype(np.int64),
+        digests,
+        flags.astype(np.uint8),
+        *ids,
+        ["made up"] * count,
+        np.arange(1, count + 1, dtype=np.int64),
+    )
+
+
+@contextmanager
+def made_up(seed: int, count: int, scheme: Scheme, whole: bool = False, crowd: int = 0) -> Iterator[Prints]:
+    """The columns of random documents."""
+    with closing(Shelf()) as shelf:
+        prints = Prints(shelf, scheme, whole)
+        prints.add(random_block(seed, count, scheme, whole, crowd))
+        yield prints
