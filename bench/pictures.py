@@ -1,7 +1,7 @@
-"""Pictures of measurements, as SVG: a scatter of points in two colours, and growth by powers of ten."""
+"""Pictures of measurements, as SVG: points in two colours, and growth by powers of ten."""
 
 from collections.abc import Iterable, Sequence
-from math import log10
+from math import ceil, floor, log10
 from pathlib import Path
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
@@ -108,6 +108,50 @@ def growth(title: str, axes: tuple[str, str], series: Sequence[tuple[str, Sequen
         line = " ".join(place(x, y) for x, y in several)
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2.5" points="{line}"/>')
         parts.append(f'<text x="{_WIDTH - _EDGE}" y="{row}" text-anchor="end" fill="{colour}">{name}</text>')
+    middle, centre = (_WIDTH + _LEFT) / 2, _HEIGHT / 2
+    parts.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
+    parts.append(
+        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
+    )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def logarithmic(title: str, axes: tuple[str, str], series: Sequence[tuple[str, Sequence[Point]]]) -> str:
+    """Return a picture of at most two lines over powers of ten on both axes; a dashed one grows as they do.
+
+    Args:
+        axes: what the horizontal and the vertical axis mean.
+        series: name and points of each line, all values above 0.
+    """
+    points = [point for _, several in series for point in several]
+    left, right = floor(log10(min(x for x, _ in points))), ceil(log10(max(x for x, _ in points)))
+    low, high = floor(log10(min(y for _, y in points))), ceil(log10(max(y for _, y in points)))
+
+    def place(x: float, y: float) -> str:
+        return f"{_x(log10(x) - left, right - left)},{_y(log10(y) - low, high - low)}"
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="13">',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
+    ]
+    for power in range(low, high + 1):
+        y = _y(power - low, high - low)
+        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>')
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{10.0**power:g}</text>')
+    for power in range(left, right + 1):
+        at = _x(power - left, right - left)
+        parts.append(f'<text x="{at}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{10**power:,}</text>')
+    last_x, last_y = max(series[0][1])
+    begin = max(10.0**left, last_x * 10.0**low / last_y)
+    line = f"{place(begin, last_y * begin / last_x)} {place(last_x, last_y)}"
+    parts.append(f'<polyline fill="none" stroke="#9aa5b1" stroke-dasharray="5 5" points="{line}"/>')
+    parts.append(f'<text x="{_WIDTH - _EDGE}" y="20" text-anchor="end" fill="#9aa5b1">dashed: linear</text>')
+    for (name, several), colour, row in zip(series, ("#00798c", "#d1495b"), (40, 58), strict=False):
+        line = " ".join(place(x, y) for x, y in several)
+        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2.5" points="{line}"/>')
+        parts.append(f'<text x="{_LEFT + 12}" y="{row + 12}" fill="{colour}">{name}</text>')
     middle, centre = (_WIDTH + _LEFT) / 2, _HEIGHT / 2
     parts.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
     parts.append(

@@ -75,7 +75,8 @@ class Words:
         return found
 
     def _words(self, document: int) -> list[int]:
-        return self.numbers[self.offsets[document] : self.offsets[document + 1]].tolist()
+        found: list[int] = self.numbers[self.offsets[document] : self.offsets[document + 1]].tolist()
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

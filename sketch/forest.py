@@ -24,7 +24,7 @@ class Forest:
 
     def roots(self, items: NDArray[np.integer]) -> Places:
         """Return the least item of the set of each of some items."""
-        found = self.parents[items]
+        found: Places = self.parents[items]
         while not np.array_equal(above := self.parents[found], found):
             found = above
         self.parents[items] = found

@@ -43,8 +43,9 @@ class Column:
 
     def cut(self, rows: int) -> None:
         """Keep so many rows; those that were not there yet are zeros."""
-        self._size = rows * self.row_bytes
-        cut(self._file, self._size)
+        if self._size != rows * self.row_bytes:
+            self._size = rows * self.row_bytes
+            cut(self._file, self._size)
 
     def mapped(self) -> NDArray[Any]:
         """Return all rows, read from the file as they are looked at: (N,) or (N, width)."""

@@ -7,9 +7,10 @@ from functools import partial
 from itertools import islice
 
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
+from shinglefold.ingest.linking.answers import Answer
 from shinglefold.ingest.linking.prints import Prints
 from shinglefold.ingest.linking.shelf import State
-from shinglefold.ingest.linking.signed import Answer, SignedReader, first_parts
+from shinglefold.ingest.linking.signed import SignedReader, first_parts
 from shinglefold.ingest.linking.stages import Pause
 from shinglefold.ingest.readers.records import ReadOptions
 from shinglefold.ingest.signing.tasks import Lines, Task, is_parquet, is_repeatable, tasks

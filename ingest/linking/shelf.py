@@ -68,8 +68,7 @@ class Shelf:
                 self._files[name] = tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115 - kept open
             else:
                 path = self.folder / name
-                path.touch()
-                self._files[name] = path.open("r+b", buffering=_BUFFER)
+                self._files[name] = path.open("r+b" if path.exists() else "w+b", buffering=_BUFFER)
         file = self._files[name]
         if anew:
             cut(file, 0)

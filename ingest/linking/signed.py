@@ -1,17 +1,16 @@
 """What ``sign`` wrote, read as columns: no text is looked at, and no object made a keyword."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.linking.prints import Block, named
-from shinglefold.ingest.linking.stored import Layout, decoded
+from shinglefold.ingest.linking.answers import DOTS, Answer, Foreign, Row, check_scheme, row_of, sound_block
+from shinglefold.ingest.linking.stored import Layout
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.read import format_of
@@ -22,9 +21,6 @@ from shinglefold.model import Fingerprint
 from shinglefold.sketch.digest import LENGTH
 from shinglefold.stored import stored_parts
 
-#: Dots between scheme, language, shingles, digest.
-DOTS = 3
-
 
 class _Print(msgspec.Struct):
     """The parts of a stored fingerprint; its keywords as they stand there."""
@@ -34,32 +30,6 @@ class _Print(msgspec.Struct):
     digest: str
     supershingles: msgspec.Raw = msgspec.Raw()
     signature: str = ""
-
-
-class Row(NamedTuple):
-    """One document: its id, where it stood, and the parts of its fingerprint."""
-
-    id: str | None
-    source: str
-    line: int
-    shingles: int
-    digest: bytes
-    letters: bytes
-    signature: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a task held: a block, lines that begin in it, and why documents were left out, with their places.
-
-    ``foreign``: where a fingerprint of another scheme stood, and which. ``problem``: why it can't be read.
-    """
-
-    block: Block | None = None
-    lines: int = 0
-    left_out: tuple[tuple[str, int, str], ...] = ()
-    foreign: tuple[str, int, str] | None = None
-    problem: str = ""
 
 
 class SignedReader:
@@ -78,6 +48,7 @@ class SignedReader:
                 ("given", str | int | None, msgspec.field(name=options.id_field or "id", default=None)),
                 ("made", _Print, msgspec.field(name=field)),
             ],
+            kw_only=True,
         )
         self._decode = msgspec.json.Decoder(shape).decode
         # Between quotes, with or without a space behind each comma: what writers of JSON make of a list.
@@ -110,7 +81,8 @@ class SignedReader:
                 continue
             if row is not None:
                 rows.append(row)
-        return Answer(block_of(self.layout, rows) if rows else None, read.count, tuple(left_out))
+        block = sound_block(self.layout, rows, left_out)
+        return Answer(block, read.count, tuple(left_out))
 
     def _plain(self, line: Line, source: str) -> Row | None:
         """Return a document as ``sign`` writes it; None where anything is out of the ordinary."""
@@ -157,61 +129,6 @@ class SignedReader:
         made = Fingerprint.from_field(parts)
         check_scheme(made.scheme, self.layout, source, line.number)
         return row_of(made, self.layout, record.document.get("_id"), source, line.number)
-
-
-def row_of(made: Fingerprint, layout: Layout, name: str | None, source: str, line: int) -> Row:
-    """Return a fingerprint as a row.
-
-    Raises:
-        InputError: it can't be compared with others of the scheme.
-    """
-    from base64 import b64encode
-
-    layout.check(made)
-    signature = b64encode(made.signature)
-    letters = "".join(made.supershingles).encode() if made.signature else b""
-    return Row(name, source, line, made.shingles, made.digest.encode(), letters, signature)
-
-
-class Foreign(Exception):
-    """A fingerprint of another scheme: signatures of two schemes say nothing about each other."""
-
-    def __init__(self, source: str, line: int, scheme: str) -> None:
-        super().__init__(scheme)
-        self.place = source, line, scheme
-
-
-def check_scheme(found: str, layout: Layout, source: str, line: int) -> None:
-    """Refuse a fingerprint of another scheme.
-
-    Raises:
-        Foreign: it is one.
-    """
-    if found != layout.scheme:
-        raise Foreign(source, line, found)
-
-
-def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
-    """Return rows as a block.
-
-    Raises:
-        InputError: a part is not what the scheme makes.
-    """
-    made = decoded(
-        layout,
-        np.array([row.shingles for row in rows], np.int64),
-        np.array([bool(row.digest) for row in rows]),
-        b"".join(row.digest for row in rows),
-        np.array([bool(row.signature) for row in rows]),
-        b"".join(row.letters for row in rows),
-        b"".join(row.signature for row in rows),
-    )
-    ids, sizes, hashes = named([row.id for row in rows])
-    lines = np.array([row.line for row in rows], np.int64)
-    return Block(
-        made.words, made.signatures, made.shingles, made.digests, made.flags,
-        ids, sizes, hashes, [row.source for row in rows], lines,
-    )  # fmt: skip
 
 
 def first_parts(source: str, field: str, options: ReadOptions) -> dict[str, Any]:

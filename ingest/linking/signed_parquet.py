@@ -1,5 +1,6 @@
 """Signed Parquet: the buffers of Arrow taken as they are, a row group at a time."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
+from shinglefold.ingest.linking.answers import DOTS, Answer, Row, check_scheme, row_of, sound_block
 from shinglefold.ingest.linking.prints import Block
-from shinglefold.ingest.linking.signed import DOTS, Answer, Row, block_of, check_scheme, row_of
 from shinglefold.ingest.linking.stored import Layout, decoded
 from shinglefold.ingest.signing.parquet import parquet_file
 from shinglefold.ingest.signing.tasks import RowGroup
@@ -52,7 +53,11 @@ def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answ
     left_out: list[tuple[str, int, str]] = []
     number = task.first
     for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
-        block = None if "." in field else _whole(layout, batch, wanted, head, task.source, number)
+        block = None
+        if "." not in field:
+            # A damaged part is looked for row by row.
+            with suppress(InputError):
+                block = _whole(layout, batch, wanted, head, task.source, number)
         if block is None:
             block = _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
         if block is not None:
@@ -65,14 +70,21 @@ def joined(blocks: list[Block]) -> Block | None:
     """Return several blocks as one; None of none."""
     if len(blocks) < 2:
         return blocks[0] if blocks else None
-    rows = ("words", "signatures", "shingles", "digests", "flags")
+
+    def whole(name: str) -> Any:  # noqa: ANN401 - an array of some type
+        return np.concatenate([getattr(one, name) for one in blocks])
+
     return Block(
-        *(np.concatenate([getattr(one, name) for one in blocks]) for name in rows),  # type: ignore[arg-type]
+        whole("words"),
+        whole("signatures"),
+        whole("shingles"),
+        whole("digests"),
+        whole("flags"),
         b"".join(one.ids for one in blocks),
-        np.concatenate([one.id_sizes for one in blocks]),
-        np.concatenate([one.id_hashes for one in blocks]),
+        whole("id_sizes"),
+        whole("id_hashes"),
         [source for one in blocks for source in one.sources],
-        np.concatenate([one.lines for one in blocks]),
+        whole("lines"),
     )
 
 
@@ -92,7 +104,7 @@ def _row_by_row(  # noqa: PLR0917
             rows.append(row_of(made, layout, None if name is None else str(name), source, number))
         except InputError as error:
             left_out.append((source, number, str(error)))
-    return block_of(layout, rows) if rows else None
+    return sound_block(layout, rows, left_out)
 
 
 def _whole(  # noqa: PLR0917

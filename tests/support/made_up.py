@@ -32,7 +32,9 @@ def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int 
         texts[row] = texts[parents[row]]
     digests = chance.integers(0, 256, (count, DIGEST), dtype=np.uint8)[texts]
     shingles = np.where(chance.random(count) < 0.9, 100, 60)
-    flags = np.where(chance.random(count) < 0.95, SIGNED, 0) | np.where(chance.random(count) < 0.97, DIGESTED, 0)
+    flags = np.where(chance.random(count) < 0.95, SIGNED, 0) | np.where(
+        chance.random(count) < 0.97, DIGESTED, 0
+    )
     slots = sketch.values // sketch.group_size if whole else sketch.groups
     words = supershingles(minima, slots, sketch.group_size)
     ids = named([f"doc{number}" for number in range(count)])

@@ -1,0 +1,152 @@
+"""pairs and groups of what sign wrote: by fingerprints alone, from JSONL and Parquet, and no mixtures."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def signed(run, examples_file) -> Path:
+    assert run("sign", examples_file, "-o", "signed.jsonl", "--workers", 1).code == 0
+    return Path("signed.jsonl")
+
+
+def ids(out: str) -> set[frozenset[str]]:
+    return {frozenset(line.split("\t")[:2]) for line in out.splitlines()}
+
+
+def test_signed_files_fold_as_their_texts_do_by_signature(run, signed, examples_file):
+    ran = run("pairs", signed)
+    assert ran.code == 0
+    assert "no text is read" in ran.err
+    by_text = run("pairs", examples_file, "--verify", "signature").out
+    # Texts have more supershingles than are stored, which find a few pairs more.
+    assert ids(ran.out) <= ids(by_text)
+    assert len(ids(ran.out)) > 0.9 * len(ids(by_text))
+    assert all(len(line.split("\t")) == 3 for line in ran.out.splitlines())
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parquet_and_every_way_to_write_json_tell_the_same(run, signed, examples_file, workers):
+    expected = run("pairs", signed).out
+    run("sign", examples_file, "-o", "prints.parquet", "--only-ids", "--workers", 1)
+    assert run("pairs", "prints.parquet", "--workers", workers).out == expected
+    rows = [json.loads(line) for line in signed.read_text().splitlines()]
+    Path("spaced.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("sorted.jsonl").write_text(
+        "".join(json.dumps({"_source": row, "_id": row["id"]}, indent=None) + "\n\n" for row in rows)
+    )
+    for name in ("spaced.jsonl", "sorted.jsonl"):
+        assert run("pairs", name, "--workers", workers).out == expected
+    assert run("pairs", "-", "--signed", stdin=signed.read_text()).out == expected
+
+
+def test_groups_in_files_and_in_memory_are_the_same(run, signed):
+    for linkage in ("connected", "leader"):
+        ways = [run("groups", signed, "--linkage", linkage, "--memory", size).out for size in ("1G", "10K")]
+        assert ways[0] == ways[1] != ""
+
+
+def test_files_in_which_texts_are_too_short_are_read_as_well(run):
+    lines = [json.dumps({"id": n, "body": body}) for n, body in enumerate(["", "one two", "one two", "x"])]
+    run("sign", "-", "-o", "short.jsonl", stdin="\n".join(lines))
+    assert run("pairs", "short.jsonl").out == "1\t2\t1.0000\n"
+    run("sign", "-", "-o", "short.parquet", "--only-ids", stdin="\n".join(lines))
+    assert run("pairs", "short.parquet").out == "1\t2\t1.0000\n"
+
+
+def test_equal_ids_are_told_apart_and_documents_without_one_are_named_by_line(run, signed):
+    lines = signed.read_text().splitlines()
+    bare = {name: value for name, value in json.loads(lines[0]).items() if name != "id"}
+    Path("twice.jsonl").write_text("\n".join([lines[0], lines[1], lines[0], json.dumps(bare)]))
+    ran = run("groups", "twice.jsonl")
+    first = json.loads(lines[0])["id"]
+    assert ran.out.splitlines()[0].split("\t")[-2:] == [f"{first} (twice.jsonl:3)", "twice.jsonl:4"]
+    assert "1 documents have the id of another one" in ran.err
+
+
+def test_mixtures_are_refused_with_what_to_do(run, signed, examples_file):
+    mixed = run("groups", signed, examples_file)
+    assert mixed.code == 2
+    assert "is signed and" in mixed.err
+    assert "--texts" in mixed.err
+    other = run("groups", signed, "--preset", "once")
+    assert other.code != 0
+    assert "--preset default" in other.err
+    run("sign", examples_file, "-o", "once.jsonl", "--preset", "once", "--workers", 1)
+    schemes = run("groups", signed, "once.jsonl")
+    assert schemes.code != 0
+    assert "once.jsonl:1" in schemes.err
+    assert "--preset once" in schemes.err
+
+
+def test_texts_in_signed_files_can_be_compared_anew(run, signed, examples_file):
+    assert run("pairs", signed, "--texts").out == run("pairs", examples_file).out
+    refused = run("pairs", signed, "--verify", "text")
+    assert refused.code == 2
+    assert "--texts" in refused.err
+
+
+def test_parquet_without_fingerprints_is_refused_with_the_command(run):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pa.parquet.write_table(pa.table({"_id": ["1"], "body": ["a b c"]}), "bare.parquet")
+    ran = run("groups", "bare.parquet")
+    assert ran.code == 2
+    assert "shinglefold sign bare.parquet -o signed.parquet" in ran.err
+
+
+def test_damaged_fingerprints_are_left_out_and_told(run, signed):
+    rows = [json.loads(line) for line in signed.read_text().splitlines()]
+    rows[0]["dedup"]["signature"] = "AAAA"
+    rows[1]["dedup"]["supershingles"] = ["?????"] * 21
+    del rows[2]["dedup"]
+    rows[3]["dedup"]["signature"] = "*" * 112
+    first = {**rows[4], "id": "first"}
+    Path("damaged.jsonl").write_text("\n".join(map(json.dumps, [first, *rows])))
+    ran = run("groups", "damaged.jsonl", "--min-size", 1)
+    assert ran.code == 3
+    assert "4 documents left out; first: damaged.jsonl:2: its signature" in ran.err
+
+
+def test_a_size_that_is_none_is_refused(run, signed):
+    for size in ("much", "0", "-1G", ""):
+        assert run("groups", signed, "--memory", size).code == 2
+    assert run("groups", signed, "--restart").code == 2
+
+
+def test_a_folder_to_work_in_is_gone_on_with_and_keeps_what_was_read(run, signed, examples_file):
+    first = run("groups", signed, "--work", "work", "--memory", "10K")
+    made = Path("work/supershingles").stat().st_mtime_ns
+    again = run("groups", signed, "--work", "work", "--memory", "10K")
+    assert again.out == first.out
+    assert run("pairs", signed, "--work", "work").code == 0
+    assert Path("work/supershingles").stat().st_mtime_ns == made
+    other = run("groups", examples_file, "--work", "work")
+    assert other.code == 2
+    assert "--restart" in other.err
+    assert run("groups", examples_file, "--work", "work", "--restart").code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_ended_goes_on(run, signed, number):
+    lines = signed.read_text().splitlines()
+    Path("many.jsonl").write_text("\n".join(lines * 300))
+    command = [str(Path(sys.executable).with_name("shinglefold")), "groups", "many.jsonl", "--work", "work"]
+    process = subprocess.Popen(
+        [*command, "--memory", "1M"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    while not Path("work/stages.json").exists():
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode in (-number, 128 + number)
+    on = run("groups", "many.jsonl", "--work", "work", "--memory", "1M")
+    assert on.code == 0
+    assert on.out == run("groups", "many.jsonl", "--memory", "1M").out
