@@ -21,7 +21,7 @@ PAGES = {
     "docs/cli.md": 1,
     "docs/groups.md": 3,
     "docs/maintenance.md": 7,
-    "docs/performance.md": 3,
+    "docs/performance.md": 5,
     "docs/security.md": 3,
 }
 
