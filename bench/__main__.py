@@ -14,11 +14,8 @@ from bench.table import Row, keep, shown
 BENCHMARKS: Mapping[str, str] = {
     "speed": "bench.speed",
     **{f"speed.{part}": f"bench.speed.{part}" for part in SPEED_PARTS},
-    "sign": "bench.speed.sign",
-    "kernels": "bench.speed.kernels",
     "grouping": "bench.speed.grouping",
     "long_runs": "bench.speed.long_runs",
-    "stages": "bench.stages",
     "quality": "bench.quality",
     "relatives": "bench.quality.relatives",
     "quality_schemes": "bench.quality_schemes",
