@@ -198,6 +198,26 @@ class ExclusiveWrites(Protocol):
         """
         ...
 
+    def held(self, index: str) -> AbstractContextManager[None]:
+        """Keep other processes from writing to an index, while other threads go on; for longer than a batch.
+
+        Raises:
+            EngineUnavailable: another process writes to it.
+        """
+        ...
+
+    def want(self, index: str) -> None:
+        """Let the process that holds an index know that another waits for it."""
+        ...
+
+    def wanted(self, index: str) -> bool:
+        """Tell once whether another process waits for an index."""
+        ...
+
+    def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
+        """Return the sources of documents as they are now, None for those that are gone."""
+        ...
+
 
 class Templates(Protocol):
     """What new indices are made from, and how those there are are set."""

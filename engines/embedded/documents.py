@@ -153,7 +153,17 @@ def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> byte
 
 def stored_source(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> Source:
     """Return the source of a stored document."""
-    return Source(stored_main(searcher, address), load_heads(searcher, [address], HEAD)[0])
+    (source,) = stored_sources(searcher, [address])
+    return source
+
+
+def stored_sources(searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress]) -> list[Source]:
+    """Return the sources of stored documents. Cost: about a millisecond, and some 20 µs each."""
+    if not addresses:
+        return []
+    heads = load_heads(searcher, addresses, HEAD)
+    mains = [stored_main(searcher, address) for address in addresses]
+    return [Source(*parts) for parts in zip(mains, heads, strict=True)]
 
 
 def indexed_values(own: Field, values: Iterable[Any]) -> list[Indexed]:

@@ -29,6 +29,7 @@ from shinglefold.engines.embedded.folders import (
     replace_folder,
     there,
 )
+from shinglefold.engines.embedded.holding import Holding
 from shinglefold.engines.embedded.index import Index, Snapshot
 from shinglefold.engines.embedded.integrity import damaged, problems
 from shinglefold.engines.embedded.options import checked
@@ -54,7 +55,7 @@ _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
 _SETTINGS = ("number_of_shards", "number_of_replicas", "refresh_interval")
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(Holding):
     """A search engine in a folder of its own, one sub-folder an index.
 
     Several processes may search; one at a time may write to an index: it takes the lock with its first bulk
@@ -243,28 +244,6 @@ class EmbeddedEngine:
                 raise
         return BulkResult(done, tuple(failures), written_over)
 
-    @contextmanager
-    def exclusive(self, index: str) -> Iterator[None]:
-        """Be the one that writes to an index; see ``ExclusiveWrites``.
-
-        Other threads wait as long, for searches, too. The lock of the folder is given back at the end, unless
-        this engine had it before; whoever dies gives it back as well.
-
-        Raises:
-            EngineUnavailable: another process writes to the index.
-        """
-        with self._lock:
-            own = self._index(index)
-            had = own.writes
-            own.begin()
-            try:
-                own.refresh()
-                yield
-                own.refresh()
-            finally:
-                if not had:
-                    own.end()
-
     def refresh(self, index: str) -> None:
         """Commit what was written and let searches see it."""
         with self._lock:
@@ -316,6 +295,9 @@ class EmbeddedEngine:
             self._pits.clear()
             while self._indices:
                 self._indices.popitem()[1].close()
+
+    def _opened(self, index: str) -> Index | None:
+        return self._indices.get(index)
 
     def _forget(self, index: str) -> None:
         """Close what is open of an index that goes."""

@@ -1,7 +1,7 @@
 """One index: its folder, its catalog, the snapshot searches see, and its writer while there is one."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import tantivy
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.documents import stored_source
+from shinglefold.engines.embedded.documents import stored_source, stored_sources
 from shinglefold.engines.embedded.integrity import check_files, read_meta, schema_checksum
 from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
@@ -171,6 +171,13 @@ class Index:
             return self._writer.source(id)
         return _source(self.snapshot, id)
 
+    def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
+        """Return documents as they are now, refreshed or not. Columns are opened once for all of them."""
+        pending = self._writer.pending(ids) if self._writer else {}
+        snapshot = self._make_snapshot() if self._writer else self.snapshot
+        stored = _sources(snapshot, [id_ for id_ in ids if id_ not in pending])
+        return [pending[id_] if id_ in pending else stored.get(id_) for id_ in ids]
+
     def close(self) -> None:
         """Commit what was written and give the folder back."""
         writer, self._writer = self._writer, None
@@ -236,6 +243,15 @@ def _source(snapshot: Snapshot, id: str) -> dict[str, Any] | None:  # noqa: A002
     query = tantivy.Query.term_query(snapshot.schema, "_id", id)
     hits = snapshot.searcher.search(query, 1, count=False).hits
     return stored_source(snapshot.searcher, hits[0][1]).load() if hits else None
+
+
+def _sources(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the documents that are there, by id."""
+    query, search = tantivy.Query.term_query, snapshot.searcher.search
+    found = {id_: search(query(snapshot.schema, "_id", id_), 1, count=False).hits for id_ in ids}
+    there = {id_: hits[0][1] for id_, hits in found.items() if hits}
+    sources = stored_sources(snapshot.searcher, list(there.values()))
+    return {id_: source.load() for id_, source in zip(there, sources, strict=True)}
 
 
 def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:

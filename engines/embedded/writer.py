@@ -1,6 +1,6 @@
 """The one writer of an index: takes actions in order, and knows what it has not committed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +94,11 @@ class Writer:
             written = self._pending[id]
             return written.load() if written else None
         return self.committed.source(id)
+
+    def pending(self, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
+        """Return those documents that are not committed as they are, None where they go."""
+        found = {id_: self._pending[id_] for id_ in ids if id_ in self._pending}
+        return {id_: written.load() if written else None for id_, written in found.items()}
 
     def run(self, action: Action) -> bool:
         """Do one action, and tell whether it has written over a document.

@@ -80,6 +80,7 @@ class Gate(Face):
         self._turn = Condition()
         self._process = os.getpid()
         self._closed = False
+        self._patient: Patient | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -176,6 +177,8 @@ class Gate(Face):
                 drive(shared.depart(), self._store.answer)
             self._closed = True
             self._aside.close()
+            if self._patient is not None:
+                self._patient.give_back()
 
     def _refresh(self) -> None:
         self._aside.wait()
@@ -259,7 +262,9 @@ class Gate(Face):
         if not isinstance(self.engine, ExclusiveWrites):
             return nullcontext()
         self._store = ExclusiveStore(self.engine, self.index, self._documents)
-        return Patient(self.engine, self.index)
+        if self._patient is None:
+            self._patient = Patient(self.engine, self.index)
+        return self._patient
 
 
 __all__ = ["BATCH", "Gate"]

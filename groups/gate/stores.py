@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shinglefold.contracts import JSON, Engine, Guard, Held, Written
+from shinglefold.contracts import JSON, Guard, Held, Written
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.keys import id_and_routing, key
 from shinglefold.groups.gate.member import Member
@@ -157,7 +157,7 @@ class ServerStore:
 class ExclusiveStore:
     """An index that nobody else writes to as long as this lasts: places need not be stored."""
 
-    engine: Engine
+    engine: Any
     index: str
     documents: Documents
     _places: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class ExclusiveStore:
         """Answer one request of the protocol."""
         ways: dict[type, Callable[[Any], Any]] = {
             Write: lambda asked: [self._write(action) for action in asked.actions],
-            Read: lambda asked: [self._read(id_) for id_ in asked.ids],
+            Read: lambda asked: self._held(asked.ids),
             FindDocuments: lambda asked: drive(self.documents.seen(asked.members), operator.call),
             FindGroups: self._in_groups,
             Refresh: lambda _: self._refresh(),
@@ -187,12 +187,21 @@ class ExclusiveStore:
             self.engine.refresh(self.index)
             self._dirty = False
 
-    def _read(self, id_: str) -> Held | None:
-        if id_ in self._places:
-            version, source = self._places[id_]
-            return Held(id_, source, Guard(version, 0))
-        found = self.engine.get(self.index, id_and_routing(id_)[0])
-        return None if found is None else Held(id_, found["_source"], Guard(self._versions.get(id_, 0), 0))
+    def _held(self, names: Sequence[str]) -> list[Held | None]:
+        outside = [name for name in names if name not in self._places]
+        sources = self.engine.get_all(self.index, [id_and_routing(name)[0] for name in outside])
+        found = dict(zip(outside, sources, strict=True))
+        return [self._as_held(name, found.get(name)) for name in names]
+
+    def _as_held(self, name: str, source: Mapping[str, Any] | None) -> Held | None:
+        version = self._versions.get(name, 0)
+        if name in self._places:
+            version, source = self._places[name]
+        return None if source is None else Held(name, source, Guard(version, 0))
+
+    def _read(self, name: str) -> Held | None:
+        (held,) = self._held([name])
+        return held
 
     def _write(self, action: Action) -> Written:
         held = self._read(action.id)

@@ -1,9 +1,11 @@
 """What a gate lets in, by each policy."""
 
 import threading
+import time
 
 import pytest
 
+from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.groups import Gate, Policy
 from shinglefold.ingest import ensure_index
@@ -151,3 +153,18 @@ def test_a_leader_that_is_added_again_with_the_same_text_goes_on_leading(engine,
         assert gate.add({"id": "second", "body": text("a", 1)}).group == first.group
         with pytest.raises(Refused):
             gate.add({"id": "third", "body": text("a", 2)})
+
+
+def test_a_gate_on_an_embedded_index_lets_others_write_once_it_is_idle(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        gate.add({"id": "first", "body": text("a")})
+        time.sleep(0.5)
+        with EmbeddedEngine(engine.path, pipeline.tools.canonicalizer) as other:
+            with _gate(other, pipeline) as beside, pytest.raises(Refused, match="resembles 'first'"):
+                beside.add({"id": "second", "body": text("a", 1)})
+            # While a gate of another process waits for it, it is given back from batch to batch.
+            for number in range(3):
+                gate.add({"id": f"{number}", "body": text(number)})
+                with _gate(other, pipeline) as beside:
+                    beside.add({"id": f"other-{number}", "body": text(10 + number)})
+    assert len(_ids(engine)) == 7
