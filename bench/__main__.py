@@ -30,6 +30,7 @@ BENCHMARKS: Mapping[str, str] = {
     "gate": "bench.groups.gate_growth",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",
+    "storage.passages": "bench.storage_passages",
     "versions": "bench.versions",
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",

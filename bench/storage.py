@@ -36,7 +36,7 @@ def measure() -> list[Row]:
     documents = [outcome.document or {} for outcome in pipeline.run(corpora.pages(CORPUS))]
     fields = mappings(pipeline.scheme)["properties"]["dedup"]["properties"]
     with closing(open_engine(os.environ[URL])) as engine:
-        plain = _size(engine, None, [_without(one, "dedup") for one in documents])
+        plain = size_of(engine, None, [_without(one, "dedup") for one in documents])
         rows = list(_variants(engine, fields, documents, plain))
         info = engine.info()
     note = f"{CORPUS}, {len(documents):,} pages, one merged shard, {info['distribution']} {info['version']}"
@@ -48,12 +48,12 @@ def _variants(engine: Engine, fields: _Fields, documents: Sequence[Document], pl
     for name, change in _WAYS.items():
         own = deepcopy(fields)
         change(own)
-        growth = _size(engine, own, documents) - plain
+        growth = size_of(engine, own, documents) - plain
         yield Row(f"+ fingerprint, {name}", growth, "B / document", "growth over a page without one")
     # What ``setup --no-keywords`` leaves is the first of these.
     for part in ("supershingles", "signature", "digest"):
         rest = [{**one, "dedup": _without(one["dedup"], part)} for one in documents]
-        growth = _size(engine, fields, rest) - plain
+        growth = size_of(engine, fields, rest) - plain
         yield Row(f"+ fingerprint, as chosen but without {part}", growth, "B / document", "")
 
 
@@ -72,7 +72,7 @@ _WAYS: Mapping[str, Callable[[_Fields], None]] = {
 }
 
 
-def _size(engine: Engine, fields: _Fields | None, documents: Sequence[Document]) -> float:
+def size_of(engine: Engine, fields: _Fields | None, documents: Sequence[Document]) -> float:
     """Return bytes a document of an index with these fields for fingerprints, or with none."""
     properties: dict[str, Any] = {name: {"type": kind} for name, kind in _PAGE.items()}
     if fields is not None:
