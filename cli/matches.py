@@ -150,7 +150,7 @@ def summary(page: "MatchPage") -> str:
     documents = "1 document" if page.total == 1 else f"{page.total:,} documents"
     line = f"{least}{documents} among {page.candidates:,} that share an element with the text"
     if page.unreadable:
-        line += f"; of {page.unreadable:,} of them the text can't be read again"
+        line += f"; {page.unreadable:,} of them show no text that has it (hidden, or changed)"
     if page.lacks:
         line += f"; the answer is partial: {', '.join(page.lacks)}"
     return line

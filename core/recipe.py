@@ -9,10 +9,13 @@ from typing import Any
 
 from shinglefold import __version__
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.quoted import shortened
 from shinglefold.scheme import Scheme
 
 #: Where in a mapping's ``_meta`` the recipe is kept.
 META_KEY = "shinglefold"
+#: The key in the mappings of several indices (an alias, a pattern) whose recipes differ: their names.
+DIFFERING = "shinglefold_differing"
 #: The field of fingerprints where nobody names another.
 FIELD = "dedup"
 #: The fields with text where nobody names others.
@@ -91,6 +94,11 @@ class Recipe:
             SchemeMismatch: another version of shinglefold made the scheme.
         """
         stored = stored_recipe(mappings)
+        if differing := (mappings.get("_meta") or {}).get(DIFFERING):
+            raise ConfigError(
+                f"{index!r} stands for indices of different recipes ({shortened(', '.join(differing))}): "
+                "name one, or make them alike by setup and backfill"
+            )
         if stored is None:
             raise ConfigError(f"index {index!r} was not made for fingerprints: its mappings have no recipe")
         known = fingerprint_fields(mappings) or [field]

@@ -5,7 +5,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
-from shinglefold.recipe import META_KEY
+from shinglefold.recipe import DIFFERING, META_KEY
 
 _PATTERN = frozenset('*?,<>|"\\/ ')
 
@@ -30,6 +30,8 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
         together |= {key: mappings[key] for key in ("dynamic", "runtime") if mappings.get(key)}
     metas = [_alike(mappings.get("_meta") or {}) for mappings in found]
     common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}
+    if META_KEY not in common and any(META_KEY in meta for meta in metas):
+        common[DIFFERING] = sorted(answer)
     return {**together, "_meta": common} if common else together
 
 

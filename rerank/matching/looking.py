@@ -51,15 +51,18 @@ class PassageLooking:
         return body | ({"seq_no_primary_term": True} if self.can.seq_no else {})
 
     def matching(self, asked: AskedText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
-        """Return the candidates that have enough of a text, best first, and how many show no text."""
+        """Return the candidates that have enough of a text, best first, and how many show no text that they
+        could have been nominated by.
+        """
         found, unreadable = [], 0
         for hit in hits:
             stored = self._stored(hit)
-            if stored.parts:
-                match = self._match(asked, hit, stored)
-                found += [match] if match is not None else []
-            else:
+            theirs = elements_of(stored.tokens("b"), WIDTH)
+            share = _share(asked.elements, theirs)
+            if not share:
                 unreadable += 1
+            elif share >= self.options.min_share:
+                found.append(self._match(asked, hit, stored, theirs, share))
         return sorted(found, key=lambda match: match.place), unreadable
 
     def _stored(self, hit: Mapping[str, Any]) -> StoredText:
@@ -67,11 +70,9 @@ class PassageLooking:
         source = hit.get("_source") or {}
         return stored_text(source, self.fields, lambda text: self.canonicalizer.placed(text, language))
 
-    def _match(self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText) -> TextMatch | None:
-        theirs = elements_of(stored.tokens("b"), WIDTH)
-        share = _share(asked.elements, theirs)
-        if share < self.options.min_share:
-            return None
+    def _match(
+        self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
+    ) -> TextMatch:
         whole = theirs.tokens / max(1, theirs.tokens - stored.borders)
         return TextMatch(
             hit["_index"],

@@ -16,7 +16,8 @@ from shinglefold.rerank.steps import Steps
 class MatchPage(FoundPage[TextMatch]):
     """The documents that have passages of a text, the largest share first.
 
-    Candidates' texts are read; ``unreadable`` of them show none.
+    Candidates' texts are read; ``unreadable`` of them show none, or none of what they were nominated by: it
+    was changed without its elements, or is hidden from who asks.
     """
 
 

@@ -67,6 +67,19 @@ def test_passages_are_true_in_both_texts(engine, copied):
             assert theirs["field"] == "body"
 
 
+def test_a_document_changed_without_its_elements_is_counted(copied, tmp_path):
+    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
+        engine.create_index("site", recipe_mappings(recipe_of()), {})
+        fill(engine, "site", copied.documents)
+        first, *rest = sorted(copied.wanted(1, 0.05))
+        source = {**engine.get("site", first)["_source"], "body": "nothing of it is left here"}
+        engine.bulk([{"_index": "site", "_id": first, "_source": source}])
+        engine.refresh("site")
+        page = find_matches(engine, "site", copied.sources[1], size=100)
+        assert sorted(one.id for one in page.matches) == rest
+        assert page.unreadable == 1
+
+
 @pytest.mark.parametrize(("size", "window"), [(1, 2), (3, 4), (4, 100)])
 def test_pages_have_each_document_once(engine, copied, size, window):
     search = MatchSearch(engine, CANONICALIZER)

@@ -1,6 +1,10 @@
 """What several indices behind one name have together."""
 
+import pytest
+
 from shinglefold.engines.http.answers import one_mapping
+from shinglefold.errors import ConfigError
+from shinglefold.recipe import Recipe
 
 
 def index(properties, **rest):
@@ -23,7 +27,10 @@ def test_who_noted_a_recipe_makes_no_difference_and_the_rest_does():
     alike = {"one": noted("sf2-1", "0.1.0"), "other": noted("sf2-1", "0.2.0")}
     assert one_mapping("all", alike, "the server")["_meta"] == {"shinglefold": {"id": "sf2-1"}}
     unlike = {"one": noted("sf2-1", "0.1.0"), "other": noted("sf2-2", "0.1.0")}
-    assert "_meta" not in one_mapping("all", unlike, "the server")
+    joined = one_mapping("all", unlike, "the server")
+    assert "shinglefold" not in joined["_meta"]
+    with pytest.raises(ConfigError, match=f"different recipes .*{', '.join(sorted(unlike))}.*name one"):
+        Recipe.of(joined, "all")
 
 
 def test_where_one_index_stores_fields_unmapped_all_may_have_any():

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from shinglefold.errors import ConfigError, InputError, PermissionDenied
-from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.recipe import with_passages
 from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.matching import MatchOptions, MatchSearch
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
 INDEX = "public-pages"
@@ -149,3 +151,48 @@ def test_a_doctor_who_does_not_see_the_text_says_so_and_calls_nothing_stale(engi
     assert found.findings == {"hidden": found.documents}
     assert (found.unseen, found.healthy) == (("body",), False)
     assert diagnose(site.engine, INDEX, pipeline).healthy
+
+
+@pytest.fixture
+def quoted(site, scheme, canonicalizer):
+    """An index of the same documents that stores what passages are found by."""
+    name = "public-quoted"
+    if not site.engine.index_exists(name):
+        pipeline = Pipeline.from_json(with_passages(default_definition(), "dedup"), scheme, canonicalizer)
+        given = [hit["_source"] for hit in visible(site.engine).values()]
+        fields = site.engine.mappings(INDEX)["properties"]
+        properties = {field: fields[field] for field in fields if field != "dedup"}
+        index_documents(site.engine, name, given, pipeline, properties=properties, workers=1)
+    return name
+
+
+def test_passages_are_found_in_the_documents_a_user_sees_and_in_no_other(
+    engine_of, users, site, canonicalizer, quoted
+):
+    every = {hit["_id"]: hit for hit in site.engine.search(quoted, {"size": 1000})["hits"]["hits"]}
+    partly = engine_of(users["partly"])
+    seen = {hit["_id"] for hit in partly.search(quoted, {"size": 1000})["hits"]["hits"]}
+    options, hidden = MatchOptions(size=100), 0
+    for id_ in list(every)[:6]:
+        text = every[id_]["_source"]["body"]
+        known = {
+            one.id for one in MatchSearch(site.engine, canonicalizer).find(quoted, text, options).matches
+        }
+        page = MatchSearch(partly, canonicalizer).find(quoted, text, options)
+        assert {one.id for one in page.matches} == known & seen
+        assert page.candidates <= len(seen)
+        assert not [one for one in every.keys() - seen if f'"{one}"' in json.dumps(page.to_json())]
+        hidden += len(known - seen)
+    assert hidden > 0
+
+
+def test_who_does_not_see_the_text_is_shown_no_passage_of_it(engine_of, users, site, canonicalizer, quoted):
+    (hit,) = site.engine.search(quoted, {"size": 1})["hits"]["hits"]
+    body = hit["_source"]["body"]
+    page = MatchSearch(engine_of(users["blinkered"]), canonicalizer).find(
+        quoted, body, MatchOptions(source=None)
+    )
+    told = json.dumps(page.to_json(), ensure_ascii=False)
+    assert body[:40] not in told
+    assert page.matches == ()
+    assert page.unreadable == page.candidates > 0

@@ -1,0 +1,132 @@
+"""Passages found wherever documents lie: shards, several indices, routing, aliases, documents of before."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.copied import make, pipeline_of, recipe_of
+from support.topologies import NAMES, Place, laid_out
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import mappings
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.writing.workers import process
+from shinglefold.registry import make_scheme
+from shinglefold.rerank.matching import MatchOptions, MatchSearch
+
+COPIED = make()
+IDS = list(COPIED.documents)
+ALL = MatchOptions(size=100)
+
+
+@pytest.fixture(scope="module")
+def canonicalizer() -> Canonicalizer:
+    return Canonicalizer.of(make_scheme())
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[dict[str, Any]]:
+    """The documents with their elements, in the order of ``IDS``."""
+    given = [{"body": text, "even": at % 2 == 0} for at, text in enumerate(COPIED.documents.values())]
+    return [outcome.document for outcome in process(pipeline_of(), given).outcomes]
+
+
+@pytest.fixture(scope="module")
+def mapped() -> dict[str, Any]:
+    body = recipe_mappings(recipe_of())
+    body["properties"] |= {"body": {"type": "text"}, "even": {"type": "boolean"}}
+    return body
+
+
+@pytest.fixture(params=[name for name in NAMES if name != "replicas"])
+def place(request, engine, server, documents, mapped) -> Iterator[Place]:
+    with laid_out(request.param, engine, server, documents, mapped) as found:
+        yield found
+
+
+@pytest.fixture
+def search(engine, canonicalizer) -> MatchSearch:
+    return MatchSearch(engine, canonicalizer)
+
+
+def numbers(place: Place, matches) -> list[int]:
+    """The numbers of the documents found; what the target does not show fails."""
+    return [
+        place.number({"_index": one.index, "_id": one.id, "_routing": one.routing or ""}) for one in matches
+    ]
+
+
+def wanted(source: int, least: float = 0.05) -> list[int]:
+    return sorted(IDS.index(id_) for id_ in COPIED.wanted(source, least))
+
+
+def test_each_document_with_enough_of_a_text_is_found_once(place, search):
+    for number, source in enumerate(COPIED.sources):
+        page = search.find(place.target, source, ALL)
+        assert sorted(numbers(place, page.matches)) == wanted(number)
+        assert (page.exact, page.unreadable) == (True, 0)
+        shares = [one.share for one in page.matches]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_pages_neither_repeat_nor_skip(place, search):
+    for size, window in ((1, 5), (4, 9)):
+        pages = search.pages(place.target, COPIED.sources[3], MatchOptions(size=size, window=window))
+        found = numbers(place, [one for page in pages for one in page.matches])
+        assert sorted(found) == wanted(3)
+
+
+def test_a_filter_and_a_least_share_are_kept(place, search):
+    options = MatchOptions(size=100, min_share=0.2, filters=({"term": {"even": True}},))
+    found = numbers(place, search.find(place.target, COPIED.sources[1], options).matches)
+    assert sorted(found) == [at for at in wanted(1, 0.2) if at % 2 == 0]
+
+
+def test_a_batch_answers_as_each_alone(place, search):
+    assert search.find_each(place.target, COPIED.sources, ALL) == [
+        search.find(place.target, one, ALL) for one in COPIED.sources
+    ]
+
+
+def test_what_is_deleted_or_written_anew_is_told_as_it_is_now(place, search):
+    if place.appends_only:
+        pytest.skip("a data stream takes new documents alone")
+    gone, changed, *rest = wanted(0)
+    action = place.action(gone, _op_type="delete")
+    action.pop("_source", None)
+    # Its elements are those of before, as a writer without the pipeline leaves them.
+    source = {**place.documents[changed], "body": "not a word of it is left"}
+    assert not place.engine.bulk([action, {**place.action(changed), "_source": source}]).failures
+    for index in place.indices:
+        place.engine.refresh(index)
+    page = search.find(place.target, COPIED.sources[0], ALL)
+    assert sorted(numbers(place, page.matches)) == rest
+    assert page.unreadable == 1
+
+
+def test_documents_of_before_are_no_matter_to_the_others(engine, server, search, documents, mapped):
+    older = {at: {**one, "dedup": {**one["dedup"]}} for at, one in enumerate(documents) if at % 2}
+    for one in older.values():
+        del one["dedup"]["passages"]
+    mixed = [older.get(at, one) for at, one in enumerate(documents)]
+    with laid_out("three_indices", engine, server, mixed, mapped) as place:
+        page = search.find(place.target, COPIED.sources[2], ALL)
+        assert sorted(numbers(place, page.matches)) == [at for at in wanted(2) if at % 2 == 0]
+
+
+@pytest.mark.parametrize("how", ["alias", "commas", "star"])
+def test_an_index_of_before_among_several_is_refused_with_its_remedy(
+    engine, server, search, documents, mapped, new_index, how
+):
+    with laid_out("three_indices", engine, server, documents, mapped) as place:
+        plain = new_index(mappings(make_scheme()), {"number_of_shards": 1, "number_of_replicas": 0})
+        target = f"{place.target},{plain}"
+        if how != "commas":
+            alias = f"{place.target}-{how}"
+            adds = [{"add": {"index": index, "alias": alias}} for index in (*place.indices, plain)]
+            server.ask("POST", "/_aliases", {"actions": adds})
+            target = alias if how == "alias" else f"{alias}*"
+        # Behind one name nobody can tell which of the recipes is meant.
+        with pytest.raises(ConfigError, match="--passages" if how == "commas" else "different recipes"):
+            search.find(target, COPIED.sources[0])
