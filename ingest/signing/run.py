@@ -2,7 +2,7 @@
 
 import errno
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -29,6 +29,9 @@ from shinglefold.ingest.writing.workers import cores, forks, learn, saved
 #: Lines of one task that workers die of, after which its other lines are given up.
 _PATIENCE = 3
 _REASONS = 20
+#: Bytes of sources from which on compiled code saves more than it takes to load, once for all workers; and
+#: the tasks before that.
+_LONG, _FIRST = 1 << 26, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,15 +272,31 @@ class _Run:
         if processes == 1 or not forks():
             yield from ((question, make(question)) for question in self._questions())
             return
+        tools, questions = self.job.signer.tools, self._questions()
+        tools.warm()
+        if _known_size(self.job.sources) > _LONG:
+            # The first documents are out before code is loaded, which the workers after them share.
+            yield from self._by_workers(make, processes, islice(questions, _FIRST))
+            tools.fingerprinter.compile()
+        yield from self._by_workers(make, processes, questions)
+
+    def _by_workers(
+        self, make: PartWriter, processes: int, questions: Iterator[Question]
+    ) -> Generator[tuple[Question, Tally], None, None]:
+        """Yield the answers of workers that are forked for them, and learn what they learned."""
         most = self.job.signer.options.reading.max_bytes
-        self.job.signer.tools.warm()
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from in_order(workers, self._questions(), partial(_line_by_line, most))
+            yield from in_order(workers, questions, partial(_line_by_line, most))
             learn(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
+
+
+def _known_size(sources: Sequence[str]) -> int:
+    """Return the bytes of the sources that are files."""
+    return sum(Path(source).stat().st_size for source in sources if Path(source).is_file())
 
 
 def _work(make: PartWriter, asked: Question | Path) -> tuple[Question, Tally] | bool:

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.signing import run
 from shinglefold.ingest.signing.run import sign
 from shinglefold.ingest.signing.spans import read_lines
 from shinglefold.ingest.signing.tasks import Span
+from shinglefold.sketch.shingles import count_repeats
 
 _TEXT = "Съешь же ещё этих мягких французских булок, да выпей чаю; the quick brown fox jumps over the dog"
 _PAGE = f"<html><head><title>x</title></head><body><p>{_TEXT}</p><script>no()</script></body></html>"
@@ -116,6 +118,16 @@ def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, sch
     assert [one["dedup"] for one in found] == stored(documents, scheme, canonicalizer)
     assert [one["_id" if form == "folder" else "id"] for one in found] == [one["id"] for one in documents]
     assert all(("_id" in one) == (form == "folder") for one in found)
+
+
+@pytest.mark.usefixtures("small")
+def test_long_sources_are_signed_by_compiled_code_that_workers_share(make_job, file, monkeypatch):
+    pytest.importorskip("numba")
+    expected = signed_lines(make_job(file, "-"))
+    monkeypatch.setattr(run, "_LONG", 1)
+    job = make_job(file, "-", workers=2)
+    assert signed_lines(job) == expected
+    assert job.signer.tools.fingerprinter.sketcher.repeats is not count_repeats
 
 
 @pytest.mark.usefixtures("small")
