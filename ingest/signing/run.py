@@ -269,16 +269,17 @@ class _Run:
     def _answers(self) -> Generator[tuple[Question, Tally], None, None]:
         make = PartWriter(self.job.signer, self.job.parquet)
         processes = self.job.workers or cores()
-        if processes == 1 or not forks():
-            yield from ((question, make(question)) for question in self._questions())
-            return
         tools, questions = self.job.signer.tools, self._questions()
-        tools.warm()
+        if processes == 1 or not forks():
+            answers = partial(map, lambda question: (question, make(question)))
+        else:
+            tools.warm()
+            answers = partial(self._by_workers, make, processes)
         if _known_size(self.job.sources) > _LONG:
             # The first documents are out before code is loaded, which the workers after them share.
-            yield from self._by_workers(make, processes, islice(questions, _FIRST))
+            yield from answers(islice(questions, _FIRST))
             tools.fingerprinter.compile()
-        yield from self._by_workers(make, processes, questions)
+        yield from answers(questions)
 
     def _by_workers(
         self, make: PartWriter, processes: int, questions: Iterator[Question]

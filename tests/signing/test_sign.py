@@ -125,9 +125,10 @@ def test_long_sources_are_signed_by_compiled_code_that_workers_share(make_job, f
     pytest.importorskip("numba")
     expected = signed_lines(make_job(file, "-"))
     monkeypatch.setattr(run, "_LONG", 1)
-    job = make_job(file, "-", workers=2)
-    assert signed_lines(job) == expected
-    assert job.signer.tools.fingerprinter.sketcher.repeats is not count_repeats
+    for workers in (1, 2):
+        job = make_job(file, "-", workers=workers)
+        assert signed_lines(job) == expected
+        assert job.signer.tools.fingerprinter.sketcher.repeats is not count_repeats
 
 
 @pytest.mark.usefixtures("small")
