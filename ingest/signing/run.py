@@ -271,7 +271,7 @@ class _Run:
         processes = self.job.workers or cores()
         tools, questions = self.job.signer.tools, self._questions()
         if processes == 1 or not forks():
-            answers = partial(map, lambda question: (question, make(question)))
+            answers = partial(_by_itself, make)
         else:
             tools.warm()
             answers = partial(self._by_workers, make, processes)
@@ -293,6 +293,13 @@ class _Run:
         finally:
             for worker in workers:
                 worker.close()
+
+
+def _by_itself(
+    make: PartWriter, questions: Iterator[Question]
+) -> Generator[tuple[Question, Tally], None, None]:
+    """Yield the answers of this process."""
+    yield from ((question, make(question)) for question in questions)
 
 
 def _known_size(sources: Sequence[str]) -> int:
