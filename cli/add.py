@@ -104,6 +104,8 @@ def add(
     from shinglefold.cli.stores import opened_store, pipeline_of
     from shinglefold.groups import Gate, Policy
 
+    if set(index) & set("*?,"):
+        raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
     if (most is None) == (policy == "cap"):
         raise click.UsageError("--policy cap wants --most, and no other policy does")
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices

@@ -270,6 +270,9 @@ def ending(found: Collected) -> int:
             f"note: {skipped.copies:,} pairs of copies of the same texts are not listed, only those with the "
             "first of them"
         )
+    if not failures.count and not len(found.prints):
+        remark("no documents found; check the sources, or say their --format")
+        return FAILED
     if not failures.count:
         return PARTLY if found.absent else DONE
     count = failures.count

@@ -1,6 +1,6 @@
 """``shinglefold setup [INDEX…]``: mappings and templates, so that indices take fingerprints."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +11,7 @@ from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
     from shinglefold.cli.hints import Hints
+    from shinglefold.contracts import Engine
     from shinglefold.ingest.maintenance import Plan
 
 
@@ -146,6 +147,7 @@ def setup(
         groups=recipe.groups,
     )
     with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
+        check_fitting(opened, indices, asked.hints)
         plan = make_plan(opened, request)
         if not dry_run:
             carry_out(opened, plan)
@@ -158,6 +160,22 @@ def setup(
     for why in not_repeatable(made.steps, recipe.field):
         remark(f"note: {printable(why)}")
     return PARTLY if plan.problems else DONE
+
+
+def check_fitting(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
+    """Refuse a pattern that no index fits: one of that name can't be made.
+
+    Raises:
+        IndexMissing: none fits.
+    """
+    from shinglefold.errors import IndexMissing
+
+    for pattern in indices:
+        if "*" in pattern and not engine.indices(pattern):
+            raise IndexMissing(
+                f"no index fits {pattern!r}; this lists all: {hints.command('list')}. For indices to come "
+                "there is --pattern"
+            )
 
 
 def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:

@@ -47,7 +47,10 @@ class KeptFile:
 
     def unreadable(self, error: Exception) -> InputError:
         """Return the error that tells of it."""
-        return InputError(f"cannot read the checkpoint {self.path}: {why(error)}; delete it to begin anew")
+        return InputError(
+            f"cannot read the checkpoint {self.path}: {why(error)}; name another "
+            "file, or delete it to begin anew, if it is one"
+        )
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:

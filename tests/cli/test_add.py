@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 _TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
 
 
@@ -39,3 +41,11 @@ def test_a_scope_that_the_index_lacks_is_a_mistake_in_the_call(run):
     added = run("add", "news", "-", "--scope", "hots", stdin=json.dumps({"id": "a", "body": _TEXT}))
     assert added.code == 2
     assert "the scope 'hots' is not mapped" in added.err
+
+
+@pytest.mark.parametrize("name", ["pa*", "pages,other", "page?"])
+def test_a_name_that_may_mean_several_indices_is_refused_before_anything_is_stored(run, examples_file, name):
+    assert run("index", examples_file, "--workers", 1).code == 0
+    ran = run("add", name, examples_file)
+    assert ran.code == 2
+    assert "may mean several" in ran.err

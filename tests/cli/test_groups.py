@@ -76,3 +76,11 @@ def test_backfill_numbers_the_groups_of_what_is_stored(run):
     assert done.code == 0
     assert done.out.startswith("2 updated, 0 right already")
     assert run("backfill", "news", "--groups", "--workers", 1).out.startswith("0 updated, 2 right already")
+
+
+@pytest.mark.parametrize("command", [("pairs",), ("groups",), ("advise", "sample")])
+def test_a_collection_without_a_document_is_told(run, command):
+    Path("empty.jsonl").write_text("\n")
+    ran = run(*command, "empty.jsonl", "--workers", 1)
+    assert ran.code == 1
+    assert ran.err.splitlines()[-1] == "no documents found; check the sources, or say their --format"

@@ -180,7 +180,7 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
         regroup(engine, index, RegroupOptions("connected", checkpoint=path))
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "done": "many"}))
-    with pytest.raises(InputError, match="delete it to begin anew"):
+    with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
         regroup(engine, index, RegroupOptions(checkpoint=path))
 
 

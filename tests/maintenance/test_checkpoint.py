@@ -51,7 +51,7 @@ def test_a_checkpoint_of_another_job_is_refused_and_says_what_differs(tmp_path: 
 @pytest.mark.parametrize("text", ["", "5", "[]", "{}", '{"format": 1}', '{"format": 2, "place": 5}', "{x"])
 def test_a_damaged_file_says_to_delete_it(tmp_path: Path, text):
     (tmp_path / "checkpoint.json").write_text(text)
-    with pytest.raises(InputError, match="delete it to begin anew"):
+    with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
         CheckpointFile(tmp_path / "checkpoint.json").load(JOB)
 
 

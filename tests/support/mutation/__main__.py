@@ -15,7 +15,7 @@ from support.mutation.table import change, justified, keep, kept, tell
 from support.mutation.trial import prepare, try_out
 
 _ROOT = Path(__file__).resolve().parents[3]
-_PACKAGES = ("core", "canon", "sketch", "rerank", "ingest")
+_PACKAGES = ("core", "canon", "sketch", "rerank", "ingest", "groups")
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
-    parser.add_argument("--package", action="append", choices=_PACKAGES, help="all five, if none is named")
+    parser.add_argument("--package", action="append", choices=_PACKAGES, help="all of them, if none is named")
     parser.add_argument("--sample", type=int, default=80, help="how many mutants of a package (80)")
     parser.add_argument("--seed", type=int, default=7, help="which ones (7)")
     parser.add_argument("--budget", type=float, default=30, help="seconds of tests a mutant (30)")

@@ -16,7 +16,18 @@ _ROOT = Path(__file__).resolve().parents[3]
 #: What runs without servers and within this process.
 TESTS = tuple(
     f"tests/{name}"
-    for name in ("core", "canon", "sketch", "rerank", "ingest", "maintenance", "golden", "plugins", "engines")
+    for name in (
+        "core",
+        "canon",
+        "sketch",
+        "rerank",
+        "ingest",
+        "maintenance",
+        "golden",
+        "plugins",
+        "engines",
+        "groups",
+    )
 )
 
 
@@ -69,7 +80,7 @@ class Covering:
 
 
 #: What reads whole corpora would take longer than all others together.
-_QUICK = "not corpus and not slow"
+_QUICK = "not corpus and not slow and not long"
 _PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "support.mutation.timed")
 
 
