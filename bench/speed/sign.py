@@ -36,6 +36,10 @@ def measure() -> list[Row]:
         for number in range(3):
             kernels.append(_kernel(texts))
             runs.append(_signed(source, Path(folder) / f"{number}.out"))
+        alone = _signed(source, Path(folder) / "alone.out", "--workers", "1")
+        assert (Path(folder) / "alone.out").read_bytes() == (Path(folder) / "0.out").read_bytes()
+        del os.environ["SHINGLEFOLD_LEXICON_FILE"]
+        cold = _signed(source, Path(folder) / "cold.out")
         whole, kernel = min(run.cpu for run in runs) - start, min(kernels)
         clock, peak = min(run.seconds for run in runs), max(run.peak for run in runs)
     note = f"{DOCUMENTS:,} generated Russian texts of {WORDS} words, JSONL to JSONL, warm"
@@ -53,7 +57,14 @@ def measure() -> list[Row]:
         Row("sign: documents/s two such cores have CPU for", 2e6 / own, "documents/s", "asked 13,900"),
         Row("sign: CPU of starting", start, "s", f"{FEW} documents"),
         Row("sign: first document out", first, "s", "of the clock, to standard output; asked 1"),
-        Row("sign: peak memory of the largest process", peak, "MB"),
+        Row("sign: peak memory of the largest process", peak, "MB", "of two workers and their parent"),
+        Row("sign, one process: documents a second of the clock", DOCUMENTS / alone.seconds, "documents/s"),
+        Row("sign, one process: CPU a document", (alone.cpu - start) / (DOCUMENTS - FEW) * 1e6, "µs"),
+        Row("sign, one process: peak memory", alone.peak, "MB"),
+        Row("sign, no word known: CPU a document", (cold.cpu - start) / (DOCUMENTS - FEW) * 1e6, "µs"),
+        Row(
+            "sign, no word known: documents a second", DOCUMENTS / cold.seconds, "documents/s", "of the clock"
+        ),
     ]
 
 
@@ -64,9 +75,9 @@ class _Ran:
         self.seconds, self.cpu, self.peak = seconds, cpu, peak
 
 
-def _signed(source: Path, target: Path) -> _Ran:
+def _signed(source: Path, target: Path, *options: str) -> _Ran:
     start = time.perf_counter()
-    arguments = [_COMMAND, "sign", source, "-o", target, "--overwrite"]
+    arguments = [_COMMAND, "sign", source, "-o", target, "--overwrite", *options]
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -124,4 +135,4 @@ def _lexicon(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ["SHINGLEFOLD_LEXICON_FILE"]
+        os.environ.pop("SHINGLEFOLD_LEXICON_FILE", None)
