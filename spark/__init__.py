@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from shinglefold.spark.components import connected
     from shinglefold.spark.grouping import Grouped, GroupOptions, groups
     from shinglefold.spark.prints import prints
+    from shinglefold.spark.reading import stored
     from shinglefold.spark.signing import sign
     from shinglefold.spark.twins import originals
     from shinglefold.spark.verifying import verified
@@ -27,6 +28,7 @@ __all__ = [
     "originals",
     "prints",
     "sign",
+    "stored",
     "verified",
 ]
 
@@ -45,6 +47,7 @@ __getattr__ = lazily(
         "originals": "shinglefold.spark.twins",
         "prints": "shinglefold.spark.prints",
         "sign": "shinglefold.spark.signing",
+        "stored": "shinglefold.spark.reading",
         "verified": "shinglefold.spark.verifying",
     },
 )

@@ -17,7 +17,7 @@ from shinglefold.spark.frames import Batch, Frame, columns_of
 
 #: Columns that are added: the fingerprint has the name that the options say.
 BESIDE, PROBLEM = "beside", "sign_problem"
-_PRINT = (
+PRINT = (
     "struct<scheme: string, lang: string, shingles: bigint, digest: string, supershingles: array<string>, "
     "signature: string>"
 )
@@ -46,7 +46,7 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
         columns_of(documents, heads)
     added = [options.target, BESIDE, PROBLEM]
     bare = documents.drop(*(name for name in added if name in documents.columns))
-    types = {options.target: _PRINT, **({BESIDE: _BESIDE} if beside else {}), PROBLEM: "string"}
+    types = {options.target: PRINT, **({BESIDE: _BESIDE} if beside else {}), PROBLEM: "string"}
     own = [f"`{field.name}` {field.dataType.simpleString()}" for field in bare.schema.fields]
     schema = ", ".join([*own, *(f"`{name}` {kind}" for name, kind in types.items())])
     return bare.mapInArrow(_Sign(scheme, options, beside), schema)

@@ -4,10 +4,10 @@ import gzip
 import json
 import random
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.copied_texts import copied_texts, groups_by_what_is_stored
 
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
 from shinglefold.ingest.collection import collect, folding_groups, pipeline_for
@@ -16,26 +16,9 @@ from shinglefold.ingest.readers.read import read
 from shinglefold.ingest.signing.parquet import print_type
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.settings import load_settings
-from shinglefold.sketch import connected, find_pairs
 from shinglefold.spark import Bounds, GroupOptions, groups, sign
 
 FIELDS = ("title", "body")
-
-
-def generated(count, seed):
-    """Texts of which a third are copies of others: exact, or with some words replaced, now and then again."""
-    chosen = random.Random(seed)
-    words = [f"{one}{other}" for one in ("mor", "sol", "riv", "ned", "tak", "lum") for other in range(90)]
-    texts = []
-    for _ in range(count):
-        if texts and chosen.random() < 0.35:
-            own = chosen.choice(texts).split()
-            for _ in range(chosen.choice((0, 0, 1, 4, 12))):
-                own[chosen.randrange(len(own))] = chosen.choice(words)
-            texts.append(" ".join(own))
-        else:
-            texts.append(" ".join(chosen.choices(words, k=chosen.choice((1, 3, 40, 80, 150)))))
-    return texts
 
 
 def as_sets(grouped):
@@ -90,24 +73,16 @@ def test_random_texts_are_grouped_by_what_is_stored_as_find_pairs_does(
     spark, work, tmp_path, scheme, options
 ):
     scheme = scheme.with_options(**options)
-    texts = generated(400, 11)
+    texts = copied_texts(400, 11)
     grouped = groups(stored(spark, tmp_path, texts, scheme), scheme, work)
-    arrays = Fingerprinter(scheme).fingerprint_arrays(texts)
-    keys = arrays.supershingles[:, : scheme.sketch.groups]
-    pairs = find_pairs(
-        keys, arrays.signatures, arrays.shingles, arrays.digests, scheme.sketch, scheme.decision, arrays.valid
-    )
-    label = connected(pairs.a, pairs.b, len(texts))
-    wanted = [np.flatnonzero(label == one) for one in np.unique(label)]
-    assert as_sets(grouped) == {
-        frozenset(f"d{one:05}" for one in places) for places in wanted if len(places) > 1
-    }
-    assert grouped.summary.members == sum(len(places) for places in wanted if len(places) > 1)
+    wanted = groups_by_what_is_stored(texts, scheme)
+    assert as_sets(grouped) == {frozenset(f"d{one:05}" for one in places) for places in wanted}
+    assert grouped.summary.members == sum(map(len, wanted))
 
 
 def test_hundreds_of_copies_meet_though_all_their_supershingles_are_crowded(spark, work, tmp_path, scheme):
     chosen = random.Random(3)
-    body = generated(40, 5)
+    body = copied_texts(40, 5)
     long = max(body, key=len)
     texts = [f"{long} edition {chosen.randrange(10**6)}" for _ in range(300)] + body
     options = GroupOptions(bounds=Bounds(most=40, centres=4))
@@ -135,7 +110,7 @@ def test_documents_that_can_not_be_signed_say_why(spark, scheme):
 def test_what_can_not_be_grouped_is_refused(spark, work, tmp_path, scheme):
     other = load_settings(None).scheme().with_options(seed=9)
     with pytest.raises(SchemeMismatch, match="sign the documents again"):
-        groups(stored(spark, tmp_path, generated(5, 1), other), scheme, work)
+        groups(stored(spark, tmp_path, copied_texts(5, 1), other), scheme, work)
     nothing = stored(spark, tmp_path, [], scheme)
     with pytest.raises(InputError, match="no documents"):
         groups(nothing, scheme, work)

@@ -1,0 +1,37 @@
+"""Made-up texts some of which are copies of others, and the groups that stored fingerprints make of them."""
+
+import random
+
+import numpy as np
+
+from shinglefold.ingest.fingerprint import Fingerprinter
+from shinglefold.scheme import Scheme
+from shinglefold.sketch import connected, find_pairs
+
+
+def copied_texts(count: int, seed: int) -> list[str]:
+    """Texts of which a third are copies of others: exact, or with some words replaced, now and then again."""
+    chosen = random.Random(seed)
+    words = [f"{one}{other}" for one in ("mor", "sol", "riv", "ned", "tak", "lum") for other in range(90)]
+    texts: list[str] = []
+    for _ in range(count):
+        if texts and chosen.random() < 0.35:
+            own = chosen.choice(texts).split()
+            for _ in range(chosen.choice((0, 0, 1, 4, 12))):
+                own[chosen.randrange(len(own))] = chosen.choice(words)
+            texts.append(" ".join(own))
+        else:
+            texts.append(" ".join(chosen.choices(words, k=chosen.choice((1, 3, 40, 80, 150)))))
+    return texts
+
+
+def groups_by_what_is_stored(texts: list[str], scheme: Scheme) -> set[frozenset[int]]:
+    """The groups of two texts or more, by the supershingles and signatures that an index stores."""
+    made = Fingerprinter(scheme).fingerprint_arrays(texts)
+    keys = made.supershingles[:, : scheme.sketch.groups]
+    pairs = find_pairs(
+        keys, made.signatures, made.shingles, made.digests, scheme.sketch, scheme.decision, made.valid
+    )
+    label = connected(pairs.a, pairs.b, len(texts))
+    every = (np.flatnonzero(label == one).tolist() for one in np.unique(label))
+    return {frozenset(places) for places in every if len(places) > 1}
