@@ -32,7 +32,7 @@ from shinglefold.spark.work import Work
 @click.option("--keep-work", is_flag=True, help="Leave the stages there: prints, pairs and the last edges.")
 @click.option("--id-field", default="", metavar="FIELD", help="Column of ids; by default _id, or else id.")
 @click.option(
-    "--most",
+    "--most-shared",
     type=click.IntRange(2, 100_000),
     default=Bounds().most,
     show_default=True,
@@ -69,7 +69,7 @@ def groups_command(
     work: str,
     keep_work: bool,
     id_field: str,
-    most: int,
+    most_shared: int,
     centres: int,
     min_size: int,
     preset: str | None,
@@ -81,7 +81,7 @@ def groups_command(
     3 says that some fingerprints could not be compared.
     """
     scheme = chosen_scheme(invocation, preset, **decision)
-    options = GroupOptions(invocation.settings().field, id_field, Bounds(most, centres), min_size)
+    options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)
     with job(master) as session:
         free(session, output, overwrite, sources)
         kept = Work(session, work)
@@ -115,5 +115,5 @@ def told(summary: Summary) -> Iterator[str]:
     if summary.crowded:
         yield (
             f"{summary.crowded:,} supershingles that too many documents have ({summary.held:,} in all): "
-            f"{summary.skipped:,} pairs of them were not compared; --most and --centres bound that"
+            f"{summary.skipped:,} pairs of them were not looked at; --most-shared and --centres bound that"
         )
