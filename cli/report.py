@@ -57,11 +57,15 @@ def report(
     from shinglefold.cli.stores import opened_store
     from shinglefold.groups.report import Names, make_report
     from shinglefold.groups.report.page import page
+    from shinglefold.rerank.request.known_fields import check_fields
 
     check_page(html, "--html")
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         check_numbered(asked, store.recipe)
+        # The usual fields need not be there.
+        named = {host_field, date_field, title_field} - {Names().title}
+        check_fields(store.mappings.values(), index, sorted(named), "report")
         with progress_bar("report") as bar:
             made = make_report(
                 store.engine,

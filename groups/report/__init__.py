@@ -8,7 +8,6 @@ from shinglefold.errors import ConfigError
 from shinglefold.groups.report.tally import Names, Report, Tally
 from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.request.known_fields import check_fields
 
 __all__ = ["Names", "Report", "make_report"]
 
@@ -28,7 +27,7 @@ def make_report(
         listed: groups, hosts and the like to list at most.
 
     Raises:
-        ConfigError: the index was not made for fingerprints, has no such field, or no document has the number
+        ConfigError: the index was not made for fingerprints, or no document has the number
             of a group.
         EngineError: the engine can't be asked.
 
@@ -36,9 +35,6 @@ def make_report(
     """
     recipe = Recipe.of(engine.mappings(index), index)
     asked = names or Names()
-    # The usual ones need not be there.
-    named = {asked.host, asked.date, asked.title} - {Names().title}
-    check_fields(engine.all_mappings(index).values(), index, sorted(named), "report")
     tally = Tally(recipe.field, asked)
     patiently(lambda: engine.refresh(index), Scan(engine, index).patience)
     scan = Scan(engine, index, fields=tally.fields)

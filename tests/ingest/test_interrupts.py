@@ -301,7 +301,7 @@ def test_dead_letters_that_cannot_be_kept_any_more_end_the_run_at_once(engine, p
     start = time.monotonic()
     summary = index_documents(engine, "i", documents(), plain, workers=1, dead_letters=dead)
     assert time.monotonic() - start < SOON
-    assert "No space left on device; make room" in summary.stopped
+    assert "the disk is full; make room" in summary.stopped
     assert summary.counts["not_kept"] == summary.failed == 3
     assert summary.read == summary.indexed + summary.failed == BLOCK
     found = engine.search("i", {"size": 0, "track_total_hits": True})["hits"]["total"]["value"]
