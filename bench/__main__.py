@@ -27,6 +27,7 @@ BENCHMARKS: Mapping[str, str] = {
     "search": "bench.search",
     "embedded_pages": "bench.embedded_pages",
     "servers": "bench.servers",
+    "text_pages": "bench.text_pages",
     "groups": "bench.groups",
     "gate": "bench.groups.gate_growth",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},

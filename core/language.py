@@ -45,6 +45,15 @@ class Language(ABC):
         self.options = options
 
     @classmethod
+    def made_as(cls, version: str) -> "type[Language] | None":
+        """Return what makes the tokens of a version as they were stored: this class for its own.
+
+        A language whose rules change keeps the earlier ones here: documents can then still be added to what
+        was indexed by them.
+        """
+        return cls if version == cls.version() else None
+
+    @classmethod
     def version(cls) -> str:
         """Return what changes whenever the canonical form of any word may change (rules, dictionary)."""
         return "1"

@@ -165,11 +165,12 @@ def _as_made(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef, t
     points = installed()
     for ref in references:
         cls = language_class(ref.code, points)
-        if cls.version() != ref.version:
+        made = cls.made_as(ref.version)
+        if made is None:
             raise SchemeMismatch(
                 found=f"{ref.code} {ref.version}",
                 expected=f"{ref.code} {cls.version()}",
                 where="the scheme",
                 remedy="Install the dictionary version it was made with, or index again with a new scheme.",
             )
-        yield ref, cls
+        yield ref, made

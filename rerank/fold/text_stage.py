@@ -96,6 +96,10 @@ class _Dictionaries:
 
         return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
 
+    def forget(self) -> None:
+        """Forget the words of texts read lately."""
+        self._known = {}
+
     def words(self, texts: Sequence[str]) -> Texts:
         """Return what texts say; those read lately are not read again."""
         names = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
@@ -215,6 +219,11 @@ class Stages:
         if scheme.id not in self._known:
             self._known[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
         return TextStage(scheme, fields, self._known[scheme.id], wanted)
+
+    def forget(self) -> None:
+        """Forget the words of texts read lately."""
+        for dictionaries in self._known.values():
+            dictionaries.forget()
 
 
 def in_doubt(

@@ -11,9 +11,8 @@ from shinglefold.scheme import CanonOptions
 
 GOLD = tomllib.loads(Path(__file__).with_name("gold_words.toml").read_text("utf-8"))
 #: The least shares that hold: of forms that lead to one token for their lemma, and of function words dropped.
-#: English is stemmed: irregular forms stay apart, and the forms of "be" are no function words there. The
-#: Ukrainian dictionary ranks no readings: of equals the longest lemma wins.
-LEAST = {"ru": (0.97, 0.95), "uk": (0.83, 0.95), "en": (0.85, 0.84)}
+#: English is stemmed: irregular forms stay apart, and the forms of "be" are no function words there.
+LEAST = {"ru": (0.97, 0.95), "uk": (0.97, 0.95), "en": (0.85, 0.84)}
 
 
 def _tokens(canonicalizer: Canonicalizer, text: str, language: str) -> list[str]:
@@ -25,7 +24,7 @@ def test_forms_of_a_word_are_one_token(language):
     canonicalizer = Canonicalizer.of(make_scheme())
     hits = total = 0
     missed = []
-    for lemma, forms in GOLD[language]["lemmas"].items():
+    for lemma, forms in ({**GOLD[language]["lemmas"], **GOLD[language].get("held_out", {})}).items():
         wanted = _tokens(canonicalizer, lemma, language)
         for form in forms.split():
             total += 1

@@ -3,8 +3,9 @@
 import pytest
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.registry import language_class, references
-from shinglefold.scheme import CanonOptions
+from shinglefold.errors import SchemeMismatch
+from shinglefold.registry import language_class, load_languages, references
+from shinglefold.scheme import CanonOptions, LanguageRef
 
 # Written by hand, not taken from the plugin: what an editor adds or leaves out without changing the sense.
 FUNCTION_WORDS = """
@@ -78,3 +79,13 @@ def test_ghe_with_upturn_is_found_with_either_letter():
 def test_words_of_other_letters_and_overlong_ones_stay_as_they_are():
     for word in ("абв1", "объект", "а" * 65, "\ud800", "-", "'"):
         assert canonical(word) == word
+
+
+def test_what_was_stored_by_the_first_rules_is_still_made_by_them():
+    reference = LanguageRef("uk", language_class("uk").version().replace("2+", "1+", 1))
+    (first,) = load_languages([reference])
+    assert first.version() == reference.version
+    assert first.canonical("людині") == "людинь"
+    assert canonical("людині") == "людина"
+    with pytest.raises(SchemeMismatch):
+        load_languages([LanguageRef("uk", language_class("uk").version().replace("2+", "0+", 1))])
