@@ -1,8 +1,8 @@
 """What the text stage costs a folded page of a server, in turn with the page that signatures decide.
 
-``SHINGLEFOLD_TEST_URL`` names the server, as for ``servers``. Told of the clock and of the client's processor:
-both count: the stage reads and compares on the client. Once with texts read lately still known, as on a site
-whose searches show the same pages again and again, and once with every text read anew.
+``SHINGLEFOLD_TEST_URL`` names the server, as for ``servers``. Told of the clock and of the client's
+processor: both count, as the stage reads and compares on the client. Once with texts read lately still known,
+as on a site whose searches show the same pages again and again, and once with every text read anew.
 """
 
 import gc

@@ -149,6 +149,13 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
             help=f"Edit similarity of the words {who} must reach where texts decide; by default the "
             "scheme's.",
         ),
+        click.option(
+            "--facts",
+            type=click.Choice(["any", "numbers"]),
+            default="any",
+            show_default=True,
+            help="numbers: texts whose words with digits differ do not fold; texts must decide.",
+        ),
     )
 
 

@@ -19,6 +19,8 @@ from shinglefold.errors import ConfigError, SchemeMismatch
 Mode = Literal["lemma", "stem", "surface"]
 #: What decides that a pair of documents is one of near-duplicates.
 Verify = Literal["keywords", "signature", "text"]
+#: Which words must be equal beside that: none, or those with digits.
+Facts = Literal["any", "numbers"]
 #: Counts up whenever the same parameters would yield other bytes.
 ALGORITHM = 2
 #: What decides where only a threshold is given.
@@ -122,6 +124,7 @@ class Decision:
     ``verify``: what decides on candidates. ``keywords``: nothing more; ``signature``: the estimate and the
     ratio of lengths; ``text``: the texts themselves where they are at hand, else the signature.
     ``min_similarity``: the edit similarity of the words that a pair must reach where the texts decide.
+    ``facts``: with ``numbers`` texts whose words with digits differ are none, however alike they are.
     """
 
     min_shared: int = 1
@@ -129,10 +132,16 @@ class Decision:
     min_length_ratio: float = 0.8
     verify: Verify = "text"
     min_similarity: float = 0.8
+    facts: Facts = "any"
 
     def __post_init__(self) -> None:
         check_choice("way to verify", self.verify, get_args(Verify))
         check_number("min_similarity", self.min_similarity, 0, 1)
+        check_choice("facts", self.facts, get_args(Facts))
+        if self.facts == "numbers" and self.verify != "text":
+            raise ConfigError(
+                f"facts: numbers stand in the texts, and {self.verify} decides: say verify text, too"
+            )
         check_whole("min_shared", self.min_shared, 1, 1024)
         check_number("min_resemblance", self.min_resemblance, 0, 1)
         check_number("min_length_ratio", self.min_length_ratio, 0, 1)

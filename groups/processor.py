@@ -29,8 +29,8 @@ class Uniqueness:
     Options: ``index`` (the gate's), ``engine`` (its address; by default the setting ``data_dir``; a server,
     as an embedded index can't be written to by the gate and by the run at once), ``policy`` (``refuse``,
     ``tag`` or ``cap``), ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list),
-    ``min_characters``, ``max_characters``, ``across_languages``, ``verify``, ``min_similarity``: see
-    ``Policy``.
+    ``min_characters``, ``max_characters``, ``across_languages``, ``verify``, ``min_similarity``,
+    ``facts``: see ``Policy``.
     """
 
     type: ClassVar[str] = "uniqueness"
@@ -50,6 +50,7 @@ class Uniqueness:
             across_languages=options.flag("across_languages", False),
             verify=options.value("verify"),
             min_similarity=options.value("min_similarity"),
+            facts=options.text("facts", "any"),  # type: ignore[arg-type]
         )
         self.place, self.tools = options.place, tools
         self._gate: tuple[int, Gate] | None = None

@@ -13,7 +13,7 @@ from shinglefold.ingest.field_json import fields_json
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
+from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, facts_of, find_pairs
 
 #: Characters after which compiled code will save more than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
@@ -59,13 +59,15 @@ class Beside(NamedTuple):
     """A fingerprint, and beside it what finds and decides pairs without an index.
 
     ``made`` is without keywords. ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what
-    it says, as ``Words.bytes_of`` yields it; empty where texts do not decide.
+    it says, as ``Words.bytes_of`` yields it; empty where texts do not decide. ``facts``: as ``facts_of`` has
+    them, where they count.
     """
 
     made: Fingerprint
     supershingles: bytes
     written: bytes = b""
     canonical: bytes = b""
+    facts: int = 0
 
 
 class Fingerprinter:
@@ -149,7 +151,7 @@ class Fingerprinter:
         if self.scheme.decision.verify != "text":
             return made
         canonical = Words.joined([words for _, words in parts])
-        return replace(made, texts=Texts(self.written(texts, languages), canonical))
+        return replace(made, texts=Texts(self.written(texts, languages), canonical, self._facts(texts)))
 
     def written(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Words:
         """Return the words of each text as they are written."""
@@ -174,7 +176,15 @@ class Fingerprinter:
         if self.scheme.decision.verify != "text":
             return [Beside(one, keys) for one, keys, _ in found]
         written = self.written(texts, languages).bytes_of()
-        return [Beside(one, keys, own, said) for (one, keys, said), own in zip(found, written, strict=True)]
+        facts = self._facts(texts)
+        told: list[int] = [0] * len(found) if facts is None else facts.tolist()
+        return [
+            Beside(one, keys, own, said, fact)
+            for (one, keys, said), own, fact in zip(found, written, told, strict=True)
+        ]
+
+    def _facts(self, texts: Sequence[str]) -> Uint64s | None:
+        return facts_of(texts) if self.scheme.decision.facts == "numbers" else None
 
     def _sketched(
         self, texts: Sequence[str], languages: Sequence[str | None] | None

@@ -226,7 +226,10 @@ class SearchSteps(Generic[Driven]):
             from shinglefold.rerank.fold.text_stage import Stages
 
             self._stages = Stages(self._canonicalizer)
-        return self._stages.stage(self._scheme, self._signed(index), wanted=options.verify == "text")
+        scheme = self._scheme
+        if options.facts != "any":
+            scheme = scheme.with_options(verify="text", facts=options.facts)
+        return self._stages.stage(scheme, self._signed(index), wanted=options.verify == "text")
 
     def _signed(self, index: str | None) -> tuple[str, ...]:
         """Return the fields that fingerprints were made of, as recipes tell."""

@@ -81,13 +81,21 @@ class Words:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """What D documents say: ``written``, their words as written; ``canonical``, their canonical tokens."""
+    """What D documents say: ``written``, their words as written; ``canonical``, their canonical tokens.
+
+    ``facts``: uint64 (D,), what must be equal beside that, as ``facts_of`` has it; None where nothing must.
+    """
 
     written: Words
     canonical: Words
+    facts: Uint64s | None = None
 
     def __len__(self) -> int:
         return len(self.written)
+
+    def same_facts(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
+        """Tell of which pairs of documents the facts are equal."""
+        return np.ones(len(a), np.bool_) if self.facts is None else self.facts[a] == self.facts[b]
 
     def shared(self, a: Int64s, b: Int64s) -> Floats:
         """Return of pairs of documents the share of canonical tokens both have, wherever they stand."""
@@ -136,7 +144,8 @@ def alike_by_text(
     """Tell which pairs of documents say the same, and how similar they are.
 
     Their words as written reach the edit similarity ``least``; or (1 + least)/2 of their canonical tokens
-    stand in both, wherever: other endings or another order are no other text, if little else differs.
+    stand in both, wherever: other endings or another order are no other text, if little else differs. Facts,
+    where they count, must be equal in any case.
 
     Args:
         hopeful: bool (P,), for which pairs the second way is looked at; None means all.
@@ -152,7 +161,7 @@ def alike_by_text(
     copies = rest[texts.shared(a[rest], b[rest]) >= (1 + least) / 2]
     similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
     kept[copies] = True
-    return kept, similarity
+    return kept & texts.same_facts(a, b), similarity
 
 
 def least_estimate(similar: float, width: int, options: SketchOptions) -> float:

@@ -48,7 +48,8 @@ class Judge:
             return Verdict(np.ones(len(a), np.bool_), resemblance, similarity)
         kept = resemblance >= decision.min_resemblance
         if decision.verify == "text" and self.texts is not None:
-            kept = self._by_text(self.texts, a, b, resemblance, similarity) | (kept & np.isnan(similarity))
+            by_text = self._by_text(self.texts, a, b, resemblance, similarity)
+            kept = by_text | (kept & np.isnan(similarity) & self.texts.same_facts(a, b))
         return Verdict(kept, resemblance, similarity)
 
     def _by_text(

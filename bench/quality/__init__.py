@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.quality import edits, pages, relatives, short, unrelated
+from bench.quality import edits, pages, relatives, short, templates, unrelated
 from bench.quality.corpus import MANY, Corpus, corpus, names
 from bench.quality.ours import candidates, run
 from bench.quality.peers import all_of
@@ -19,8 +19,9 @@ def measure() -> list[Row]:
     """Return the scores of ours on each corpus, those of the peers on a sample, and the edits that fold."""
     rows = [row for name in names() for row in _corpus(corpus(name))]
     more = (part.measure(corpus(name)) for name in names() for part in (pages, unrelated))
-    beside = (row for name in names() for row in relatives.beside(corpus(name)))
-    return [*rows, *beside, *(row for part in more for row in part), *short.measure(), *edits.measure()]
+    beside = (relatives.beside(corpus(name)) for name in names())
+    alone = (part.measure() for part in (short, templates, edits))
+    return [*rows, *(row for part in (*beside, *more, *alone) for row in part)]
 
 
 def _corpus(whole: Corpus) -> Iterator[Row]:

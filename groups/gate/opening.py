@@ -139,7 +139,10 @@ def _likeness(  # noqa: PLR0917 - as ``open_gate``
     if policy.action == "refuse":
         # What the index notes is how groups are made, and there are none of them in this.
         rules = replace(rules, verify=own.verify, min_similarity=own.min_similarity)
-    stage = Stages(canonicalizer).stage(rules.judged(recipe.scheme), recipe.fields or TEXTS)
+    scheme = rules.judged(recipe.scheme)
+    if policy.facts != "any":
+        scheme = scheme.with_options(verify="text", facts=policy.facts)
+    stage = Stages(canonicalizer).stage(scheme, recipe.fields or TEXTS)
     values = Values.of(mappings, rules.scope, index)
     return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)
 

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from shinglefold.checks import check_choice, check_number, check_share, check_whole
 from shinglefold.errors import ConfigError
-from shinglefold.scheme import Decision, Verify, verified_by
+from shinglefold.scheme import Decision, Facts, Verify, verified_by
 
 Action = Literal["refuse", "tag", "cap"]
 Measure = Literal["resemblance", "containment"]
@@ -30,6 +30,7 @@ class Policy:
             ``text``: the texts, of pairs that signatures leave in doubt. None takes what a threshold here is
             of, then what the index notes for its groups, then the scheme's.
         min_similarity: the edit similarity that texts must reach.
+        facts: with ``numbers`` texts whose words with digits differ are not alike.
     """
 
     action: Action = "refuse"
@@ -43,6 +44,7 @@ class Policy:
     across_languages: bool = False
     verify: Verify | None = None
     min_similarity: float | None = None
+    facts: Facts = "any"
 
     def __post_init__(self) -> None:
         check_choice("policy", self.action, get_args(Action))
@@ -59,7 +61,12 @@ class Policy:
             check_choice("way to verify", self.verify, get_args(Verify))
         if self.measure == "containment" and (self.verify or "signature") != "signature":
             raise ConfigError("containment is told by signatures alone: leave verify out, or say signature")
-        verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
+        check_choice("facts", self.facts, get_args(Facts))
+        decided = verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
+        if self.facts == "numbers" and (decided != "text" or self.measure == "containment"):
+            raise ConfigError(
+                "facts: numbers stand in the texts, which decide on resemblance by verify text only"
+            )
 
     def _check_lengths(self) -> None:
         low, high = self.min_characters, self.max_characters

@@ -29,7 +29,8 @@ class Block:
     uint8 (n, B), both zeros where there is none; ``shingles``: int64 (n,); ``digests``: uint8 (n, 9);
     ``flags``: uint8 (n,), ``SIGNED`` and ``DIGESTED``. ``ids``: one after another, in UTF-8; ``id_sizes``:
     their bytes, int64 (n,), 0 for none; ``id_hashes``: uint64 (n,). ``sources``, ``lines``: where they stood.
-    ``written``, ``canonical``: what they say, as ``Words.bytes_of`` yields it, where texts decide.
+    ``written``, ``canonical``: what they say, as ``Words.bytes_of`` yields it, where texts decide. ``facts``:
+    uint64 (n,), as ``facts_of`` has them, where they count.
     """
 
     words: Words
@@ -44,6 +45,7 @@ class Block:
     lines: Int64s
     written: Sequence[bytes] = ()
     canonical: Sequence[bytes] = ()
+    facts: Uint64s | None = None
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -96,6 +98,7 @@ class Prints:
         self.places = Column(shelf, "places", np.int64, 2)
         self.sources = Blobs(shelf, "sources")
         self._written, self._canonical = Blobs(shelf, "words"), Blobs(shelf, "tokens")
+        self._facts = Column(shelf, "facts", np.uint64)
         self.failures = Failures()
         self._source: str | None = None
         self._source_count = 0
@@ -116,7 +119,8 @@ class Prints:
     @property
     def files(self) -> tuple[str, ...]:
         """The names of their files."""
-        return (*(one.name for one in self._columns), *(name for one in self._blobs for name in one.names))
+        columns = (*self._columns, self._facts)
+        return (*(one.name for one in columns), *(name for one in self._blobs for name in one.names))
 
     def add(self, block: Block) -> None:
         """Add documents."""
@@ -128,6 +132,8 @@ class Prints:
         self.ids.append(block.ids, block.id_sizes)
         self.id_hashes.append(_told_apart(block))
         self._place(block)
+        if block.facts is not None:
+            self._facts.append(block.facts)
         for blobs, said in ((self._written, block.written), (self._canonical, block.canonical)):
             if said:
                 blobs.append(b"".join(said), np.fromiter(map(len, said), np.int64, len(said)))
@@ -160,6 +166,7 @@ class Prints:
         self.sources.cut(sources)
         for blobs in (self._written, self._canonical):
             blobs.cut(count if self.has_texts else 0)
+        self._facts.cut(count if self._has_facts else 0)
         self._source_count = sources
         self._source = self.sources.piece(sources - 1).decode("utf-8", "surrogatepass") if sources else None
         if state:
@@ -173,7 +180,14 @@ class Prints:
     @property
     def texts(self) -> Texts | None:
         """What documents say, where it is kept."""
-        return Texts(self._written.words(), self._canonical.words()) if self.has_texts else None
+        if not self.has_texts:
+            return None
+        facts = self._facts.mapped() if self._has_facts else None
+        return Texts(self._written.words(), self._canonical.words(), facts)
+
+    @property
+    def _has_facts(self) -> bool:
+        return self.has_texts and self.scheme.decision.facts == "numbers"
 
     def valid(self) -> NDArray[np.bool_]:
         """Tell which documents have a signature, bool (D,)."""

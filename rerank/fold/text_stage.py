@@ -17,7 +17,7 @@ from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
-from shinglefold.sketch import Texts, Words, alike_by_text, least_estimate, standard_error
+from shinglefold.sketch import Texts, Words, alike_by_text, facts_of, least_estimate, standard_error
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -32,15 +32,19 @@ Pair = tuple[int, int]
 class Said(NamedTuple):
     """What the texts of a pair say: whether they are alike, and their edit similarity.
 
-    The similarity is 0 where it is below what is needed.
+    The similarity is 0 where it is below what is needed. ``same_facts``: whether their numbers are the same,
+    where these count.
     """
 
     alike: bool
     similarity: float
+    same_facts: bool = True
 
     def to_json(self, needed: float) -> JSON:
         """Return it as explanations have it."""
         told: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
+        if not self.same_facts:
+            told["facts"] = "differ"
         return {**told, "needed": needed, "decided": True}
 
 
@@ -60,7 +64,7 @@ class Zone(NamedTuple):
     ``possible``: matches from the least estimate at which texts can still be alike. Below the threshold a
     page has few: two standard errors would leave as many copies as they find. The language of a
     half-translated page is no word either: these are of any languages, which share few words.
-    ``sure``: matches from two standard errors above the threshold.
+    ``sure``: matches from two standard errors above the threshold; of equal texts alone where facts count.
     """
 
     possible: Matcher
@@ -78,7 +82,11 @@ class Zone(NamedTuple):
         width = max(sketch.word_width, sketch.char_width)
         low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
         possible = replace(options, min_resemblance=low, across_languages=True)
-        return cls(Matcher.of(scheme, possible), Matcher.of(scheme, replace(options, min_resemblance=most)))
+        sure = Matcher.of(scheme, replace(options, min_resemblance=most))
+        if decision.facts == "numbers":
+            # No estimate tells of facts: only equal texts surely have the same.
+            sure = replace(sure, need=sketch.values + 1)
+        return cls(Matcher.of(scheme, possible), sure)
 
 
 class _Dictionaries:
@@ -183,10 +191,19 @@ class TextStage:
         places = sorted({place for pair in known for place in pair})
         row = {place: at for at, place in enumerate(places)}
         ones, others = (np.array([row[pair[side]] for pair in known], np.int64) for side in (0, 1))
-        words = self._dictionaries.words([texts[place] for place in places])
+        said = [texts[place] for place in places]
+        words = self._dictionaries.words(said)
+        if self.scheme.decision.facts == "numbers":
+            words = replace(words, facts=facts_of(said))
         alike, similarity = alike_by_text(words, ones, others, self.needed)
-        told = zip(known, alike.tolist(), similarity.tolist(), np.isnan(similarity).tolist(), strict=True)
-        return {pair: Said(verdict, share) for pair, verdict, share, unknown in told if not unknown}
+        unknown, same = np.isnan(similarity), words.same_facts(ones, others)
+        told = zip(known, alike.tolist(), similarity.tolist(), same.tolist(), unknown.tolist(), strict=True)
+        # Of a text that is too long its facts can be told all the same.
+        return {
+            pair: Said(verdict, 0.0 if unasked else share, equal)
+            for pair, verdict, share, equal, unasked in told
+            if not (unasked and equal)
+        }
 
     def similarity(self, one: str, other: str) -> float | None:
         """Return the edit similarity of two texts, however small; None where one is too long, or empty."""

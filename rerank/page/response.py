@@ -105,7 +105,7 @@ def _settled(
     from shinglefold.rerank.fold.text_stage import in_doubt, pairs_to_ask, settle
 
     hits = {place: reading.hits[place] for place in found}
-    doubt, sure = in_doubt(hits, reading.scheme, reading.options, reading.field, reading.seal)
+    doubt, sure = in_doubt(hits, stage.scheme, reading.options, reading.field, reading.seal)
     pairs = pairs_to_ask(groups, attached, doubt)
     sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
     shown = read_source_filter(reading.body.get("_source"))

@@ -27,6 +27,7 @@ from shinglefold.rerank.request.checks import (
     seconds,
 )
 from shinglefold.rerank.request.inner_hits import InnerHits, check_names, read_inner_hits
+from shinglefold.scheme import Facts
 
 Linkage = Literal["leader", "connected"]
 Mode = Literal["window", "native", "auto"]
@@ -150,6 +151,7 @@ class FoldOptions:
     ``member_filter``: a query that these must match.
     ``verify``: ``text`` has the texts decide on pairs of the page whose estimates are in doubt, ``signature``
     nowhere. None asks them for copies from the index alone, whose texts are read anyway.
+    ``facts``: with ``numbers`` hits whose words with digits differ do not fold on the page.
     ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
     """
 
@@ -174,6 +176,7 @@ class FoldOptions:
     members_from: MembersFrom = "results"
     member_filter: Mapping[str, Any] | None = None
     verify: VerifiedBy | None = None
+    facts: Facts = "any"
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -189,6 +192,7 @@ class FoldOptions:
             raise ConfigError(
                 'filter of members: those among the results are filtered by the query; add "from": "index"'
             )
+        _check_facts(self.facts, self.verify)
         check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
         check_whole("members", self.members, 0, 1000)
@@ -251,6 +255,11 @@ class FoldOptions:
         return cls.parse(given, replace(base or cls(), closed=True))
 
 
+def _check_facts(facts: Facts, verify: VerifiedBy | None) -> None:
+    if facts == "numbers" and verify != "text":
+        raise ConfigError('facts: numbers stand in the texts, which nothing asks here; add "verify": "text"')
+
+
 def _check_allowed(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in VISITORS:
@@ -296,6 +305,7 @@ _CHOICES: Mapping[str, Any] = MappingProxyType(
         "facets": Facets,
         "members_from": MembersFrom,
         "verify": VerifiedBy,
+        "facts": Facts,
     }
 )
 _SAID = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})

@@ -10,7 +10,7 @@ from shinglefold.quoted import quoted
 from shinglefold.rerank.request.checks import read_source_filter
 from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.scheme import Decision as Thresholds
-from shinglefold.scheme import Scheme, Verify, verified_by
+from shinglefold.scheme import Facts, Scheme, Verify, verified_by
 
 #: Candidates that may be read at a time: one more must still be below what servers allow unless told.
 _MOST = 9_999
@@ -75,7 +75,8 @@ class SimilarOptions:
     as in ``FoldOptions``; None takes the scheme's. At least one supershingle must be shared in any case.
     ``verify``: what decides on candidates: ``keywords``, that they are; ``signature``; or ``text``: of pairs
     that signatures leave in doubt the texts, where both are at hand. ``min_similarity``: the edit similarity
-    that these must reach. None takes what a threshold given is of, else the scheme's.
+    that these must reach. None takes what a threshold given is of, else the scheme's. ``facts``: ``numbers``
+    leaves out copies whose words with digits differ.
     ``filters``: queries that a copy must match, too.
     ``size``: copies on a page.
     ``window``: candidates read at a time, 1 to 9,999; ``max_window``: candidates read at most for a page.
@@ -88,6 +89,7 @@ class SimilarOptions:
     across_languages: bool = False
     verify: Verify | None = None
     min_similarity: float | None = None
+    facts: Facts = "any"
     scope: tuple[Scope, ...] = ()
     filters: tuple[Mapping[str, Any], ...] = ()
     size: int = 10
@@ -100,7 +102,8 @@ class SimilarOptions:
         check_share("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
-        self.decided_by(Thresholds())
+        check_choice("facts", self.facts, get_args(Facts))
+        self.judged(Scheme())
         self.folding()
 
     def decided_by(self, scheme: Thresholds) -> Verify:
@@ -114,6 +117,8 @@ class SimilarOptions:
     def judged(self, scheme: Scheme) -> Scheme:
         """Return the scheme with these options' way to verify, and the similarity they ask for."""
         chosen: dict[str, Any] = {"verify": self.decided_by(scheme.decision)}
+        if self.facts != "any":
+            chosen["facts"] = self.facts
         if self.min_similarity is not None:
             chosen["min_similarity"] = self.min_similarity
         return replace(scheme, decision=replace(scheme.decision, **chosen))

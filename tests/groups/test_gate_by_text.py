@@ -103,3 +103,13 @@ def test_a_note_of_an_unknown_way_to_verify_is_told(pipeline, engine):
     recipe = pipeline.recipe()
     with pytest.raises(ConfigError, match="verified by 'guess'"):
         Rules.of(replace(recipe, grouping={"verify": "guess"}))
+
+
+def test_other_numbers_part_what_a_gate_would_refuse(engine, pipeline):
+    text = moved_words()[0].replace("word", "w")
+    texts = [f"{text} model alpha128", f"{text} model alpha256", f"{text} model alpha128 too"]
+    told = _told(engine, pipeline, texts, facts="numbers")
+    assert [one.status for one in told] == ["accepted", "accepted", "refused"]
+    assert told[2].like.id == "0"
+    with pytest.raises(ConfigError, match="verify text"):
+        Policy(facts="numbers", measure="containment")

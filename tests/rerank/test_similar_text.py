@@ -17,6 +17,7 @@ from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, duplicates
 from shinglefold.rerank.similar import Asked, SimilarOptions, SimilarSearch, find_similar
 from shinglefold.scheme import Scheme
+from shinglefold.sketch import numbers_of
 from shinglefold.testing.edits import edited
 
 WORDS = [
@@ -189,3 +190,18 @@ def test_members_from_the_index_are_decided_by_text_as_similar_does(engine, sche
                 ALL if said != {"verify": "signature"} else SimilarOptions(size=100, verify="signature"),
             )
             assert {one["_id"] for one in duplicates(hit)} == _ids(wanted)
+
+
+def test_copies_with_other_numbers_are_left_out_where_facts_count(engine, pages):
+    everyone = find_similar(engine, "pages", "p0", ALL)
+    strict = find_similar(engine, "pages", "p0", size=100, facts="numbers")
+    same = {id_ for id_, text in pages.items() if numbers_of(text) == numbers_of(pages["p0"])}
+    assert _ids(strict) == _ids(everyone) & same
+    search = FoldedSearch(engine, make_scheme(codes=["ru", "any"]), tiebreaker=engine.tiebreaker())
+    options = {"verify": "text", "facts": "numbers", "explain": True, "members": 30}
+    page = search.search("pages", {"query": {"match_all": {}}, "size": 30, "ext": {"dedup": options}})
+    assert page["dedup"]["by_text"]["parted"] > 0
+    (group,) = [
+        hit for hit in page["hits"]["hits"] if "p0" in {hit["_id"], *(one["_id"] for one in duplicates(hit))}
+    ]
+    assert {hit["_id"] for hit in (group, *duplicates(group))} <= same
