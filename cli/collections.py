@@ -157,7 +157,8 @@ def _signed(asked: _Asked, told: bool | None) -> bool:
 
 def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
     """Refuse to let texts decide where only fingerprints are read, and tell what does instead."""
-    if given.get("verify") == "text" or given.get("min_similarity") is not None:
+    told = given.get("verify") == "text" or given.get("facts") == "numbers"
+    if told or given.get("min_similarity") is not None:
         raise click.UsageError(
             "signed files are compared by their fingerprints: leave --verify text and --min-similarity out, "
             "or add --texts where the files hold the texts, too"
@@ -180,6 +181,7 @@ def _read(
     made_of = {
         **identity(asked.sources, options, prints.scheme, ""),
         "texts kept": prints.has_texts,
+        "facts": prints.scheme.decision.facts,
         "signed": signed,
     }
     state = shelf.noted(_STAGE, made_of)

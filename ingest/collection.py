@@ -138,7 +138,9 @@ def _block(prints: Prints, kept: Sequence[tuple[Record, Beside]]) -> Block:
         np.array([record.line for record, _ in kept], np.int64),
         [one.written for one in found] if texts else (),
         [one.canonical for one in found] if texts else (),
-        np.array([one.facts for one in found], np.uint64) if prints.scheme.decision.facts == "numbers" else None,
+        np.array([one.facts for one in found], np.uint64)
+        if prints.scheme.decision.facts == "numbers"
+        else None,
     )
 
 
