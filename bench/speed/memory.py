@@ -16,7 +16,8 @@ class Ran:
     """A command that ended well: seconds of the clock and of the processor, and the most memory, in MB.
 
     ``anonymous``: of its own; ``mapped``: of files it had mapped, which the system takes back when it needs
-    them; ``together``: the most of both at one moment. Pages that processes share are counted once.
+    them; ``together``: the most of both at one moment. Pages that processes share are counted once. ``course``:
+    its own memory from the beginning to the end.
     """
 
     seconds: float
@@ -24,31 +25,35 @@ class Ran:
     anonymous: float
     mapped: float
     together: float
+    course: tuple[float, ...] = ()
+
+    def grown(self) -> float:
+        """Return how many times the memory of the third quarter its own memory is in the last, at the most."""
+        half, rest = len(self.course) // 2, 3 * len(self.course) // 4
+        return max(self.course[rest:]) / max(self.course[half:rest])
 
 
 def ran(command: list[str], output: Path) -> Ran:
     """Run a command into a file, and look at its memory five times a second."""
-    peaks = [0.0, 0.0, 0.0]
+    seen: list[tuple[float, float]] = []
     before, start = os.times(), perf_counter()
     with output.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE) as process:
-        watch = threading.Thread(target=_look, args=(process, peaks))
+        watch = threading.Thread(target=_look, args=(process, seen))
         watch.start()
         told = process.communicate()[1]
         watch.join()
     after = os.times()
     assert process.returncode == 0, told.decode()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Ran(perf_counter() - start, cpu, *peaks)
+    anonymous, mapped = zip(*seen, strict=True)
+    together = max(own + files for own, files in seen)
+    return Ran(perf_counter() - start, cpu, max(anonymous), max(mapped), together, anonymous)
 
 
-def _look(process: "subprocess.Popen[bytes]", peaks: list[float]) -> None:
+def _look(process: "subprocess.Popen[bytes]", seen: list[tuple[float, float]]) -> None:
     while process.poll() is None:
-        anonymous = mapped = 0.0
-        for pid in _family(process.pid):
-            own, files = _pages(pid)
-            anonymous, mapped = anonymous + own, mapped + files
-        for place, value in enumerate((anonymous, mapped, anonymous + mapped)):
-            peaks[place] = max(peaks[place], value)
+        pages = [_pages(pid) for pid in _family(process.pid)]
+        seen.append((sum(own for own, _ in pages), sum(files for _, files in pages)))
         sleep(_PAUSE)
 
 

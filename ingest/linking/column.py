@@ -116,6 +116,9 @@ class Pieces:
         self._data = data
         self._ends = ends
 
-    def __getitem__(self, number: int) -> bytes:
-        begin = int(self._ends[number - 1]) if number else 0
-        return self._data[begin : int(self._ends[number])].tobytes()
+    def of(self, numbers: Int64s) -> list[bytes]:
+        """Return some pieces."""
+        data = self._data
+        begins = np.where(numbers > 0, self._ends[numbers - 1], 0).tolist()
+        ends = self._ends[numbers].tolist()
+        return [data[begin:end].tobytes() for begin, end in zip(begins, ends, strict=True)]

@@ -70,12 +70,11 @@ def repeated_ids(prints: Prints, memory: int) -> Int64s:
     ids = prints.ids.reader()
     found: list[int] = []
     for runs in equal_runs(prints.id_hashes, memory):
+        rows, _ = firsts_of(runs)
         seen: set[bytes] = set()
-        for row in runs.tolist():
+        for row, number, name in zip(runs.tolist(), rows.tolist(), ids.of(rows), strict=True):
             if row < 0:
                 seen.clear()
-            number = -1 - row if row < 0 else row
-            name = ids[number]
             if name in seen:
                 found.append(number)
             seen.add(name)

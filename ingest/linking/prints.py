@@ -1,8 +1,8 @@
 """The fingerprints of a collection as columns in files: as many documents as the disk holds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from shinglefold.sketch import Texts, packed_size
 DIGEST = 9
 SIGNED, DIGESTED = np.uint8(1), np.uint8(2)
 Words = Uint64s | Uint32s
+#: Documents named at a time.
+_TOGETHER = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,12 +226,35 @@ class Names:
         self._also = frozenset(self.repeated.tolist())
 
     def __getitem__(self, document: int) -> str:
-        name: str = self._ids[document].decode("utf-8", "surrogatepass") or self._place(document)
-        return f"{name} ({self._place(document)})" if document in self._also else name
+        return self.many(np.array([document]))[0]
 
     def many(self, documents: NDArray[np.integer]) -> list[str]:
         """Return the names of several documents."""
-        return [self[document] for document in documents.tolist()]
+        documents = documents.astype(np.int64)
+        found = [raw.decode("utf-8", "surrogatepass") for raw in self._ids.of(documents)]
+        for row, document in enumerate(documents.tolist()):
+            if not found[row]:
+                found[row] = self._place(document)
+            if document in self._also:
+                found[row] = f"{found[row]} ({self._place(document)})"
+        return found
+
+    def of_each(self, groups: Iterable[Int64s]) -> Iterator[list[str]]:
+        """Yield the names of the documents of each group, many groups at a time."""
+        waiting: list[Int64s] = []
+        size = 0
+        for documents in groups:
+            waiting.append(documents)
+            size += len(documents)
+            if size >= _TOGETHER:
+                yield from self._split(waiting)
+                waiting, size = [], 0
+        yield from self._split(waiting)
+
+    def _split(self, groups: Sequence[Int64s]) -> Iterator[list[str]]:
+        if groups:
+            names = iter(self.many(np.concatenate(groups)))
+            yield from ([*islice(names, len(documents))] for documents in groups)
 
     def _place(self, document: int) -> str:
         source, line = self.prints.places.read(document, document + 1)[0].tolist()

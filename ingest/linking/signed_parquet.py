@@ -165,8 +165,12 @@ def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN
     """Return who has a digest, and these one after another; None where some are sealed or of another form."""
     data, sizes = _strings(array)
     ends = np.cumsum(sizes)
-    dots = np.concatenate((np.zeros(1, np.int64), np.cumsum(data == _DOT)))
-    if not (dots[ends] - dots[ends - sizes] == DOTS).all() or (sizes <= LENGTH).any():
+    dots = np.flatnonzero(data == _DOT)
+    if len(dots) != DOTS * len(sizes) or (sizes <= LENGTH).any():
+        return None
+    # As many in each as there are on average.
+    firsts, lasts = dots[::DOTS], dots[DOTS - 1 :: DOTS]
+    if not ((firsts >= ends - sizes) & (lasts < ends)).all():
         return None
     told = data[ends - LENGTH - 1] == _DOT
     if not (data[ends[~told] - 1] == _DOT).all():
