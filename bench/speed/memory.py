@@ -16,7 +16,7 @@ class Ran:
     """A command that ended well: seconds of the clock and of the processor, and the most memory, in MB.
 
     ``anonymous``: of its own; ``mapped``: of files it had mapped, which the system takes back when it needs
-    them; ``together``: the most of both at one moment. Pages that processes share are counted once. ``course``:
+    them; ``together``: the most of both at one moment. Pages processes share are counted once. ``course``:
     its own memory from the beginning to the end.
     """
 
@@ -28,7 +28,7 @@ class Ran:
     course: tuple[float, ...] = ()
 
     def grown(self) -> float:
-        """Return how many times the memory of the third quarter its own memory is in the last, at the most."""
+        """Return its own memory in the last quarter, at the most, over that in the third."""
         half, rest = len(self.course) // 2, 3 * len(self.course) // 4
         return max(self.course[rest:]) / max(self.course[half:rest])
 

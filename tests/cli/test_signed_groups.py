@@ -150,3 +150,52 @@ def test_a_command_that_is_ended_goes_on(run, signed, number):
     on = run("groups", "many.jsonl", "--work", "work", "--memory", "1M")
     assert on.code == 0
     assert on.out == run("groups", "many.jsonl", "--memory", "1M").out
+
+
+@pytest.mark.parametrize("command", [("pairs",), ("groups",), ("groups", "--linkage", "leader")])
+def test_texts_decide_in_files_as_they_do_in_memory(run, examples_file, command):
+    in_files = run(*command, examples_file, "--memory", "10K", "--workers", 1)
+    assert (in_files.code, in_files.err) == (0, "")
+    assert in_files.out == run(*command, examples_file, "--workers", 1).out != ""
+
+
+def test_reading_texts_goes_on_where_it_was(run, monkeypatch):
+    from shinglefold import ingest
+    from shinglefold.ingest.linking import stages
+
+    monkeypatch.setattr(stages, "_PAUSE", 0.0)
+    body = "The old bridge is closed until Monday because the river rises, buses take another way."
+    lines = [json.dumps({"id": n, "body": f"{body} {n % 7}"}) for n in range(4_000)]
+    lines[700] = "no JSON"
+    Path("texts.jsonl").write_text("\n".join(lines))
+    whole = run("groups", "texts.jsonl", "--workers", 1)
+    assert whole.code == 3
+    real, left = ingest.read, iter(range(2_500))
+
+    def breaks(source, options):
+        for record in real(source, options):
+            if record.line > 1 and next(left, None) is None:
+                raise KeyboardInterrupt
+            yield record
+
+    monkeypatch.setattr(ingest, "read", breaks)
+    assert run("groups", "texts.jsonl", "--work", "work", "--workers", 1).code == 130
+    monkeypatch.setattr(ingest, "read", real)
+    assert 0 < json.loads(Path("work/stages.json").read_text())["fingerprints"]["state"]["records"] < 4_000
+    on = run("groups", "texts.jsonl", "--work", "work", "--workers", 1)
+    assert (on.code, on.out) == (3, whole.out)
+    assert "1 document left out; first: texts.jsonl:701" in on.err
+
+
+def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypatch, capsys):
+    from shinglefold.cli import progress
+
+    clock = iter(range(0, 10_000, 25))
+    monkeypatch.setattr(progress, "monotonic", lambda: float(next(clock)))
+    with progress.progress_bar("fingerprints") as bar:
+        pace = progress.Pace("documents", already=1_000)
+        for done in range(6):
+            bar(done / 10, pace.told(1_000 + 500 * done, done / 10))
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 3
+    assert told[-1] == "fingerprints: 3,000 documents, 7/s, 6:52 left, 40% done"

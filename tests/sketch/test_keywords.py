@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sketches import batch, random_tokens, sketcher
 
-from shinglefold.errors import ConfigError
-from shinglefold.sketch import megashingles, supershingles, to_keywords
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.sketch import from_letters, letters, megashingles, supershingles, to_keywords
 from shinglefold.sketch.keywords import hash_bits
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -94,3 +94,12 @@ def test_too_many_megashingles_are_refused():
 def test_more_slots_than_two_characters_can_name_are_refused():
     with pytest.raises(ConfigError, match="lower groups to 4096"):
         to_keywords(np.zeros((1, 4097), np.uint64), np.array([True]))
+
+
+def test_letters_can_be_read_again_and_only_in_their_slots():
+    values = np.random.default_rng(4).integers(0, 2**64, (50, 21), dtype=np.uint64)
+    found = letters(values)
+    assert (from_letters(found, 1) == values & np.uint64(2**30 - 1)).all()
+    for damaged in (found[:, ::-1], np.where(found == ord("A"), ord("?"), found).astype(np.uint8)):
+        with pytest.raises(InputError, match="sign it anew"):
+            from_letters(damaged, 1)
