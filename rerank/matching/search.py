@@ -1,6 +1,5 @@
 """Searches for passages, blocking and awaited."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -9,75 +8,22 @@ from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.matching.pages import MatchPage
 from shinglefold.rerank.matching.steps import MatchSteps
-from shinglefold.rerank.steps import AsyncEngine, drive, drive_async
+from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
+from shinglefold.rerank.steps import AsyncEngine
 from shinglefold.seal import Seal
 
 
-class MatchSearch(MatchSteps[Engine]):
+class MatchSearch(MatchSteps[Engine], BlockingFace[str, MatchOptions, MatchPage]):
     """Finds documents that have passages of texts; knows the recipes of the indices it has searched.
 
-    For what is made with it: ``MatchSteps``.
+    What is wanted is a text. An index that stores no elements of passages is refused by a ``ConfigError``.
+    Beside the request it costs about .5 µs a word of the candidates' texts. For what is made with it:
+    ``MatchSteps``.
     """
 
-    def find(
-        self, index: str, text: str, options: MatchOptions | None = None, *, place: str | None = None
-    ) -> MatchPage:
-        """Return a page of the documents that have passages of a text.
 
-        Args:
-            index: one name or several with commas.
-            place: ``next`` of the page before.
-
-        Raises:
-            ConfigError: the index stores no elements of passages; an option is not valid.
-            EngineError: as the engine raises.
-
-        Cost: one request where the candidates fit into one window, and 2 µs a word of their texts.
-        """
-        return drive(self._engine, self._page(index, text, options, place))
-
-    def pages(self, index: str, text: str, options: MatchOptions | None = None) -> Iterator[MatchPage]:
-        """Yield page after page until there are no more documents."""
-        page = self.find(index, text, options)
-        yield page
-        while page.next is not None:
-            page = self.find(index, text, options, place=page.next)
-            yield page
-
-    def find_each(
-        self, index: str, texts: Sequence[str], options: MatchOptions | None = None
-    ) -> list[MatchPage | ShinglefoldError]:
-        """Return the first page of each of several texts, or what it alone raised.
-
-        Cost: the requests of one, as ``_msearch``.
-        """
-        return drive(self._engine, self._batch(index, texts, options))
-
-
-class AsyncMatchSearch(MatchSteps[AsyncEngine]):
+class AsyncMatchSearch(MatchSteps[AsyncEngine], AwaitedFace[str, MatchOptions, MatchPage]):
     """``MatchSearch`` for an engine whose methods are awaited; made with the same arguments."""
-
-    async def find(
-        self, index: str, text: str, options: MatchOptions | None = None, *, place: str | None = None
-    ) -> MatchPage:
-        """Return a page of the documents that have passages of a text; see ``MatchSearch.find``."""
-        return await drive_async(self._engine, self._page(index, text, options, place))
-
-    async def pages(
-        self, index: str, text: str, options: MatchOptions | None = None
-    ) -> AsyncIterator[MatchPage]:
-        """Yield page after page until there are no more documents."""
-        page = await self.find(index, text, options)
-        yield page
-        while page.next is not None:
-            page = await self.find(index, text, options, place=page.next)
-            yield page
-
-    async def find_each(
-        self, index: str, texts: Sequence[str], options: MatchOptions | None = None
-    ) -> list[MatchPage | ShinglefoldError]:
-        """Return the first page of each of several texts; see ``MatchSearch.find_each``."""
-        return await drive_async(self._engine, self._batch(index, texts, options))
 
 
 @overload

@@ -1,6 +1,6 @@
 """Copies found anywhere in an index, wherever they rank."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -8,6 +8,7 @@ from shinglefold.contracts import Engine, Parameters
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model import Fingerprint
 from shinglefold.rerank.similar.asked import Asked
+from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
 from shinglefold.rerank.similar.lookup import Found
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.pages import SimilarPage
@@ -16,60 +17,15 @@ from shinglefold.rerank.steps import AsyncEngine, drive, drive_async
 from shinglefold.seal import Seal
 
 
-class SimilarSearch(SimilarSteps[Engine]):
+class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; knows the recipes of the indices it has searched.
 
-    For what is made with it: ``SimilarSteps``.
+    What is wanted is the id of a stored document, index and id where several indices have it, a fingerprint,
+    or an ``Asked``, which has the values of scopes as well. Of several, ``among`` has the others of the batch
+    that match. Beside what faces raise there are ``InputError`` (no such document, or it can't be compared)
+    and ``SchemeMismatch``. An id costs another request, and so do sources. For what is made with it:
+    ``SimilarSteps``.
     """
-
-    def find(
-        self,
-        index: str,
-        wanted: Wanted,
-        options: SimilarOptions | None = None,
-        *,
-        place: str | None = None,
-    ) -> SimilarPage:
-        """Return a page of the copies of one document.
-
-        Args:
-            index: one name or several with commas.
-            wanted: the id of a stored document, index and id where several indices have it, a fingerprint, or
-                an ``Asked``, which has the values of scopes as well.
-            place: ``next`` of the page before.
-
-        Raises:
-            InputError: there is no such document, or it can't be compared.
-            ConfigError: the index was not made for fingerprints; an option is not valid.
-            SchemeMismatch: the fingerprint was made with another scheme.
-            EngineError: as the engine raises.
-
-        Cost: one request where a document's candidates fit into one window, another for an id, another for
-        sources.
-        """
-        return drive(self._engine, self._page(index, wanted, options, place))
-
-    def pages(
-        self, index: str, wanted: Wanted, options: SimilarOptions | None = None
-    ) -> Iterator[SimilarPage]:
-        """Yield page after page until there are no more copies."""
-        page = self.find(index, wanted, options)
-        yield page
-        while page.next is not None:
-            page = self.find(index, wanted, options, place=page.next)
-            yield page
-
-    def find_each(
-        self, index: str, several: Sequence[Wanted], options: SimilarOptions | None = None
-    ) -> list[SimilarPage | ShinglefoldError]:
-        """Return the first page of each of several documents, which are also compared with each other.
-
-        Returns:
-            for each its page, or what it alone raised. ``among`` has the others of the batch that match.
-
-        Cost: the requests of one, as ``_msearch``.
-        """
-        return drive(self._engine, self._batch(index, several, options))
 
     def look_up(
         self,
@@ -94,35 +50,8 @@ class SimilarSearch(SimilarSteps[Engine]):
         return drive(self._engine, self._look_up(index, prints, options, parameters))
 
 
-class AsyncSimilarSearch(SimilarSteps[AsyncEngine]):
+class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AwaitedFace[Wanted, SimilarOptions, SimilarPage]):
     """``SimilarSearch`` for an engine whose methods are awaited; made with the same arguments."""
-
-    async def find(
-        self,
-        index: str,
-        wanted: Wanted,
-        options: SimilarOptions | None = None,
-        *,
-        place: str | None = None,
-    ) -> SimilarPage:
-        """Return a page of the copies of one document; see ``SimilarSearch.find``."""
-        return await drive_async(self._engine, self._page(index, wanted, options, place))
-
-    async def pages(
-        self, index: str, wanted: Wanted, options: SimilarOptions | None = None
-    ) -> AsyncIterator[SimilarPage]:
-        """Yield page after page until there are no more copies."""
-        page = await self.find(index, wanted, options)
-        yield page
-        while page.next is not None:
-            page = await self.find(index, wanted, options, place=page.next)
-            yield page
-
-    async def find_each(
-        self, index: str, several: Sequence[Wanted], options: SimilarOptions | None = None
-    ) -> list[SimilarPage | ShinglefoldError]:
-        """Return the first page of each of several documents; see ``SimilarSearch.find_each``."""
-        return await drive_async(self._engine, self._batch(index, several, options))
 
     async def look_up(
         self,

@@ -1,0 +1,104 @@
+"""What is asked page by page, for one thing or for several, of an engine that blocks or is awaited."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from shinglefold.contracts import Engine
+from shinglefold.errors import ShinglefoldError
+from shinglefold.rerank.steps import AsyncEngine, Steps, drive, drive_async
+
+
+class Paged(Protocol):
+    """A page of documents found."""
+
+    @property
+    def next(self) -> str | None:
+        """The place where the next page begins, None after the last."""
+        ...
+
+
+Wanted = TypeVar("Wanted")
+Options = TypeVar("Options")
+Page = TypeVar("Page", bound=Paged)
+
+
+class Asking(ABC, Generic[Wanted, Options, Page]):
+    """The steps of both faces."""
+
+    @abstractmethod
+    def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
+        """Return a page of what is found for one."""
+
+    @abstractmethod
+    def _batch(
+        self, index: str, several: Sequence[Wanted], options: Options | None
+    ) -> Steps[list[Page | ShinglefoldError]]:
+        """Return the first page of each of several."""
+
+
+class BlockingFace(Asking[Wanted, Options, Page]):
+    """The face of an engine that blocks."""
+
+    _engine: Engine
+
+    def find(
+        self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
+    ) -> Page:
+        """Return a page of what is found for one.
+
+        Args:
+            index: one name or several with commas.
+            wanted: what the class says.
+            place: ``next`` of the page before.
+
+        Raises:
+            ConfigError: the index was not made for this; an option is not valid.
+            EngineError: as the engine raises; and what the class says.
+
+        Cost: one request where the candidates fit into one window, and what the class says.
+        """
+        return drive(self._engine, self._page(index, wanted, options, place))
+
+    def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> Iterator[Page]:
+        """Yield page after page until there is nothing more."""
+        page = self.find(index, wanted, options)
+        yield page
+        while page.next is not None:
+            page = self.find(index, wanted, options, place=page.next)
+            yield page
+
+    def find_each(
+        self, index: str, several: Sequence[Wanted], options: Options | None = None
+    ) -> list[Page | ShinglefoldError]:
+        """Return the first page of each of several, or what it alone raised.
+
+        Cost: the requests of one, as ``_msearch``.
+        """
+        return drive(self._engine, self._batch(index, several, options))
+
+
+class AwaitedFace(Asking[Wanted, Options, Page]):
+    """The face of an engine whose methods are awaited; each method is that of ``BlockingFace``."""
+
+    _engine: AsyncEngine
+
+    async def find(
+        self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
+    ) -> Page:
+        """Return a page of what is found for one; see ``BlockingFace.find``."""
+        return await drive_async(self._engine, self._page(index, wanted, options, place))
+
+    async def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> AsyncIterator[Page]:
+        """Yield page after page until there is nothing more."""
+        page = await self.find(index, wanted, options)
+        yield page
+        while page.next is not None:
+            page = await self.find(index, wanted, options, place=page.next)
+            yield page
+
+    async def find_each(
+        self, index: str, several: Sequence[Wanted], options: Options | None = None
+    ) -> list[Page | ShinglefoldError]:
+        """Return the first page of each of several; see ``BlockingFace.find_each``."""
+        return await drive_async(self._engine, self._batch(index, several, options))
