@@ -45,16 +45,16 @@ class MatchSteps(Generic[Driven]):
         self._indices = Indices(None, None, seal)
 
     def _page(
-        self, index: str, text: str, options: MatchOptions | None, place: str | None
+        self, index: str, wanted: str, options: MatchOptions | None, place: str | None
     ) -> Steps[MatchPage]:
         by = yield from self._looking(index, options)
-        return (yield from read_matches(self._asked(text, by), by, place))
+        return (yield from read_matches(self._asked(wanted, by), by, place))
 
     def _batch(
-        self, index: str, texts: Sequence[str], options: MatchOptions | None
+        self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
         by = yield from self._looking(index, options)
-        asked = [self._asked(text, by) for text in texts]
+        asked = [self._asked(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
 
     def _asked(self, text: str, by: PassageLooking) -> AskedText:
