@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
-    from shinglefold.spark.candidates import Bounds, candidates, crowding, nominations
+    from shinglefold.spark.columns import prints
     from shinglefold.spark.components import connected
     from shinglefold.spark.grouping import Grouped, GroupOptions, groups
-    from shinglefold.spark.prints import prints
+    from shinglefold.spark.nominating import Bounds, candidates, crowding, nominations
     from shinglefold.spark.reading import stored
     from shinglefold.spark.signing import sign
     from shinglefold.spark.twins import originals
@@ -35,17 +35,17 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Bounds": "shinglefold.spark.candidates",
+        "Bounds": "shinglefold.spark.nominating",
         "GroupOptions": "shinglefold.spark.grouping",
         "Grouped": "shinglefold.spark.grouping",
         "Work": "shinglefold.spark.work",
-        "candidates": "shinglefold.spark.candidates",
+        "candidates": "shinglefold.spark.nominating",
         "connected": "shinglefold.spark.components",
-        "crowding": "shinglefold.spark.candidates",
+        "crowding": "shinglefold.spark.nominating",
         "groups": "shinglefold.spark.grouping",
-        "nominations": "shinglefold.spark.candidates",
+        "nominations": "shinglefold.spark.nominating",
         "originals": "shinglefold.spark.twins",
-        "prints": "shinglefold.spark.prints",
+        "prints": "shinglefold.spark.columns",
         "sign": "shinglefold.spark.signing",
         "stored": "shinglefold.spark.reading",
         "verified": "shinglefold.spark.verifying",

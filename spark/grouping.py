@@ -7,10 +7,10 @@ from typing import Any
 from shinglefold.checks import check_whole
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.scheme import Scheme
-from shinglefold.spark.candidates import Bounds, candidates, crowding, nominations
+from shinglefold.spark.columns import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
 from shinglefold.spark.components import connected
 from shinglefold.spark.frames import Frame, totals
-from shinglefold.spark.prints import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
+from shinglefold.spark.nominating import Bounds, candidates, crowding, nominations
 from shinglefold.spark.twins import originals
 from shinglefold.spark.verifying import verified
 from shinglefold.spark.work import Work

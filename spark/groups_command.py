@@ -8,9 +8,9 @@ import click
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import chosen_scheme, decision_options, preset_option
 from shinglefold.cli.output import write_json, write_line
-from shinglefold.spark.candidates import Bounds
 from shinglefold.spark.command import free, job, job_options, progress, write
 from shinglefold.spark.grouping import GroupOptions, Summary, groups
+from shinglefold.spark.nominating import Bounds
 from shinglefold.spark.work import Work
 
 

@@ -46,7 +46,7 @@ def folder(tmp_path_factory, examples_file) -> Path:
     (place / "draft.txt").write_text(page["body"], "utf-8")
     (place / "published.html").write_text(f"<p>{page['body']}</p>", "utf-8")
     pyarrow = pytest.importorskip("pyarrow")
-    table = pyarrow.table({"id": ["a", "b"], "text": [page["body"], "few words"]})
+    table = pyarrow.table({"id": ["a", "b", "c"], "text": [page["body"], "few words", page["body"]]})
     pytest.importorskip("pyarrow.parquet").write_table(table, place / "pages.parquet")
     row = f'{page["title"]},"{page["body"]}","{page["body"]}"\n'
     (place / "dump.csv").write_text(f"page_id,title,body,text\n1,{row}2,{row}", "utf-8")
@@ -57,6 +57,7 @@ def folder(tmp_path_factory, examples_file) -> Path:
     (place / "site").mkdir()
     for number, line in enumerate(lines[:4]):
         (place / "site" / f"page-{17 + number}.txt").write_text(json.loads(line)["body"], "utf-8")
+    assert _ran("shinglefold sign pages.parquet --field text -o signed.parquet", place).returncode == 0
     # The index comes first: other examples search it.
     assert _ran("shinglefold index articles.jsonl.gz", place).returncode == 0
     site = "shinglefold index - --index site --id-field name"
@@ -116,6 +117,9 @@ def test_an_example_runs(folder, name, line):
             pytest.skip(f"the example needs {tool} or the network")
     # A command that replaces an index gets a copy of its own.
     own = line.replace("--index site", "--index site2") if name == "index" else line
+    if name == "sign":
+        # What other examples read stays.
+        own = line.replace("signed.", "signed2.")
     if name == "delete":
         # What is deleted is made first.
         pages = [{"id": f"page-{n}", "title": "Bridges", "body": "closed", "host": "x"} for n in (17, 18)]

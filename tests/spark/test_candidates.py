@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shinglefold.errors import ConfigError
 from shinglefold.scheme import Decision
 from shinglefold.spark import Bounds
-from shinglefold.spark.candidates import _Nominate
+from shinglefold.spark.nominating import _Nominate
 
 ANY_LENGTH = Decision(min_length_ratio=0.0)
 

@@ -7,7 +7,7 @@ import pytest
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprint import Fingerprinter
 from shinglefold.ingest.signing.parquet import print_type
-from shinglefold.spark.prints import _Reader
+from shinglefold.spark.columns import _Reader
 from shinglefold.spark.twins import _firsts
 
 TEXTS = [
