@@ -105,6 +105,11 @@ class Copies:
             told = (prints.flags.mapped()[rows] & DIGESTED) > 0
             self._take(prints, rows[told], firsts[told])
 
+    def pairs(self) -> int:
+        """Return how many pairs of documents have equal texts."""
+        sizes = np.bincount(self.first)
+        return int((sizes * (sizes - 1) // 2).sum())
+
     def _take(self, prints: Prints, rows: Int64s, firsts: Int64s) -> None:
         digests = prints.digests.mapped()
         for begin in range(0, len(rows), _ROWS):

@@ -25,8 +25,8 @@ Sort = Literal["document", "resemblance", "similarity"]
 Linkage = Literal["connected", "leader"]
 #: Documents that are always taken into memory, if they fit; candidates that more of them may have there.
 _FEW, _CANDIDATES = 20_000, 200_000_000
-#: Bytes in memory a document and a slot, and of what else stands beside it.
-_A_SLOT, _BESIDE = 40, 600
+#: Bytes in memory a document and a slot, of what else stands beside it, and a pair that is found.
+_A_SLOT, _BESIDE, _A_PAIR = 40, 600, 128
 
 
 class Linking:
@@ -55,7 +55,8 @@ class Linking:
     def in_memory(self) -> bool:
         """Tell whether all pairs can be found at once, as ``find_pairs`` does."""
         documents = len(self._prints)
-        if documents * (self._slots.count * _A_SLOT + _BESIDE) > self._options.memory:
+        left = self._options.memory - documents * (self._slots.count * _A_SLOT + _BESIDE)
+        if left < 0 or max(self._copied().pairs(), self._alike()) * _A_PAIR > left:
             return False
         return documents <= _FEW or self._candidates() <= _CANDIDATES
 
@@ -123,16 +124,28 @@ class Linking:
 
     def _candidates(self) -> int:
         """Count the candidates of all slots, each as often as it comes; no further than it matters."""
-        words, kept = self._prints.words.mapped(), self._prints.valid() & ~self._copied().twin
         found = 0
+        for in_slot in self._pairs_by_slot(self._prints.valid() & ~self._copied().twin):
+            found += in_slot
+            if found > _CANDIDATES:
+                break
+        return found
+
+    def _alike(self) -> int:
+        """Return how many pairs a slot has on average, copies among them.
+
+        Near-copies meet in most slots, so it is not much less than what will be found; documents with some
+        boilerplate in common meet in one or two, and are not found.
+        """
+        return sum(self._pairs_by_slot(self._prints.valid())) // self._slots.count
+
+    def _pairs_by_slot(self, kept: NDArray[np.bool_]) -> Iterator[int]:
+        words = self._prints.words.mapped()
         for slot in range(self._slots.count):
             self._watch.check()
             column = np.sort(words[kept, slot])
             sizes = np.diff(np.flatnonzero(np.diff(column, prepend=~column[:1])), append=len(column))
-            found += int((sizes * (sizes - 1) // 2).sum())
-            if found > _CANDIDATES:
-                break
-        return found
+            yield int((sizes * (sizes - 1) // 2).sum())
 
 
 _ROWS = 1 << 16

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.made_up import SKETCH, made_up
+from support.made_up import SKETCH, columns, made_up, one_text
 
 from shinglefold.ingest.linking.linking import Linking, groups_of
 from shinglefold.ingest.linking.stages import Options
@@ -54,6 +54,23 @@ def test_groups_in_files_are_the_groups_in_memory(seed, count, scheme, whole, li
     with made_up(seed, count, scheme, whole) as prints:
         labels = [Linking(prints, options).labels(linkage).tolist() for options in (_TINY, _AMPLE)]
     assert labels[0] == labels[1]
+
+
+@pytest.mark.parametrize("changed", [0.0, 0.02])
+def test_thousands_of_copies_do_not_fill_the_memory_with_their_pairs(changed):
+    with columns(one_text(3_000, _SCHEMES[0], changed), _SCHEMES[0]) as prints:
+        # Four and a half million pairs take more than this, the documents far less.
+        within = Linking(prints, Options(memory=100_000_000))
+        assert not within.in_memory()
+        labels = within.labels("connected")
+        assert Linking(prints, _AMPLE).in_memory()
+    # Some have no fingerprint, and a tenth is too short to match the others.
+    assert np.bincount(labels).max() > 2_500
+
+
+def test_boilerplate_that_many_have_in_common_is_no_reason_to_work_in_files():
+    with made_up(3, 3_000, _SCHEMES[0], whole=True, crowd=2_500) as prints:
+        assert Linking(prints, Options(memory=100_000_000)).in_memory()
 
 
 @pytest.mark.parametrize("memory", [300, 3_000, 100_000])

@@ -31,6 +31,7 @@ MAY_NOT = {
     "mode": "native",
     "facets": "groups",
     "verify": "text",
+    "facts": "numbers",
 }
 
 

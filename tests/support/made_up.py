@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shinglefold.ingest.linking.prints import DIGEST, DIGESTED, SIGNED, Block, Prints, named
 from shinglefold.ingest.linking.shelf import Shelf
+from shinglefold.model import Int64s
 from shinglefold.scheme import Scheme, SketchOptions
 from shinglefold.sketch import low_bits, pack, supershingles
 
@@ -30,6 +32,23 @@ def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int 
     texts = np.arange(count)
     for row in np.flatnonzero(equal & (chance.random(count) < 0.8)).tolist():
         texts[row] = texts[parents[row]]
+    return _block(chance, minima, texts, scheme, whole)
+
+
+def one_text(count: int, scheme: Scheme, changed: float = 0.0) -> Block:
+    """One text so many times, each with its share of minima changed."""
+    chance = np.random.default_rng(count)
+    minima = np.tile(chance.integers(0, 2**32, scheme.sketch.values, dtype=np.uint32), (count, 1))
+    other = chance.integers(0, 2**32, minima.shape, dtype=np.uint32)
+    minima = np.where(chance.random(minima.shape) < changed, other, minima)
+    texts = np.arange(count) if changed else np.zeros(count, np.int64)
+    return _block(chance, minima, texts, scheme, whole=False)
+
+
+def _block(
+    chance: np.random.Generator, minima: NDArray[np.uint32], texts: Int64s, scheme: Scheme, whole: bool
+) -> Block:
+    sketch, count = scheme.sketch, len(minima)
     digests = chance.integers(0, 256, (count, DIGEST), dtype=np.uint8)[texts]
     shingles = np.where(chance.random(count) < 0.9, 100, 60)
     flags = np.where(chance.random(count) < 0.95, SIGNED, 0) | np.where(
@@ -53,7 +72,14 @@ def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int 
 @contextmanager
 def made_up(seed: int, count: int, scheme: Scheme, whole: bool = False, crowd: int = 0) -> Iterator[Prints]:
     """The columns of random documents."""
+    with columns(random_block(seed, count, scheme, whole, crowd), scheme, whole) as prints:
+        yield prints
+
+
+@contextmanager
+def columns(block: Block, scheme: Scheme, whole: bool = False) -> Iterator[Prints]:
+    """A block of documents as the columns of a collection."""
     with closing(Shelf()) as shelf:
         prints = Prints(shelf, scheme, whole)
-        prints.add(random_block(seed, count, scheme, whole, crowd))
+        prints.add(block)
         yield prints
