@@ -14,9 +14,19 @@ if TYPE_CHECKING:
     from shinglefold.fingerprints.birthday import Width
 
 
+class _Advise(Group):
+    """``advise --sample FILE`` is short for ``advise sample FILE``, as many will type it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the short form for the long one."""
+        if args[:1] == ["--sample"] or (args[:1] and args[0].startswith("--sample=")):
+            args = ["sample", *args[0].split("=", 1)[1:], *args[1:]]
+        return super().parse_args(ctx, args)
+
+
 @click.group(
     "advise",
-    cls=Group,
+    cls=_Advise,
     params=list(common_options()),
     examples="""
     shinglefold advise layout --changed 10 --of 500

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support.servers.choose import LONG, asked_for, in_full
 from support.servers.lines import (
     pytest_configure,
@@ -20,6 +21,11 @@ from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
 
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
+
+# A busy machine makes any example slow: time is measured by `bench`, hangs are ended by their own tests.
+settings.register_profile("unhurried", deadline=None)
+if settings.get_current_profile_name() == "default":
+    settings.load_profile("unhurried")
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: The folder whose tests need real servers.
