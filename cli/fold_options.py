@@ -43,6 +43,11 @@ fold_options = options(
         help="What decides: signatures (the default), or the texts of pairs of the page that these leave "
         "in doubt.",
     ),
+    click.option(
+        "--facts",
+        type=click.Choice(["any", "numbers"]),
+        help="numbers: hits whose words with digits differ do not fold; wants --verify text.",
+    ),
     click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
     click.option(
         "--scope",

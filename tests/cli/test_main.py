@@ -164,18 +164,23 @@ def test_control_characters_of_documents_do_not_reach_the_terminal(run):
     assert "\x1b" not in shown.out
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-"])
-def test_a_closed_stream_is_no_fault(closed):
-    command = ["sh", "-c", f'"$0" "$@" {closed}', *_COMMAND, "pairs", "-"]
-    done = subprocess.run(
-        command,
-        input='{"id": "1", "body": "one two three four five six"}',
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert (done.stdout, done.stderr) == ("", "")
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_closed_output_is_no_fault(closed):
+    done = _with_closed(closed)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_closed_input_has_no_documents():
+    done = _with_closed("<&-")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no documents found" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _with_closed(stream):
+    command = ["sh", "-c", f'"$0" "$@" {stream}', *_COMMAND, "pairs", "-"]
+    given = '{"id": "1", "body": "one two three four five six"}'
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_an_index_with_its_fingerprints_in_another_field_is_not_searched_as_if_it_had_none(

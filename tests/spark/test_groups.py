@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.copied_texts import copied_texts, groups_by_what_is_stored
 
+from shinglefold.cli.main import main
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
-from shinglefold.ingest.collection import collect, folding_groups, pipeline_for
 from shinglefold.ingest.fingerprint import Fingerprinter
-from shinglefold.ingest.readers.read import read
 from shinglefold.ingest.signing.parquet import print_type
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.settings import load_settings
@@ -40,25 +39,24 @@ def stored(spark, tmp_path, texts, scheme):
 
 @pytest.mark.parametrize("name", ["gnome-uk", pytest.param("libreoffice-ru", marks=pytest.mark.slow)])
 @pytest.mark.corpus
-def test_the_groups_of_a_corpus_are_those_of_groups(spark, work, tmp_path, scheme, corpus_path, name):
+def test_the_groups_of_a_corpus_are_those_of_groups(spark, work, tmp_path, scheme, corpus_path, name, capsys):
     documents = [json.loads(line) for line in gzip.decompress(corpus_path(name).read_bytes()).splitlines()]
     pq.write_table(pa.Table.from_pylist(documents), tmp_path / "pages.parquet")
     pages = spark.read.parquet(str(tmp_path / "pages.parquet"))
     signed = work.keep(sign(pages, scheme, SignOptions(FIELDS), beside=True), "signed")
     grouped = groups(signed, scheme, work)
-    pipeline = pipeline_for(scheme, FIELDS, "lang", False)
-    wanted = (*FIELDS, "lang", "format")
-    collection = collect(read(corpus_path(name)), pipeline, wanted, 1, lambda *_: None)
-    alone = folding_groups(collection, scheme, "connected")
-    assert as_sets(grouped) == {
-        frozenset(collection.ids[place] for place in one) for one in alone if len(one) > 1
-    }
+    assert as_sets(grouped) == groups_alone(corpus_path(name), capsys)
     assert grouped.summary.read == len(documents)
     assert not grouped.summary.crowded
     # Rows come in another order than documents were given.
     prints = {row.id: row.dedup.asDict() for row in signed.select("id", "dedup").collect()}
     made = {one.document["id"]: json.loads(own) for one, own in signed_alone(documents, scheme)}
     assert {id_: {k: v for k, v in one.items() if v is not None} for id_, one in prints.items()} == made
+
+
+def groups_alone(source, capsys):
+    assert main(["--json", "groups", str(source)]) == 0
+    return {frozenset(json.loads(line)["ids"]) for line in capsys.readouterr().out.splitlines()}
 
 
 def signed_alone(documents, scheme):
