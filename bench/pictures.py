@@ -26,13 +26,7 @@ def scatter(
         groups: name and points of the background, then of what matters.
         right, top: where the axes end; they begin at 0.
     """
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        'font-family="sans-serif" font-size="13">',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
-        *_grid(axes, right, top),
-    ]
+    parts = [*_begun(title), *_grid(axes, right, top)]
     for place, ((name, points), colour) in enumerate(zip(groups, _COLOURS, strict=True)):
         dots = "".join(f'<circle cx="{_x(x, right)}" cy="{_y(y, top)}" r="2.2"/>' for x, y in points)
         parts.append(f'<g fill="{colour}">{dots}</g>')
@@ -59,22 +53,42 @@ def _y(value: float, top: float) -> float:
     return round(_HEIGHT - _BOTTOM - value / top * (_HEIGHT - _BOTTOM - 40), 1)
 
 
+def _begun(title: str) -> list[str]:
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="13">',
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
+    ]
+
+
+def _named(axes: tuple[str, str]) -> list[str]:
+    middle, centre = (_WIDTH + _LEFT) / 2, _HEIGHT / 2
+    turned = f'transform="rotate(-90 14 {centre})"'
+    return [
+        f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>',
+        f'<text x="14" y="{centre}" text-anchor="middle" {turned}>{axes[1]}</text>',
+    ]
+
+
+def _level(y: float, label: str) -> list[str]:
+    return [
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>',
+        f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{label}</text>',
+    ]
+
+
+def _mark(x: float, label: str) -> str:
+    return f'<text x="{x}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{label}</text>'
+
+
 def _grid(axes: tuple[str, str], right: float, top: float) -> list[str]:
     lines = []
     for step in range(6):
         y, x = _y(top * step / 5, top), _x(right * step / 5, right)
-        lines.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>')
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{top * step * 20:.0f} %</text>')
-        lines.append(
-            f'<text x="{x}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{right * step / 5:.0f}</text>'
-        )
-    middle = (_WIDTH + _LEFT) / 2
-    lines.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
-    centre = _HEIGHT / 2
-    lines.append(
-        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
-    )
-    return lines
+        lines += _level(y, f"{top * step * 20:.0f} %")
+        lines.append(_mark(x, f"{right * step / 5:.0f}"))
+    return [*lines, *_named(axes)]
 
 
 def growth(title: str, axes: tuple[str, str], series: Sequence[tuple[str, Sequence[Point]]]) -> str:
@@ -91,29 +105,18 @@ def growth(title: str, axes: tuple[str, str], series: Sequence[tuple[str, Sequen
     def place(x: float, y: float) -> str:
         return f"{_x(log10(x) - low, max(high - low, 1.0))},{_y(y, top)}"
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        'font-family="sans-serif" font-size="13">',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
-    ]
+    parts = _begun(title)
     for step in range(6):
         y = _y(top * step / 5, top)
-        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>')
-        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{top * step / 5:,.0f}</text>')
+        parts += _level(y, f"{top * step / 5:,.0f}")
     for x in sorted({x for x, _ in points}):
         at = _x(log10(x) - low, max(high - low, 1.0))
-        parts.append(f'<text x="{at}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{x:,.0f}</text>')
+        parts.append(_mark(at, f"{x:,.0f}"))
     for (name, several), colour, row in zip(series, _COLOURS, (40, 58), strict=False):
         line = " ".join(place(x, y) for x, y in several)
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2.5" points="{line}"/>')
         parts.append(f'<text x="{_WIDTH - _EDGE}" y="{row}" text-anchor="end" fill="{colour}">{name}</text>')
-    middle, centre = (_WIDTH + _LEFT) / 2, _HEIGHT / 2
-    parts.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
-    parts.append(
-        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
-    )
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, *_named(axes), "</svg>", ""])
 
 
 def logarithmic(title: str, axes: tuple[str, str], series: Sequence[tuple[str, Sequence[Point]]]) -> str:
@@ -130,19 +133,13 @@ def logarithmic(title: str, axes: tuple[str, str], series: Sequence[tuple[str, S
     def place(x: float, y: float) -> str:
         return f"{_x(log10(x) - left, right - left)},{_y(log10(y) - low, high - low)}"
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        'font-family="sans-serif" font-size="13">',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
-    ]
+    parts = _begun(title)
     for power in range(low, high + 1):
         y = _y(power - low, high - low)
-        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _EDGE}" y1="{y}" y2="{y}" stroke="#e3e8ee"/>')
-        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{10.0**power:g}</text>')
+        parts += _level(y, f"{10.0**power:g}")
     for power in range(left, right + 1):
         at = _x(power - left, right - left)
-        parts.append(f'<text x="{at}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{10**power:,}</text>')
+        parts.append(_mark(at, f"{10**power:,}"))
     last_x, last_y = max(series[0][1])
     begin = max(10.0**left, last_x * 10.0**low / last_y)
     line = f"{place(begin, last_y * begin / last_x)} {place(last_x, last_y)}"
@@ -152,9 +149,4 @@ def logarithmic(title: str, axes: tuple[str, str], series: Sequence[tuple[str, S
         line = " ".join(place(x, y) for x, y in several)
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2.5" points="{line}"/>')
         parts.append(f'<text x="{_LEFT + 12}" y="{row + 12}" fill="{colour}">{name}</text>')
-    middle, centre = (_WIDTH + _LEFT) / 2, _HEIGHT / 2
-    parts.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">{axes[0]}</text>')
-    parts.append(
-        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">{axes[1]}</text>'
-    )
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, *_named(axes), "</svg>", ""])
