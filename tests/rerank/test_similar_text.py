@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from support.doubtful_texts import doubtful_texts
 from support.hits import split
 from support.taps import Tapped
 
@@ -18,18 +19,8 @@ from shinglefold.rerank import FoldedSearch, duplicates
 from shinglefold.rerank.similar import Asked, SimilarOptions, SimilarSearch, find_similar
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import numbers_of
-from shinglefold.testing.edits import edited
 
-WORDS = [
-    f"{root}{end}"
-    for root in ("мост", "завод", "город", "дом", "театр", "парк")
-    for end in ("", "ы", "ов", "ам", "ах")
-]
 ALL = SimilarOptions(size=100)
-
-
-def _text(seed: int) -> str:
-    return " ".join(WORDS[(seed * 7 + at * at + at * (seed + 3)) % len(WORDS)] + str(at) for at in range(150))
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +30,7 @@ def scheme() -> Scheme:
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """A text, copies with ever more words replaced, and ones with whole passages at another place."""
-    text = _text(1)
-    copies = [edited(text, "words replaced", share / 100, "ru", seed=share).text for share in range(4, 16)]
-    cut = [text[at:] + " " + text[:at] for at in range(100, 700, 100)]
-    return {f"p{at}": body for at, body in enumerate([text, *copies, *cut])}
+    return {f"p{at}": body for at, body in enumerate(doubtful_texts())}
 
 
 @pytest.fixture(scope="module")

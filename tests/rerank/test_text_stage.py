@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.doubtful_texts import doubtful_texts
 from support.hits import split
 
 from shinglefold.canon import Canonicalizer
@@ -14,17 +15,6 @@ from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.fold.text_stage import TextStage, in_doubt, pairs_to_ask, settle
 from shinglefold.scheme import Scheme
-from shinglefold.testing.edits import edited
-
-WORDS = [
-    f"{root}{end}"
-    for root in ("мост", "завод", "город", "дом", "театр", "парк")
-    for end in ("", "ы", "ов", "ам", "ах")
-]
-
-
-def _text(seed: int) -> str:
-    return " ".join(WORDS[(seed * 7 + at * at + at * (seed + 3)) % len(WORDS)] + str(at) for at in range(150))
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +24,7 @@ def scheme() -> Scheme:
 
 @pytest.fixture(scope="module")
 def pages() -> list[dict[str, Any]]:
-    """A text, copies with ever more words replaced, and ones with whole passages at another place."""
-    text = _text(1)
-    copies = [edited(text, "words replaced", share / 100, "ru", seed=share).text for share in range(4, 16)]
-    cut = [text[at:] + " " + text[:at] for at in range(100, 700, 100)]
-    return [{"id": str(at), "rank": at, "body": body} for at, body in enumerate([text, *copies, *cut])]
+    return [{"id": str(at), "rank": at, "body": body} for at, body in enumerate(doubtful_texts())]
 
 
 @pytest.fixture(scope="module")
