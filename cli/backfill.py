@@ -7,7 +7,9 @@ import click
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
 from shinglefold.cli.maintenance import checkpoint_path, opened_index, reporter, scan_options
+from shinglefold.cli.options import groups_verified
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.rules import rules_of_groups
 
 if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
@@ -29,6 +31,7 @@ _LISTED = 10
     is_flag=True,
     help="Number the groups, too: documents without a number get that of the group they belong to.",
 )
+@groups_verified
 @click.option(
     "--checkpoint",
     metavar="FILE",
@@ -43,6 +46,8 @@ def backfill(
     index: str,
     only_missing: bool,
     groups: bool,
+    verify: str | None,
+    min_similarity: float | None,
     checkpoint: str | None,
     engine: str | None,
     pipeline: str | None,
@@ -70,7 +75,10 @@ def backfill(
         settings = asked.settings
         if groups:
             check_groups(asked, share, numbered=recipe.groups)
-        numbering = Numbering(opened, index, recipe, chosen.tools.seal) if groups else None
+        tools, rules = chosen.tools, rules_of_groups(verify, min_similarity, numbered=groups)
+        numbering = None
+        if groups:
+            numbering = Numbering(opened, index, recipe, tools.seal, rules, tools.canonicalizer)
         options = BackfillOptions(
             field=recipe.field,
             part=share,

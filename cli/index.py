@@ -11,11 +11,13 @@ from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import (
     engine_options,
     fields_option,
+    groups_verified,
     pipeline_option,
     preset_option,
     workers_option,
 )
 from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.rules import rules_of_groups
 from shinglefold.cli.run_summary import exit_code, summary_lines
 from shinglefold.cli.sources import (
     check_dead_letters,
@@ -73,6 +75,7 @@ PROPERTIES = {
     is_flag=True,
     help="Number the groups: each document gets the number of its group; the index remembers that.",
 )
+@groups_verified
 @click.option(
     "--passages",
     is_flag=True,
@@ -100,6 +103,8 @@ def index(
     workers: int | None,
     mapping: str | None,
     groups: bool,
+    verify: str | None,
+    min_similarity: float | None,
     passages: bool,
     format: str,  # noqa: A002
     id_field: str,
@@ -138,6 +143,7 @@ def index(
     numbered = groups or recipe.groups
     if groups:
         check_groups(asked, recipe, fresh=recreate)
+    rules = rules_of_groups(verify, min_similarity, numbered=numbered)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
@@ -146,7 +152,10 @@ def index(
     try:
 
         def build(name: str) -> "Summary":
-            numbering = Numbering(opened, name, recipe, chosen.tools.seal) if numbered else None
+            tools = chosen.tools
+            numbering = (
+                Numbering(opened, name, recipe, tools.seal, rules, tools.canonicalizer) if numbered else None
+            )
             with _mapping_told(mapping), numbering_told(asked, numbering):
                 return run(
                     opened,

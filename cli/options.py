@@ -128,8 +128,8 @@ def deciding_options(
     )
 
 
-def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
-    """Return the options that say what decides.
+def deciding_by(who: str, nominated: str) -> Callable[[Function], Function]:
+    """Return the options that say what decides, and from which similarity on where texts do.
 
     Args:
         who: what is decided on, such as ``a pair``.
@@ -149,6 +149,13 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
             help=f"Edit similarity of the words {who} must reach where texts decide; by default the "
             "scheme's.",
         ),
+    )
+
+
+def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
+    """Return the options that say what decides, facts included; see ``deciding_by``."""
+    return options(
+        deciding_by(who, nominated),
         click.option(
             "--facts",
             type=click.Choice(["any", "numbers"]),
@@ -159,6 +166,7 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
     )
 
 
+groups_verified = deciding_by("a document", "shares a supershingle with the leader of a group")
 decision_options = options(verify_options("a pair", "shares supershingles"), deciding_options("a pair"))
 engine_option = click.option(
     "--engine",

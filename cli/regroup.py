@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
-from shinglefold.cli.options import NumberRange, engine_option
+from shinglefold.cli.options import NumberRange, deciding_by, engine_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     help="Who may lead first: the least value of FIELD, with -FIELD the greatest; by default who leads now.",
 )
 @click.option("--dry-run", is_flag=True, help="Tell what would change, and write nothing.")
+@deciding_by("a pair", "shares a supershingle")
 @click.option(
     "--min-resemblance",
     type=NumberRange(0, 1),
     metavar="SHARE",
-    help="Estimated resemblance a pair must reach; by default the scheme's.",
+    help="Estimated resemblance a pair must reach, where signatures decide; by default the scheme's.",
 )
 @click.option(
     "--scope",
@@ -75,6 +76,8 @@ def regroup(
     linkage: str | None,
     order: str,
     dry_run: bool,
+    verify: str | None,
+    min_similarity: float | None,
     min_resemblance: float | None,
     scope: tuple[str, ...],
     across_languages: bool,
@@ -85,10 +88,10 @@ def regroup(
 ) -> int:
     """Group all documents of an INDEX anew, while it is in use.
 
-    All pairs are found at once from the stored fingerprints, and only the numbers that differ are written.
-    Linkage, thresholds and scope are noted in the index, and hold for later runs and for new documents.
-    When it is cut short, the same command goes on where it was. Exit code 3 says that some documents could
-    not be written, or that others wrote until the end.
+    All pairs are found at once from the stored fingerprints, texts decide on those in doubt, and only the
+    numbers that differ are written. Linkage, thresholds and scope are noted in the index, and hold for later
+    runs and for new documents. When it is cut short, the same command goes on where it was. Exit code 3 says
+    that some documents could not be written, or that others wrote until the end.
     """
     from shinglefold.cli.maintenance import checkpoint_path
     from shinglefold.cli.progress import progress_bar
@@ -102,6 +105,8 @@ def regroup(
         linkage=linkage,  # type: ignore[arg-type]  # click knows the choices
         order=order,
         min_resemblance=min_resemblance,
+        verify=verify,  # type: ignore[arg-type]  # click knows the choices
+        min_similarity=min_similarity,
         across_languages=across_languages,
         scope=scope,
         by_scheme=by_scheme,
@@ -153,6 +158,10 @@ def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
     return DONE if summary.settled and not summary.counts.failed else PARTLY
 
 
+def _unread(pairs: int) -> str:
+    return f", {pairs:,} by signature, as a text is missing, too long or was changed" if pairs else ""
+
+
 def _lines(summary: "RegroupSummary") -> Iterator[str]:
     counts = summary.counts
     before = f"{max(0, counts.groups_before):,} before"
@@ -175,7 +184,11 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
             f"meanwhile, {counts.gone:,} gone, {counts.failed:,} failed; {counts.conflicts:,} conflicts"
         )
     readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
-    yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}"
+    yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
+    if counts.asked or counts.unread:
+        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{_unread(counts.unread)}"
+    if summary.missing:
+        yield f"texts were not asked: {summary.missing}"
     if summary.resumed:
         yield "went on from its checkpoint; the figures are of all runs"
     if counts.left:

@@ -2,22 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine, GuardedWrites
 from shinglefold.errors import InputError
 from shinglefold.groups.beside import Beside
+from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.likeness import Likeness, Rules
+from shinglefold.groups.likeness import Likeness
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.rules import Rules, note
+from shinglefold.groups.values import Values
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.similar import Asked
 from shinglefold.seal import Seal
 
 Action = Mapping[str, Any]
-#: Leaders kept that searches need not see yet; with more of them the index is refreshed.
-_KEPT = 3000
+#: Leaders kept that searches need not see yet, and characters of their texts; with more come refreshes.
+_KEPT, _CHARACTERS = 3000, 20_000_000
 #: Batches that may be on their way to the engine when another is numbered, this one among them.
 _TRAVELLING = 2
 
@@ -44,7 +49,7 @@ class _Choice:
             self.likeness, self.group, self.leads = likeness, group, leads
 
 
-@dataclass(slots=True)
+@dataclass
 class Numbering:
     """Numbers the groups of documents on their way into one index: leader linkage, in the order of the run.
 
@@ -55,7 +60,12 @@ class Numbering:
 
     Args:
         index: which need not be there yet.
-        rules: when documents are alike; what they don't say is as the index notes it.
+        rules: when documents are alike; what they don't say is as the index notes it, and what they say is
+            noted, so that whoever numbers later agrees.
+        canonicalizer: of the index's scheme, for texts that decide; None makes one.
+
+    Raises:
+        ConfigError: values of the scope can't be compared before they are stored.
     """
 
     engine: Engine
@@ -63,22 +73,31 @@ class Numbering:
     recipe: Recipe
     seal: Seal | None = None
     rules: Rules = field(default_factory=Rules)
+    canonicalizer: Canonicalizer | None = None
     beside: Beside = field(init=False)
     _batches: list[list[_Leader]] = field(default_factory=list)
-    _likeness: Likeness = field(init=False)
-    _lookup: Lookup = field(init=False)
     _forms: Forms = field(init=False)
+    _untold: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        path = self.recipe.field
+        self._untold = self.rules != Rules()
         self.rules = self.rules.or_noted(self.recipe)
-        self._likeness = Likeness(self.recipe.scheme, path, self.rules, self.seal)
-        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
-        self._lookup = Lookup(
-            self.engine, self.index, self._likeness, beside=[f"{path}.{GROUP}"], parameters=newest
-        )
-        self._forms = Forms(path)
+        self._forms = Forms(self.recipe.field)
         self.beside = Beside(self.engine, self.index)
+        if self.rules.scope and self.engine.index_exists(self.index):
+            # What can't be numbered is refused before anything is written.
+            Values.of_all(self.engine, self.index, self.rules.scope)
+
+    @cached_property
+    def _likeness(self) -> Likeness:
+        values = Values.of_all(self.engine, self.index, self.rules.scope)
+        return likeness_of(self.recipe, self.rules, self.seal, values, self.canonicalizer)
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
+        beside = [f"{self.recipe.field}.{GROUP}"]
+        return Lookup(self.engine, self.index, self._likeness, beside=beside, parameters=newest)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
         """Return index actions whose documents have the number of their group; others as they are.
@@ -86,6 +105,7 @@ class Numbering:
         Raises:
             EngineError: the engine can't be asked.
         """
+        self._tell()
         self._forget()
         self.beside.look()
         asked: dict[int, Asked] = {}
@@ -143,10 +163,7 @@ class Numbering:
     ) -> set[str]:
         """Offer the leaders of this run; return the ids of those, whose stored versions count no more."""
         recent = [leader for batch in self._batches for leader in batch]
-        reader = self._likeness.reader()
-        ours = self._likeness.columns(reader, asked)
-        theirs = self._likeness.columns(reader, [leader.asked for leader in recent])
-        for pair in self._likeness.between(ours, theirs):
+        for pair in self._likeness.alike(asked, [leader.asked for leader in recent]):
             leader = recent[pair.other]
             self._offer(choices[pair.one], pair.likeness, leader.group, ids[pair.one] == leader.id)
         return {leader.id for leader in recent}
@@ -155,8 +172,9 @@ class Numbering:
         self, asked: Sequence[Asked], ids: Sequence[str], choices: Sequence[_Choice], newer: set[str]
     ) -> None:
         found = self._lookup.find(asked, [{"term": {f"{self.recipe.field}.{LEADER}": True}}])
-        for pair in found.pairs:
-            hit = found.hits[pair.other]
+        hits = self._lookup.with_texts(found.hits, self._likeness.in_doubt(asked, found.hits))
+        for pair in self._likeness.likened(asked, hits):
+            hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(f"{self.recipe.field}.{GROUP}")
             if groups and hit["_id"] not in newer:
                 self._offer(choices[pair.one], pair.likeness, groups[0], ids[pair.one] == hit["_id"])
@@ -171,8 +189,15 @@ class Numbering:
     def _scope(self, asked: Asked) -> list[object]:
         return [asked.values.get(name, ()) for name in self.rules.scope]
 
+    def _tell(self) -> None:
+        """Note in the index what rules were given."""
+        if self._untold:
+            note(self.engine, self.index, self.rules, self.recipe.grouping.get("linkage", "leader"))
+            self._untold = False
+
     def _forget(self) -> None:
         """Make what was indexed visible once there is much of it, and forget it."""
-        if sum(map(len, self._batches)) > _KEPT:
+        kept = [leader for batch in self._batches for leader in batch]
+        if len(kept) > _KEPT or sum(len(leader.asked.text) for leader in kept) > _CHARACTERS:
             self.engine.refresh(self.index)
             del self._batches[:-_TRAVELLING]

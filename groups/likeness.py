@@ -1,6 +1,6 @@
 """How alike documents are, by their fingerprints: resemblance, or containment where one may hold another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -125,20 +125,25 @@ class Likeness:
         """Return documents that are asked for as columns."""
         return reader.read([one.as_hit(self.field) for one in asked])
 
-    def to_hits(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
-        """Return which documents are like which hits."""
-        if not asked or not hits:
-            return []
-        reader = self.reader()
-        return self.between(self.columns(reader, asked), self._stored(reader, hits))
-
     def possible(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
         """Return which documents may be like which hits: those that are by signature, and those in doubt."""
         if not asked or not hits:
             return []
         reader = self.reader()
-        near, doubt = self._masks(self.columns(reader, asked), self._stored(reader, hits))
-        return [Pair(one, other, 0.0) for one, other in np.argwhere(near | doubt).tolist()]
+        ours, theirs = self.columns(reader, asked), self._stored(reader, hits)
+        near, doubt = self._masks(ours, theirs)
+        ones, others = nonzero(near | doubt)
+        alike = self._likenesses(ours, ones, theirs, others)
+        return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
+
+    def in_doubt(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the places of hits whose texts decide whether a document is like them."""
+        if not self.texts or not asked or not hits:
+            return []
+        reader = self.reader()
+        _, doubt = self._masks(self.columns(reader, asked), self._stored(reader, hits))
+        found: list[int] = np.flatnonzero(doubt.any(axis=0)).tolist()
+        return found
 
     def likened(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Likened]:
         """Return which documents are like which hits, of pairs in doubt as their texts say.
@@ -153,8 +158,37 @@ class Likeness:
             return []
         reader = self.reader()
         ours, theirs = self.columns(reader, asked), self._stored(reader, hits)
+        return self._decided(ours, theirs, asked, lambda other: self.text(hits[other].get("_source") or {}))
+
+    def alike(self, asked: Sequence[Asked], others: Sequence[Asked]) -> list[Likened]:
+        """Return which documents are like which others; none of both is stored."""
+        if not asked or not others:
+            return []
+        reader = self.reader()
+        ours, theirs = self.columns(reader, asked), self.columns(reader, others)
+        return self._decided(ours, theirs, asked, lambda other: others[other].text)
+
+    def among(self, asked: Sequence[Asked]) -> list[Likened]:
+        """Return which of some documents are alike; of each pair the earlier one first."""
+        if len(asked) < 2:
+            return []
+        own = self.columns(self.reader(), asked)
+        return self._decided(own, own, asked, lambda other: asked[other].text, later=True)
+
+    def _decided(
+        self,
+        ours: Columns,
+        theirs: Columns,
+        asked: Sequence[Asked],
+        text_of: Callable[[int], str],
+        *,
+        later: bool = False,
+    ) -> list[Likened]:
+        """Return which pairs are alike, texts asked where they decide; ``later``: with later ones alone."""
         near, doubt = self._masks(ours, theirs)
-        said = self._said(asked, hits, doubt)
+        if later:
+            near, doubt = np.triu(near, 1), np.triu(doubt, 1)
+        said = self._said(asked, text_of, doubt)
         for (one, other), told in said.items():
             near[one, other] = told.alike
         ones, others = nonzero(near)
@@ -164,9 +198,7 @@ class Likeness:
 
     def _masks(self, ours: Columns, theirs: Columns) -> tuple[Mask, Mask]:
         """Return which pairs are alike by their signatures, and which are in doubt."""
-        near: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
-        found = self.between(ours, theirs)
-        near[[pair.one for pair in found], [pair.other for pair in found]] = True
+        near = (self._contained if self._rules.measure == "containment" else self._resembling)(ours, theirs)
         if self._zone is None:
             return near, np.zeros_like(near)
         rows = np.arange(len(ours), dtype=np.int64)
@@ -176,32 +208,16 @@ class Likeness:
         return near, possible & ~sure
 
     def _said(
-        self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]], doubt: Mask
+        self, asked: Sequence[Asked], text_of: Callable[[int], str], doubt: Mask
     ) -> dict[tuple[int, int], Said]:
         stage = self.stage
         if stage is None or not doubt.any():
             return {}
         pairs = [(one, other + len(asked)) for one, other in np.argwhere(doubt).tolist()]
         texts = {one: asked[one].text for one, _ in pairs}
-        texts |= {other: stage.text(hits[other - len(asked)].get("_source") or {}) for _, other in pairs}
+        texts |= {other: text_of(other - len(asked)) for other in {other for _, other in pairs}}
         said = stage.decide_texts(pairs, texts)
         return {(one, other - len(asked)): told for (one, other), told in said.items()}
-
-    def among(self, asked: Sequence[Asked]) -> list[Pair]:
-        """Return which documents are alike; of each pair the earlier one first."""
-        if len(asked) < 2:
-            return []
-        own = self.columns(self.reader(), asked)
-        return [pair for pair in self.between(own, own) if pair.one < pair.other]
-
-    def between(self, ours: Columns, theirs: Columns) -> list[Pair]:
-        """Return which of some columns are like which of others. Cost: about 8 ns a pair."""
-        if not len(ours) or not len(theirs):
-            return []
-        contained = self._rules.measure == "containment"
-        ones, others = (self._contained if contained else self._resembling)(ours, theirs)
-        alike = self._likenesses(ours, ones, theirs, others)
-        return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
 
     def _given(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
         return values if self._values is None else self._values.given(path, values)
@@ -216,12 +232,12 @@ class Likeness:
         kept = {one.field: self._values.kept(one.field, field_values(hit, one.field)) for one in self.scopes}
         return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
 
-    def _resembling(self, ours: Columns, theirs: Columns) -> tuple[Int64s, Int64s]:
+    def _resembling(self, ours: Columns, theirs: Columns) -> Mask:
         matcher = self._matcher
         rows = np.arange(len(ours), dtype=np.int64)
-        return nonzero(matcher.matches(matcher.prepare(ours), rows, matcher.prepare(theirs)))
+        return matcher.matches(matcher.prepare(ours), rows, matcher.prepare(theirs))
 
-    def _contained(self, ours: Columns, theirs: Columns) -> tuple[Int64s, Int64s]:
+    def _contained(self, ours: Columns, theirs: Columns) -> Mask:
         """Compare all pairs: lengths may differ, so that little can be told beforehand."""
         near = ours.signed[:, None] & theirs.signed[None, :]
         if not self._rules.across_languages:
@@ -234,7 +250,7 @@ class Likeness:
         near |= (texts == theirs.digests[None, :]) & (texts >= 0)
         for column in range(len(self.scopes)):
             near &= ours.scopes[:, column, None] == theirs.scopes[None, :, column]
-        return nonzero(near)
+        return near
 
     def _likenesses(self, ours: Columns, ones: Int64s, theirs: Columns, others: Int64s) -> Any:  # noqa: ANN401
         sketch = self.scheme.sketch

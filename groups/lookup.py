@@ -1,12 +1,13 @@
 """The searches of groups: for a whole batch one, by all of its supershingles and texts."""
 
 import operator
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from shinglefold.contracts import JSON, Engine, Parameters, Search
 from shinglefold.errors import EngineError
 from shinglefold.groups.likeness import Likeness, Pair
+from shinglefold.ingest.maintenance.stored import found_by
 from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
@@ -21,12 +22,17 @@ Hit = Mapping[str, Any]
 _WINDOW = 1000
 #: Documents read for numbers of groups that are taken.
 _NUMBERS = 100
+#: Documents whose texts are read at once.
+_TEXTS = 100
 #: Documents asked for at once: some 22 values each, and servers take 65,536 in a query.
 BATCH = 1000
 
 
 class Found(NamedTuple):
-    """The stored documents that a search found, and which of those asked for are like which of them."""
+    """The stored documents that a search found, and which of those asked for may be like which of them.
+
+    They are but for pairs that texts have yet to decide.
+    """
 
     hits: list[JSON]
     pairs: list[Pair]
@@ -54,8 +60,6 @@ class Lookup:
         first: the field of truth values by which documents come first.
         parameters: of the searches.
         window: documents read at a time.
-        whole: whether every one that matches must be told; else those that share most are enough.
-        possible: whether to tell also what may match: pairs that texts have yet to decide.
     """
 
     def __init__(
@@ -68,19 +72,15 @@ class Lookup:
         first: str = "",
         parameters: Parameters | None = None,
         window: int = _WINDOW,
-        whole: bool = False,
-        possible: bool = False,
     ) -> None:
-        self._alike = likeness.possible if possible else likeness.to_hits
         self._engine, self._index, self._likeness = engine, index, likeness
         self._fields = list(dict.fromkeys([*likeness.doc_values, *beside]))
         self._first = first
         self._parameters = parameters
         self._window = window
-        self._whole = whole
 
     def find(self, asked: Sequence[Asked], filters: Sequence[JSON] = ()) -> Found:
-        """Return all documents that are like one of those asked for.
+        """Return all documents that may be like one of those asked for.
 
         Raises:
             EngineError: the engine can't tell all of them.
@@ -129,9 +129,24 @@ class Lookup:
             found |= {number} if (yield from self._search(body)) else set()
         return found
 
-    def group(self, clauses: Sequence[JSON], most: int) -> list[JSON]:
-        """Return documents that meet some clauses, and no more of them than asked for."""
-        return drive(self._search(self._body({"bool": {"filter": list(clauses)}}, most)), operator.call)
+    def with_texts(self, hits: Sequence[JSON], places: Iterable[int]) -> list[JSON]:
+        """Return hits, those at some places with the texts of their sources, as far as there are any.
+
+        Cost: one request for each hundred places.
+        """
+        wanted: dict[tuple[Any, Any], dict[Any, int]] = {}
+        for place in places:
+            index, id_, routing = identity(hits[place])
+            wanted.setdefault((index, routing), {})[id_] = place
+        told = list(hits)
+        for (index, routing), by_id in wanted.items():
+            ids = list(by_id)
+            for begin in range(0, len(ids), _TEXTS):
+                body = self._texts(routing, ids[begin : begin + _TEXTS])
+                for hit in drive(self._search(body, index), operator.call):
+                    place = by_id[hit["_id"]]
+                    told[place] = {**told[place], "_source": hit.get("_source") or {}}
+        return told
 
     def groups(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[list[JSON]]]:
         """Return documents that meet each of several clauses, no more of each than asked for: one request."""
@@ -140,7 +155,7 @@ class Lookup:
     def _found(self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON]) -> Steps[Found]:
         if len(hits) == self._window:
             hits = yield from self._each(asked, filters)
-        return Found(hits, self._alike(asked, hits))
+        return Found(hits, self._likeness.possible(asked, hits))
 
     def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
         field, likeness = self._likeness.field, self._likeness
@@ -172,8 +187,6 @@ class Lookup:
             if queries is not None:
                 body = self._body(queries.ordered)
                 hits = yield from self._search({**body, "sort": [*body.get("sort", ()), "_score"]})
-                if self._whole and len(hits) == self._window:
-                    raise EngineError(f"{self._index}: more than {self._window:,} at once; try again")
                 found |= {identity(hit): hit for hit in hits}
         return list(found.values())
 
@@ -189,8 +202,12 @@ class Lookup:
             {"sort": [{self._first: {"order": "desc", "missing": "_last"}}]} if self._first else {}
         )
 
-    def _search(self, body: JSON) -> Steps[list[JSON]]:
-        return self._hits((yield lambda: self._engine.search(self._index, body, self._parameters)))
+    def _texts(self, routing: str | None, ids: Sequence[str]) -> JSON:
+        query, fields = found_by(routing, ids), list(self._likeness.texts)
+        return {"query": query, "size": len(ids), "_source": fields, "track_total_hits": False}
+
+    def _search(self, body: JSON, index: str | None = None) -> Steps[list[JSON]]:
+        return self._hits((yield lambda: self._engine.search(index or self._index, body, self._parameters)))
 
     def _several(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
         """Return the hits of several searches that are sent as one request."""

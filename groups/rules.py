@@ -70,7 +70,9 @@ class Rules:
         """Return what decides: where a threshold says it, what is noted of it counts no more."""
         own = self.verify, self.min_resemblance, self.min_similarity
         said = self if own != (None, None, None) else noted
-        return {"verify": said.verify, "min_similarity": said.min_similarity}
+        # A threshold of texts that is given says more than one of signatures that is noted.
+        by_text = said.verify is None and said.min_similarity is not None and self.min_resemblance is None
+        return {"verify": "text" if by_text else said.verify, "min_similarity": said.min_similarity}
 
     def judged(self, scheme: Scheme) -> Scheme:
         """Return a scheme with the similarity that texts must reach."""

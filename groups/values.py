@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, InputError
 
 Form = Callable[[Any], Any]
@@ -49,9 +49,11 @@ class Values:
 
     Args:
         fields: the mappings of the fields, by their paths.
+        strict: whether a value that the index can't have is an error; else it is none.
     """
 
-    def __init__(self, fields: Mapping[str, JSON]) -> None:
+    def __init__(self, fields: Mapping[str, JSON], *, strict: bool = True) -> None:
+        self._strict = strict
         self._forms = {path: _FORMS[node["type"]] for path, node in fields.items()}
         self._longest = {path: node.get("ignore_above", _LONGEST) for path, node in fields.items()}
 
@@ -64,12 +66,33 @@ class Values:
         """
         return cls({path: _mapped(mappings, path, index) for path in paths})
 
+    @classmethod
+    def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
+        """Return what compares the values of some fields of all indices behind a name; no value is an error.
+
+        Raises:
+            ConfigError: as ``of``; or a field is of one kind here and of another there.
+        """
+        fields: dict[str, JSON] = {}
+        for name, mappings in sorted(engine.all_mappings(index).items()) if paths else ():
+            for path in paths:
+                node = _mapped(mappings, path, name)
+                known = fields.setdefault(path, node)
+                if known["type"] != node["type"]:
+                    raise ConfigError(
+                        f"{index!r}: the scope {path!r} is of type {known['type']} in one index and of type "
+                        f"{node['type']} in {name!r}; name one of them, or a field that is alike in all"
+                    )
+        return cls(fields, strict=False)
+
     def given(self, path: str, values: Sequence[Any]) -> list[Any]:
         """Return the values of a document that is not stored yet.
 
         Raises:
             InputError: the index would not take one of them, or not keep it.
         """
+        if not self._strict:
+            return self.kept(path, values)
         made: list[Any] = []
         for value in values:
             try:
@@ -84,11 +107,13 @@ class Values:
         return sorted(set(made))
 
     def kept(self, path: str, values: Sequence[Any]) -> list[Any]:
-        """Return the values of a stored document; none where they are of another kind."""
+        """Return the values that the index has of a stored document; none where they are of another kind."""
         try:
-            return sorted({self._forms[path](value) for value in values})
+            made = {self._forms[path](value) for value in values}
         except (ValueError, TypeError, KeyError, OverflowError):
             return []
+        longest = self._longest[path]
+        return sorted(one for one in made if not isinstance(one, str) or len(one) <= longest)
 
 
 def _mapped(mappings: JSON, path: str, index: str) -> JSON:

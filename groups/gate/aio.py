@@ -18,8 +18,7 @@ from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import Opened, open_gate
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.stores import Documents, ServerStore
-from shinglefold.groups.lookup import Lookup
+from shinglefold.groups.gate.stores import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.seal import Seal
 from shinglefold.steps import drive_async
@@ -122,10 +121,7 @@ class _Awaited(Face):
         seal: Seal | None,
     ) -> None:
         super().__init__(opened, pipeline, seal)
-        lookup = Lookup(
-            engine, opened.index, opened.likeness, first=opened.first, parameters=engine.newest, possible=True
-        )
-        documents = Documents(lookup, opened.forms, opened.recipe.groups)
+        documents = opened.documents(engine, engine.newest)
         self._engine = engine
         self._store = ServerStore(engine, opened.index, opened.intents, documents, opened.read_back)
         shared = opened.shared

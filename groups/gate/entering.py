@@ -66,7 +66,8 @@ def look(members: Sequence[Member], terms: Terms) -> Steps[None]:
     for member, several, documents in zip(members, nominated, seen, strict=True):
         member.intents = [one for one in several if next(possible)]
         member.seen = documents
-        member.known = {*member.known, *documents.ids, *(one.document for one in member.intents)}
+        member.known |= {one.document for one in member.intents}
+        member.nominated = list(dict.fromkeys((*documents.ids, *member.nominated)))
 
 
 def leave(members: Sequence[Member], terms: Terms, first: Sequence[Action] = ()) -> Steps[list[Written]]:

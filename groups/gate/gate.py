@@ -20,8 +20,7 @@ from shinglefold.groups.gate.opening import open_gate
 from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.stores import Documents, ExclusiveStore, ServerStore
-from shinglefold.groups.lookup import Lookup
+from shinglefold.groups.gate.stores import ExclusiveStore, ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.rerank.explanation.stored_passages import matched_passages
 from shinglefold.seal import Seal
@@ -63,10 +62,7 @@ class Gate(Face):
         super().__init__(opened, pipeline, seal)
         self.engine = engine
         newest = engine.newest if isinstance(engine, GuardedWrites) else None
-        lookup = Lookup(
-            engine, opened.index, opened.likeness, first=opened.first, parameters=newest, possible=True
-        )
-        self._documents = Documents(lookup, opened.forms, opened.recipe.groups)
+        self._documents = opened.documents(engine, newest)
         self._store: ServerStore | ExclusiveStore
         if isinstance(engine, GuardedWrites):
             self._store = ServerStore(engine, opened.index, opened.intents, self._documents, opened.read_back)

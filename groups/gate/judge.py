@@ -40,9 +40,7 @@ class Fingerprints:
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
         """Return the pairs of members that match, by their places, the earlier one first."""
-        asked = [member.print for member in members]
-        found = self.likeness_of.likened(asked, [{"_source": member.document} for member in members])
-        return [(pair.one, pair.other) for pair in found if pair.one < pair.other]
+        return [(pair.one, pair.other) for pair in self.likeness_of.among([one.print for one in members])]
 
     def print(self, member: Member, /) -> JSON:
         """Return what others compare a member by, as a stored document has it."""

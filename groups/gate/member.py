@@ -79,6 +79,8 @@ class Member:
         attempt: the id of its intent.
         guard: the version of the document that it is decided on; None while it has none.
         changes: whether a document of this id is there already.
+        nominated: documents that searches found, those first that are the likeliest to decide.
+        known: further documents that concern it: of intents, and of members of its batch.
         kept: group and leadership of the document that is there, where it has the same text: it stays so.
         claim: the group it claims a place in.
         turned_away: why the store would not take its place just now.
@@ -99,6 +101,7 @@ class Member:
     claim: int | None = None
     intents: list[Intent] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
+    nominated: list[str] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
     likes: list[Like] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)

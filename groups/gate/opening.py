@@ -7,20 +7,22 @@ from dataclasses import dataclass, replace
 
 from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites
+from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites, Parameters
 from shinglefold.errors import ConfigError, EngineError
+from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.intents import ensure_intents
 from shinglefold.groups.gate.judge import Fingerprints
 from shinglefold.groups.gate.mapped import concrete_index, has, nested
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.register import Alone, Shared
+from shinglefold.groups.gate.stores import Documents
 from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
+from shinglefold.groups.lookup import AsyncSearches, Lookup
 from shinglefold.groups.values import Values
 from shinglefold.placeholders import ATTEMPT, PENDING
-from shinglefold.recipe import TEXTS, Recipe
-from shinglefold.rerank.fold.text_stage import Stages
+from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.recipes import check_keywords
 from shinglefold.seal import Seal, check_sealed
 
@@ -37,7 +39,8 @@ class Opened:
 
     ``intents``: the index of intents, empty where one process at a time writes and needs none. ``read_back``:
     the fields of documents that a decision reads again. ``first``: that by which leaders come first.
-    ``identities``: of both indices, which another index of their name has not.
+    ``beside``: fields of found documents that tell who decides. ``identities``: of both indices, which
+    another index of their name has not.
     """
 
     index: str
@@ -48,6 +51,7 @@ class Opened:
     terms: Terms
     read_back: tuple[str, ...]
     first: str
+    beside: tuple[str, ...]
     identities: Mapping[str, str]
 
     @property
@@ -69,6 +73,13 @@ class Opened:
                     f"index {name!r} was deleted while a gate stood before it{other}: what was let in is "
                     f"gone with it. Set {self.index!r} up again where it is gone, and open another gate"
                 )
+
+    def documents(self, engine: Engine | AsyncSearches, parameters: Parameters | None) -> Documents:
+        """Return the searches of the index, by an engine that is blocking or awaited."""
+        lookup = Lookup(
+            engine, self.index, self.likeness, beside=self.beside, first=self.first, parameters=parameters
+        )
+        return Documents(lookup, self.forms, self.recipe.groups, self.terms.policy.action == "cap")
 
     @property
     def shared(self) -> Shared | None:
@@ -123,7 +134,9 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     parts = (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)
     read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes, *likeness.texts)
     first = f"{recipe.field}.{LEADER}" if recipe.groups else ""
-    return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first, identities)
+    told = {"refuse": (), "tag": (LEADER,), "cap": (LEADER, GROUP)}[policy.action]
+    beside = tuple(f"{recipe.field}.{part}" for part in told)
+    return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first, beside, identities)
 
 
 def _likeness(  # noqa: PLR0917 - as ``open_gate``
@@ -139,12 +152,8 @@ def _likeness(  # noqa: PLR0917 - as ``open_gate``
     if policy.action == "refuse":
         # What the index notes is how groups are made, and there are none of them in this.
         rules = replace(rules, verify=own.verify, min_similarity=own.min_similarity)
-    scheme = rules.judged(recipe.scheme)
-    if policy.facts != "any":
-        scheme = scheme.with_options(verify="text", facts=policy.facts)
-    stage = Stages(canonicalizer).stage(scheme, recipe.fields or TEXTS)
     values = Values.of(mappings, rules.scope, index)
-    return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)
+    return likeness_of(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
 
 
 def _rules(policy: Policy) -> Rules:

@@ -133,10 +133,14 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a search of the documents found for a member: matching ones, and group numbers that are taken."""
+    """What a search of the documents found for a member: matching ones, and group numbers that are taken.
+
+    ``ids``: leaders first, then the most alike. ``numberless``: of these, where places are counted.
+    """
 
     ids: tuple[str, ...] = ()
     taken: frozenset[int] = frozenset()
+    numberless: frozenset[str] = frozenset()
 
 
 __all__ = ["Guard", "Held"]

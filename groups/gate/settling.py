@@ -1,6 +1,6 @@
 """How members are decided whose intents all know of: each is let in, refused, or leaves to begin again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts import Held, Written
 from shinglefold.groups.gate.claims import claimed
@@ -82,7 +82,8 @@ def _tell(members: Sequence[Member], inside: Sequence[Member]) -> None:
 def _read(members: Sequence[Member], terms: Terms) -> Steps[int]:
     """Read what was found as it is now: which intents are open, and which documents match."""
     now: int = yield Now()
-    held = yield from held_by(id_ for member in members for id_ in member.known)
+    parts = [list(member.known) + member.nominated[: terms.glance] for member in members]
+    held = yield from held_by(id_ for part in parts for id_ in part)
     left = terms.register.known.left
     met = {one.attempt: one for member in members for one in member.intents if one.attempt not in left}
     if dead := [
@@ -96,10 +97,22 @@ def _read(members: Sequence[Member], terms: Terms) -> Steps[int]:
             if one.attempt not in left and is_open(one, held.get(one.document), terms.forms)
         ]
         member.likes = []
+    _compare(members, parts, held, terms)
+    rest = [[id_ for id_ in one.nominated[terms.glance :] if id_ not in one.known] for one in members]
+    while any(parts := [_further(member, more, terms) for member, more in zip(members, rest, strict=True)]):
+        rest = [[one for one in more if one not in set(part)] for more, part in zip(rest, parts, strict=True)]
+        _compare(members, parts, (yield from held_by(id_ for part in parts for id_ in part)), terms)
+    return now
+
+
+def _compare(
+    members: Sequence[Member], parts: Sequence[Sequence[str]], held: Mapping[str, Held], terms: Terms
+) -> None:
+    """Note which of some documents match each member, as they are now."""
     asked = [
         (member, held[id_])
-        for member in members
-        for id_ in sorted(member.known)
+        for member, part in zip(members, parts, strict=True)
+        for id_ in sorted(set(part))
         if id_ in held and id_ != member.id
     ]
     likenesses = terms.judge.likenesses([(member, one.source) for member, one in asked])
@@ -107,7 +120,26 @@ def _read(members: Sequence[Member], terms: Terms) -> Steps[int]:
         if alike is not None:
             group, leads = terms.forms.group(one.source), terms.forms.leads(one.source)
             member.likes.append(Like(one.id, alike.likeness, one.guard, group, leads, alike.similarity))
-    return now
+
+
+def _further(member: Member, rest: list[str], terms: Terms) -> list[str]:
+    """Return what is to be read, too, before a member can be decided; mostly nothing.
+
+    Beside thousands of copies a few decide. What a search found may be another text now, or gone: then more
+    are read, until one decides or all were.
+    """
+    policy = terms.policy
+    if member.kept is not None or not rest:
+        return []
+    decided = member.likes if policy.action == "refuse" else [one for one in member.likes if one.leads]
+    if not decided:
+        return rest[: max(terms.glance, 3 * (len(member.nominated) - len(rest)))]
+    if policy.action != "cap":
+        return []
+    # They count for places, too, as far as there are any.
+    missing = policy.most - sum(like.group is None for like in member.likes)
+    numbered = set(member.seen.ids) - member.seen.numberless
+    return [one for one in rest if one not in numbered][: max(0, missing)]
 
 
 def clear(dead: Sequence[Intent], held: dict[str, Held], forms: Forms) -> Steps[None]:

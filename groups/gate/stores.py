@@ -49,13 +49,21 @@ def key_of(hit: Mapping[str, Any]) -> str:
     return key(hit["_id"], hit.get("_routing"))
 
 
+def _truth(hit: Mapping[str, Any], field: str) -> bool:
+    return any(value in (True, "true") for value in (hit.get("fields") or {}).get(field, ()))
+
+
 @dataclass(slots=True)
 class Documents:
-    """The searches of the user's index."""
+    """The searches of the user's index.
+
+    ``groups``: whether numbers are given. ``counted``: whether places in groups are.
+    """
 
     lookup: Lookup
     forms: Forms
     groups: bool
+    counted: bool = False
 
     def seen(self, members: Sequence[Member]) -> Steps[list[Seen]]:
         """Return what was found for each member, as steps that yield calls of the engine."""
@@ -64,13 +72,27 @@ class Documents:
         found, taken = yield from self.lookup.finding_with_numbers(
             asked, f"{self.forms.field}.{GROUP}", numbers
         )
-        ids: list[list[str]] = [[] for _ in members]
+        ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
         for pair in found.pairs:
-            ids[pair.one].append(key_of(found.hits[pair.other]))
+            hit = found.hits[pair.other]
+            ranked[pair.one].append((not _truth(hit, self._leader), -pair.likeness, key_of(hit)))
+        ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(several))) for several in ranked]
+        numberless: set[str] = set()
+        if self.counted:
+            group = f"{self.forms.field}.{GROUP}"
+            numberless = {key_of(hit) for hit in found.hits if not (hit.get("fields") or {}).get(group)}
         return [
-            Seen(tuple(dict.fromkeys(several)), frozenset(taken.intersection(member.numbers)))
+            Seen(
+                several,
+                frozenset(taken.intersection(member.numbers)),
+                frozenset(numberless.intersection(several)),
+            )
             for several, member in zip(ids, members, strict=True)
         ]
+
+    @property
+    def _leader(self) -> str:
+        return f"{self.forms.field}.{LEADER}"
 
     def in_groups(self, asked: FindGroups) -> Steps[list[tuple[str, ...]]]:
         """Return the ids of documents of each group, as steps."""

@@ -42,6 +42,7 @@ class Terms:
 
     ``groups``: whether documents are given the number of their group. ``lease``: milliseconds after which
     others may clear an intent; ``patience``: after which a member gives up. ``attempts``: makes ids.
+    ``glance``: documents read at first of those that a search found for a member.
     """
 
     policy: Policy
@@ -52,3 +53,4 @@ class Terms:
     groups: bool = True
     lease: int = 30_000
     patience: int = 90_000
+    glance: int = 20

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
 from shinglefold.groups.gate.forms import GROUP, LEADER
+from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.stored import Key, key_of
-from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s
+from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s, split_digest
 from shinglefold.placeholders import is_placeholder
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.scheme import Scheme
@@ -65,6 +66,7 @@ class Taking:
 
     Args:
         order: the field by which documents may lead, empty for none.
+        values: brings those of the scope into one form.
 
     Attributes:
         left: documents without a readable fingerprint of the scheme.
@@ -76,6 +78,7 @@ class Taking:
     seal: Seal | None = None
     scope: Sequence[str] = ()
     order: str = ""
+    values: Values | None = None
     left: int = 0
     reserved: set[int] = field(default_factory=set)
     _keys: list[Key] = field(default_factory=list)
@@ -87,7 +90,7 @@ class Taking:
     _texts: dict[str, int] = field(default_factory=dict)
     _languages: dict[str, int] = field(default_factory=dict)
     _scopes: dict[tuple[tuple[str, ...], ...], int] = field(default_factory=dict)
-    _values: list[list[list[Any]]] = field(default_factory=list)
+    _told: list[list[list[Any]]] = field(default_factory=list)
 
     @property
     def fields(self) -> list[str]:
@@ -130,7 +133,7 @@ class Taking:
             terms,
             self._ordinals,
             list(self._texts),
-            self._values,
+            self._told,
         )
 
     @property
@@ -169,18 +172,28 @@ class Taking:
 
     def _scope(self, hit: Mapping[str, Any]) -> int:
         """Return a code for the values of the scope, −1 where one has none."""
-        values = [field_values(hit, name) for name in self.scope]
+        values = [self._kept(hit, name) for name in self.scope]
         if not all(values):
             return -1
         code = self._scopes.setdefault(
             tuple(tuple(sorted(map(str, one))) for one in values), len(self._scopes)
         )
-        if code == len(self._values):
-            self._values.append(values)
+        if code == len(self._told):
+            self._told.append(values)
         return code
+
+    def _kept(self, hit: Mapping[str, Any], name: str) -> list[Any]:
+        found = field_values(hit, name)
+        return found if self.values is None else self.values.kept(name, found)
 
 
 _NOTHING = np.zeros((0, 9), np.int64)
+
+
+def digest_of(parts: Mapping[str, Any]) -> str:
+    """Return the digest of the text of a stored fingerprint, empty where it has none."""
+    stored = parts.get("digest", "")
+    return split_digest(stored).digest if isinstance(stored, str) else ""
 
 
 def _ordinal(values: Sequence[Any]) -> tuple[int, float, str]:

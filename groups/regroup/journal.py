@@ -28,7 +28,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The files of one job: the checkpoint, and beside it the plan (``….plan``); None keeps nothing.
+    """The files of one job: the checkpoint, beside it the plan (``….plan``) and verdicts; None keeps nothing.
 
     The plan is on disk before the first write, and the checkpoint names it, so that a run which is cut short
     goes on with what it had decided, whatever others write in between.
@@ -83,6 +83,11 @@ class Journal:
         KeptFile(self.path).remove()
         if self.path is not None:
             self._beside(self.path).unlink(missing_ok=True)
+
+    @property
+    def verdicts(self) -> Path | None:
+        """Return the file of what texts said, beside the checkpoint (``….texts``)."""
+        return None if self.path is None else self.path.with_name(f"{self.path.name}.texts")
 
     @staticmethod
     def _beside(path: Path) -> Path:

@@ -11,6 +11,7 @@ from shinglefold.groups.rules import Rules
 from shinglefold.ingest.maintenance.scan import PATIENCE
 from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.recipe import Recipe
+from shinglefold.scheme import Decision, Verify, verified_by
 
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.
@@ -25,9 +26,12 @@ class RegroupOptions:
     other; ``connected``: chains of pairs are one group; None is as noted, at first ``leader``. ``order``: the
     field by whose values documents may lead, the least first, with a minus before it the greatest; documents
     that lead now where none is named. Ties are settled by id. ``min_resemblance``, ``min_length_ratio``: None
-    is as noted, at first as in the scheme. ``scope``: fields whose values must be equal. What is said of
-    these is noted in the recipe, for whoever numbers documents later; ``by_scheme``: forget what an earlier
-    run noted. ``requests_per_second``: documents read, and documents written, a second; 0 for no limit.
+    is as noted, at first as in the scheme. ``scope``: fields whose values must be equal. ``verify``: what
+    decides on pairs that share a supershingle: ``keywords``, that they do; ``signature``; or ``text``: the
+    texts, of pairs that signatures leave in doubt; None is what a threshold here is of, then as noted, at
+    first as in the scheme. ``min_similarity``: the edit similarity that texts must reach. What is said here
+    is noted in the recipe, for whoever numbers documents later; ``by_scheme``: forget what an earlier run
+    noted. ``requests_per_second``: documents read, and documents written, a second; 0 for no limit.
     ``checkpoint``: the file that lets a later run go on. ``dry_run``: tell what would change, and write
     nothing.
     """
@@ -38,6 +42,8 @@ class RegroupOptions:
     min_length_ratio: float | None = None
     across_languages: bool = False
     scope: tuple[str, ...] = ()
+    verify: Verify | None = None
+    min_similarity: float | None = None
     by_scheme: bool = False
     requests_per_second: float = 0.0
     checkpoint: str | Path | None = None
@@ -49,6 +55,10 @@ class RegroupOptions:
             check_choice("linkage", self.linkage, get_args(Linkage))
         check_share("min_resemblance", self.min_resemblance)
         check_share("min_length_ratio", self.min_length_ratio)
+        check_share("min_similarity", self.min_similarity)
+        if self.verify is not None:
+            check_choice("way to verify", self.verify, get_args(Verify))
+        verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         check_number("requests_per_second", self.requests_per_second)
 
     @property
@@ -59,6 +69,8 @@ class RegroupOptions:
             self.min_length_ratio,
             scope=self.scope,
             across_languages=self.across_languages,
+            verify=self.verify,
+            min_similarity=self.min_similarity,
         )
 
     def settled(self, recipe: Recipe) -> "RegroupOptions":
@@ -73,6 +85,8 @@ class RegroupOptions:
             min_length_ratio=rules.min_length_ratio,
             scope=rules.scope,
             across_languages=rules.across_languages,
+            verify=rules.verify,
+            min_similarity=rules.min_similarity,
         )
 
     def job(self, index: str, scheme: str) -> dict[str, Any]:
@@ -86,6 +100,8 @@ class RegroupOptions:
             "min_length_ratio": self.min_length_ratio,
             "across_languages": self.across_languages,
             "scope": list(self.scope),
+            "verify": self.verify,
+            "min_similarity": self.min_similarity,
         }
 
 
@@ -100,6 +116,8 @@ class RegroupCounts:
     groups that hold documents of ``merged_from`` earlier ones; ``split``: groups whose documents are in
     ``split_into`` now. ``already``: written by an earlier run that was cut short; ``changed``: documents
     whose text somebody changed meanwhile, which are left to the next reading; ``gone``: deleted meanwhile.
+    ``asked``: pairs that texts decided; ``unread``: pairs in doubt of which a text is missing, too long, or
+    was changed meanwhile, so that signatures decided; both of all readings.
     ``conflicts``: updates that another writer was faster than, made again.
     """
 
@@ -122,6 +140,8 @@ class RegroupCounts:
     gone: int = 0
     failed: int = 0
     conflicts: int = 0
+    asked: int = 0
+    unread: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
 
     def fail(self, reason: str) -> None:
@@ -151,8 +171,9 @@ class RegroupSummary:
     """The end of a run; ``counts`` are of all runs of one checkpoint.
 
     ``passes``: how often the index was read. ``settled``: a reading after the last write found nothing more
-    to change. ``resumed``: an earlier run was gone on with. ``stopped``: why the run ended early, empty where
-    it did not.
+    to change. ``resumed``: an earlier run was gone on with. ``verify``: what decided. ``missing``: why texts
+    could not be read though they would have decided, empty where they could. ``stopped``: why the run ended
+    early, empty where it did not.
     """
 
     index: str
@@ -164,6 +185,8 @@ class RegroupSummary:
     resumed: bool = False
     dry_run: bool = False
     stopped: str = ""
+    verify: str = "signature"
+    missing: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""

@@ -7,21 +7,28 @@ from pathlib import Path
 from time import perf_counter
 
 from shinglefold.advice import advised, together
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, PitExpired
-from shinglefold.groups.regroup.census import Taking
+from shinglefold.groups.deciding import text_stage
+from shinglefold.groups.regroup.asking import Asking
+from shinglefold.groups.regroup.census import Census, Taking
 from shinglefold.groups.regroup.journal import Journal
 from shinglefold.groups.regroup.linkage import leaders
 from shinglefold.groups.regroup.options import Linkage, RegroupCounts, RegroupOptions, RegroupSummary
 from shinglefold.groups.regroup.plan import Change, plan
+from shinglefold.groups.regroup.verdicts import Verdicts
 from shinglefold.groups.regroup.writing import Writer
 from shinglefold.groups.rules import Rules, note
+from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.model import Int64s
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.known_fields import check_fields
+from shinglefold.scheme import Verify
 from shinglefold.seal import Seal, check_sealed
 
 #: What is told on the way: what is being done, how many documents, and the share of it that is done.
@@ -39,9 +46,10 @@ def regroup(
     options: RegroupOptions = _USUAL,
     *,
     seal: Seal | None = None,
+    canonicalizer: Canonicalizer | None = None,
     report: Report | None = None,
 ) -> RegroupSummary:
-    """Group all documents of an index anew by their stored fingerprints.
+    """Group all documents of an index anew by their stored fingerprints, and texts where these decide.
 
     Documents may be written meanwhile: nothing is written to a version that is not the one decided on, but
     where its text is the same. What came or changed meanwhile is met by the next reading; the run ends when
@@ -49,6 +57,7 @@ def regroup(
 
     Args:
         seal: of the key that the index is sealed with.
+        canonicalizer: of the index's scheme, for texts that decide; None makes one when a text is first read.
 
     Thresholds, scope and linkage are noted in the recipe before anything is read.
 
@@ -65,7 +74,7 @@ def regroup(
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
-        return _Run(engine, index, recipe, seal, options, interrupts, report).run()
+        return _Run(engine, index, recipe, seal, options, interrupts, report, canonicalizer).run()
 
 
 def _check_names(engine: Engine, index: str, options: RegroupOptions) -> None:
@@ -127,6 +136,7 @@ class _Run:
     options: RegroupOptions
     interrupts: Interrupts
     report: Report | None
+    canonicalizer: Canonicalizer | None
     counts: RegroupCounts = field(default_factory=RegroupCounts)
     passes: int = 0
     settled: bool = False
@@ -134,9 +144,12 @@ class _Run:
     journal: Journal = field(init=False)
     pace: Throttle = field(init=False)
     writer: Writer = field(init=False)
+    values: Values = field(init=False)
+    asking: Asking | None = field(init=False)
 
     def __post_init__(self) -> None:
         given = self.options = self.options.settled(self.recipe)
+        self.values = Values.of_all(self.engine, self.index, given.scope)
         path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
         scheme = self.recipe.scheme.id
         self.journal = Journal(path, given.job(self.index, scheme))
@@ -144,6 +157,23 @@ class _Run:
         self.writer = Writer(
             self.engine, self.index, self.recipe.field, scheme, given.backoff, lambda: self.interrupts.pending
         )
+        self.asking = self._asking() if self._verify == "text" else None
+
+    @property
+    def _verify(self) -> Verify:
+        return self.options.rules.verified_by(self.recipe.scheme.decision)
+
+    def _asking(self) -> Asking:
+        given, journal = self.options, self.journal
+        wanted = given.verify is not None or given.min_similarity is not None
+        stage = text_stage(self.recipe, given.rules, self.canonicalizer, wanted=wanted)
+        verdicts = Verdicts(journal.verdicts, journal.job)
+        return Asking(self.engine, self.recipe.field, stage, given.backoff, verdicts, self._asked)
+
+    def _asked(self, documents: int) -> None:
+        """Keep to the pace while texts are read, and look whether the run is to end."""
+        self.pace.wait(documents)
+        self.interrupts.check()
 
     @property
     def _linkage(self) -> Linkage:
@@ -166,8 +196,11 @@ class _Run:
             stopped = str(error) or "interrupted"
         except EngineError as error:
             stopped = str(error)
+        asking = self.asking
         if not stopped:
             self.journal.remove()
+            if asking is not None:
+                asking.verdicts.remove()
         return RegroupSummary(
             self.index,
             self._linkage,
@@ -178,6 +211,8 @@ class _Run:
             self.resumed,
             self.options.dry_run,
             stopped,
+            self._verify,
+            "" if asking is None else asking.stage.missing,
         )
 
     def _all(self) -> None:
@@ -204,17 +239,27 @@ class _Run:
                 census = taken.census()
                 self.counts.read, self.counts.left = len(census) + taken.left, taken.left
                 self._tell("grouping", len(census), 0.0)
-                found = leaders(census, self.recipe.scheme, self.options)
+                found = self._leaders(census)
                 return list(plan(census, found, self.recipe.scheme, taken.reserved, self.counts))
         raise PitExpired(
             f"the point in time was lost {_RESTARTS} times; see that the server runs steadily, then go on"
         )
 
+    def _leaders(self, census: Census) -> Int64s:
+        asking = self.asking
+        if asking is None:
+            return leaders(census, self.recipe.scheme, self.options)
+        before = asking.asked, asking.unread
+        try:
+            return leaders(census, asking.stage.scheme, self.options, asking)
+        finally:
+            self.counts.asked += asking.asked - before[0]
+            self.counts.unread += asking.unread - before[1]
+
     def _read(self) -> Taking:
-        given = self.options
-        taken = Taking(
-            self.recipe.scheme, self.recipe.field, self.seal, given.scope, given.order.removeprefix("-")
-        )
+        given, recipe = self.options, self.recipe
+        order = given.order.removeprefix("-")
+        taken = Taking(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
         patiently(lambda: self.engine.refresh(self.index), given.backoff)
         scan = Scan(self.engine, self.index, patience=given.backoff, fields=taken.fields)
         place = scan.start()

@@ -7,13 +7,13 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Engine, ExclusiveWrites
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.regroup.census import digest_of
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change
 from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.stored import key_of, key_of_action
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.writing.bulk import Backoff, send
-from shinglefold.model import split_digest
 from shinglefold.stored import stored_parts
 
 #: A change, and the newest version of its document where it was read again.
@@ -90,7 +90,7 @@ class Writer:
         for hit in read_again(self.engine, list(due), self.backoff):
             change = due.pop(key_of(hit))
             parts = stored_parts(hit["_source"], self.path)
-            if parts.get("scheme") != self.scheme or _digest(parts) != change.digest:
+            if parts.get("scheme") != self.scheme or digest_of(parts) != change.digest:
                 counts.changed += 1
             elif parts.get(GROUP) == change.group and (parts.get(LEADER) is True) == change.leads:
                 # After a crash the faster writer may have been this very job.
@@ -113,8 +113,3 @@ class Writer:
         if change.key.routing is not None:
             action["routing"] = change.key.routing
         return action
-
-
-def _digest(parts: dict[str, Any]) -> str:
-    stored = parts.get("digest", "")
-    return split_digest(stored).digest if isinstance(stored, str) else ""

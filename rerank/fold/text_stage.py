@@ -78,15 +78,25 @@ class Zone(NamedTuple):
         least = decision.min_resemblance if asked is None else asked
         if least <= 0:
             return None
-        most = min(1.0, least + DOUBT * standard_error(least, sketch.values, sketch.bits))
-        width = max(sketch.word_width, sketch.char_width)
-        low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
+        low, most = doubtful(scheme, least)
         possible = replace(options, min_resemblance=low, across_languages=True)
-        sure = Matcher.of(scheme, replace(options, min_resemblance=most))
-        if decision.facts == "numbers":
-            # No estimate tells of facts: only equal texts surely have the same.
+        sure = Matcher.of(scheme, replace(options, min_resemblance=min(1.0, most)))
+        if most > 1:
             sure = replace(sure, need=sketch.values + 1)
         return cls(Matcher.of(scheme, possible), sure)
+
+
+def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
+    """Return from which estimate on texts are asked, and from which on no more, at a threshold of it.
+
+    Where facts count the second is above 1: no estimate tells of them, only equal texts surely have the same.
+    """
+    decision, sketch = scheme.decision, scheme.sketch
+    width = max(sketch.word_width, sketch.char_width)
+    low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
+    if decision.facts == "numbers":
+        return low, 2.0
+    return low, min(1.0, least + DOUBT * standard_error(least, sketch.values, sketch.bits))
 
 
 class _Dictionaries:

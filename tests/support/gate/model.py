@@ -45,7 +45,7 @@ class Newcomer:
             )
             for id_, text in self.texts
         ]
-        terms = Terms(policy, Letters(relation), FORMS, register.names, register, patience=10**9)
+        terms = Terms(policy, Letters(relation), FORMS, register.names, register, patience=10**9, glance=1)
         verdicts: list[Verdict] = []
         for batch in [[one] for one in members] if self.apart else [members]:
             verdicts += yield from decide(batch, terms)

@@ -14,3 +14,11 @@ def moved_words(words: int = 150, swaps: int = 16) -> tuple[str, str]:
     for at in chance.sample(range(0, len(one) - 1, 2), swaps):
         other[at], other[at + 1] = other[at + 1], other[at]
     return " ".join(one), " ".join(other)
+
+
+def replaced_words(words: int = 160, gone: int = 39, seed: int = 0) -> tuple[str, str]:
+    """Return two texts of which a stretch differs: fewer words are equal than fingerprints tell."""
+    chance = random.Random(f"replaced {seed}")
+    one = [chance.choice(_WORDS) for _ in range(words)]
+    other = [f"other{at}" if at < gone else word for at, word in enumerate(one)]
+    return " ".join(one), " ".join(other)

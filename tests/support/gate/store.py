@@ -155,6 +155,7 @@ class Store:
                 Seen(
                     tuple(id_ for id_, (_, source) in documents.items() if relation.possible(member, source)),
                     frozenset(number for number in member.numbers if number in taken),
+                    frozenset(id_ for id_, (_, source) in documents.items() if FORMS.group(source) is None),
                 )
                 for member in request.members
             ]
