@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
-from shinglefold.cli.hints import again
+from shinglefold.cli.found import SHOWN, found_line, page_options, print_end, print_found
 from shinglefold.cli.options import NumberRange, engine_options, text_options
-from shinglefold.cli.output import make_console, printable, remark, write_json
+from shinglefold.cli.output import make_console, remark, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
     from shinglefold.cli.stores import Store
     from shinglefold.rerank.matching import MatchPage, TextMatch
-
-#: What is shown of a document beside its passages.
-_FIELDS = ["title", "url"]
 
 
 @command(
@@ -37,17 +34,7 @@ _FIELDS = ["title", "url"]
     metavar="SHARE",
     help="Share of the text's words that a document must have, five in a row.",
 )
-@click.option(
-    "--size", type=click.IntRange(1, 1000), default=10, show_default=True, help="Documents per page."
-)
-@click.option("--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place.")
-@click.option(
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Find only documents whose FIELD has this value; repeat it for more.",
-)
+@page_options("documents", 1)
 @click.option(
     "--passages",
     type=click.IntRange(0),
@@ -96,14 +83,13 @@ def matches(
         wanted = what if text else read_text(what, kind)
         seal = seal_of_index(asked, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
-        options = MatchOptions(min_share=min_share, size=size, filters=terms, source=_FIELDS)
+        options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
         page = search.find(index, wanted, options, place=after)
         _tell_unstored(store, index, asked)
     if invocation.json:
         write_json(page.to_json())
     else:
-        rest = again(invocation.arguments, after=page.next) if page.next else ""
-        _print_page(make_console(), page, "A text" if text else what, passages, rest)
+        _print_page(make_console(), page, "A text" if text else what, passages, invocation.arguments)
     return PARTLY if page.lacks else DONE
 
 
@@ -117,15 +103,13 @@ def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
         remark(f"warning: {count:,} documents store no elements of passages and are not found: {backfill}")
 
 
-def _print_page(console: "Console", page: "MatchPage", name: str, most: int, next_page: str) -> None:
+def _print_page(
+    console: "Console", page: "MatchPage", name: str, most: int, arguments: tuple[str, ...]
+) -> None:
     from shinglefold.cli.side_by_side import print_matched
 
     for place, match in enumerate(page.matches, 1):
-        source = match.source or {}
-        title = printable(source.get("title") or match.id)
-        console.print(f"{place}. {title}", soft_wrap=True, style="bold")
-        where = f"{source['url']}  {match.id}" if source.get("url") else match.id
-        console.print(f"   {printable(where)}  {_shares(match)}", soft_wrap=True)
+        print_found(console, place, match.id, match.source or {}, _shares(match))
         shown = match.passages[:most] if most else match.passages
         print_matched(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
         if len(shown) < len(match.passages):
@@ -133,9 +117,7 @@ def _print_page(console: "Console", page: "MatchPage", name: str, most: int, nex
                 f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
             )
         console.print()
-    console.print(summary(page))
-    if next_page:
-        console.print(f"next page: {next_page}", soft_wrap=True)
+    print_end(console, summary(page), page, arguments)
 
 
 def _shares(match: "TextMatch") -> str:
@@ -146,11 +128,9 @@ def summary(page: "MatchPage") -> str:
     """Return in a line how many documents there are, and of how many texts read."""
     if page.stopped_by == "nothing_to_compare":
         return "no documents: a text of fewer than five words has no passage to be found by"
-    least = "" if page.exact else "at least "
-    documents = "1 document" if page.total == 1 else f"{page.total:,} documents"
-    line = f"{least}{documents} among {page.candidates:,} that share an element with the text"
-    if page.unreadable:
-        line += f"; {page.unreadable:,} of them show no text that has it (hidden, or changed)"
-    if page.lacks:
-        line += f"; the answer is partial: {', '.join(page.lacks)}"
-    return line
+    return found_line(
+        page,
+        ("document", "documents"),
+        "that share an element with the text",
+        "show no text that has it (hidden, or changed)",
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
-from shinglefold.cli.hints import again
+from shinglefold.cli.found import SHOWN, found_line, page_options, print_end, print_found
 from shinglefold.cli.options import deciding_options, engine_options, text_options, verify_options
 from shinglefold.cli.output import make_console, printable, remark, write_json
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from shinglefold.cli.stores import Store
     from shinglefold.rerank.similar import Asked, Match, SimilarOptions, SimilarPage
-
-#: What is shown of a copy.
-_FIELDS = ["title", "url"]
 
 
 @command(
@@ -31,15 +28,7 @@ _FIELDS = ["title", "url"]
 @engine_options
 @click.option("--id", "by_id", is_flag=True, help="What is given is an id, whatever files there are.")
 @text_options("What is given is the text itself", "of the text")
-@click.option("--size", type=click.IntRange(0, 1000), default=10, show_default=True, help="Copies per page.")
-@click.option("--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place.")
-@click.option(
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Find only copies whose FIELD has this value; repeat it for more.",
-)
+@page_options("copies", 0)
 @click.option(
     "--scope",
     multiple=True,
@@ -97,8 +86,7 @@ def similar(
     if invocation.json:
         write_json(page.to_json())
     else:
-        following = again(invocation.arguments, after=page.next) if page.next else ""
-        _print_page(make_console(), page, following, several=len(store.mappings) > 1)
+        _print_page(make_console(), page, invocation.arguments, several=len(store.mappings) > 1)
     return PARTLY if page.lacks else DONE
 
 
@@ -113,7 +101,7 @@ def _options(
     from shinglefold.rerank.similar import SimilarOptions
 
     scopes = tuple(Scope.parse(one) for one in scope)
-    return SimilarOptions(size=size, source=_FIELDS, filters=filters, scope=scopes, **decision)
+    return SimilarOptions(size=size, source=SHOWN, filters=filters, scope=scopes, **decision)
 
 
 def _asked(store: "Store", what: str, kind: str, language: str | None, *, itself: bool) -> "Asked":
@@ -134,20 +122,17 @@ def _asked(store: "Store", what: str, kind: str, language: str | None, *, itself
     return Asked(made, text=text)
 
 
-def _print_page(console: "Console", page: "SimilarPage", next_page: str, *, several: bool) -> None:
+def _print_page(
+    console: "Console", page: "SimilarPage", arguments: tuple[str, ...], *, several: bool
+) -> None:
     for place, match in enumerate(page.matches, 1):
         name = f"{match.index}/{match.id}" if several else match.id
-        source = match.hit.get("_source") or {}
-        console.print(f"{place}. {printable(source.get('title') or match.id)}", soft_wrap=True)
-        where = f"{source['url']}  {name}" if source.get("url") else name
-        console.print(f"   {printable(where)}  {_alike(match)}", soft_wrap=True)
+        print_found(console, place, name, match.hit.get("_source") or {}, _alike(match))
     if page.unasked:
         remark(f"note: by signatures alone, as texts can't be read: {page.unasked}")
     if page.matches:
         console.print()
-    console.print(summary(page))
-    if next_page:
-        console.print(f"next page: {next_page}", soft_wrap=True)
+    print_end(console, summary(page), page, arguments)
 
 
 def _alike(match: "Match") -> str:
@@ -161,11 +146,9 @@ def _alike(match: "Match") -> str:
 
 def summary(page: "SimilarPage") -> str:
     """Return in a line how many copies there are, and of how many documents looked at."""
-    least = "" if page.exact else "at least "
-    copies = "1 copy" if page.total == 1 else f"{page.total:,} copies"
-    line = f"{least}{copies} among {page.candidates:,} documents that share a supershingle or the text"
-    if page.unreadable:
-        line += f"; {page.unreadable:,} of them have a damaged fingerprint or lack the seal"
-    if page.lacks:
-        line += f"; the answer is partial: {', '.join(page.lacks)}"
-    return line
+    return found_line(
+        page,
+        ("copy", "copies"),
+        "documents that share a supershingle or the text",
+        "have a damaged fingerprint or lack the seal",
+    )
