@@ -8,7 +8,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import engine_option
-from shinglefold.cli.output import printable, write_json, write_line
+from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
     from shinglefold.groups.gate.left import Place
@@ -33,23 +33,35 @@ def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str |
     writer leaves that is killed is mostly cleared away by the next one that meets it; this clears away the
     rest, once its lease is over. Exit code 3 says that some could not be removed.
     """
+    from shinglefold.cli.hints import again
     from shinglefold.cli.stores import opened_store
-    from shinglefold.groups.gate.left import places
+    from shinglefold.groups.gate.left import Swept, places
     from shinglefold.groups.gate.left import sweep as run
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
-        removed = [] if dry_run else run(store.engine, index, store.field)
+        swept = Swept() if dry_run else run(store.engine, index, store.field)
         kept = places(store.engine, index, store.field)
     left = [place for place in kept if place.left]
     if invocation.json:
-        told = {"removed": removed, "left": left, "kept": [place for place in kept if place not in left]}
+        told = {
+            "removed": swept.removed,
+            "left": left,
+            "kept": [place for place in kept if place not in left],
+        }
         each = {name: [place.to_json() for place in several] for name, several in told.items()}
-        write_json({"index": index, **each})
+        write_json({"index": index, **each, "reasons": swept.reasons})
     else:
-        for line in _lines(index, removed or left, len(kept) - len(left), "found" if dry_run else "removed"):
+        shown, verb = (left, "found") if dry_run else (swept.removed, "removed")
+        for line in _lines(index, shown, len(kept) - len(left), verb):
             write_line(printable(line))
-    return DONE if dry_run or not left else PARTLY
+    if dry_run or not left:
+        return DONE
+    why = "; ".join(swept.reasons) or "they were left meanwhile"
+    remark(
+        printable(f"{len(left):,} could not be removed: {why}; once mended: {again(invocation.arguments)}")
+    )
+    return PARTLY
 
 
 def _lines(index: str, left: "Sequence[Place]", alive: int, verb: str) -> Iterator[str]:

@@ -156,7 +156,7 @@ class Gate(Face):
         They are in nobody's way but that of searches for all documents. On an embedded engine there are none.
         """
         with self._turn_taken():
-            return len(sweep(self.engine, self.index, self.recipe.field))
+            return len(sweep(self.engine, self.index, self.recipe.field).removed)
 
     def refresh(self) -> None:
         """Let searches see what was let in."""

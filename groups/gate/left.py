@@ -1,6 +1,7 @@
 """Places in an index that gates keep for documents they decide on, and those that the dead have left."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from shinglefold.contracts import JSON, Engine, Guard, GuardedWrites
 from shinglefold.groups.gate.forms import Forms
@@ -57,13 +58,20 @@ def places(engine: Engine, index: str, field: str) -> list[Place]:
     ]
 
 
-def sweep(engine: Engine, index: str, field: str) -> list[Place]:
-    """Remove the places that the dead have left, each under its guard, and return those that were.
+class Swept(NamedTuple):
+    """The places that were removed, and why others were not."""
+
+    removed: tuple[Place, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def sweep(engine: Engine, index: str, field: str) -> Swept:
+    """Remove the places that the dead have left, each under its guard.
 
     A writer that only stood still begins again with that document.
     """
     if not isinstance(engine, GuardedWrites):
-        return []
+        return Swept()
     removed: list[Place] = []
     concrete = concrete_index(engine, index)
     while found := [place for place in places(engine, concrete, field) if place.left]:
@@ -71,8 +79,8 @@ def sweep(engine: Engine, index: str, field: str) -> list[Place]:
         gone = [place for place, one in zip(found, written, strict=True) if one.status == DONE]
         removed += gone
         if not gone:
-            break
-    return removed
+            return Swept(tuple(removed), tuple(dict.fromkeys(one.reason for one in written)))
+    return Swept(tuple(removed))
 
 
 def _drop(index: str, place: Place) -> JSON:

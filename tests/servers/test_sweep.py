@@ -52,3 +52,16 @@ def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
         engine.refresh(index)
         left = {hit["_id"] for hit in engine.search(index, {"size": 9})["hits"]["hits"]}
     assert left == {"whole", "alive"}
+
+
+def test_what_can_not_be_removed_is_not_said_to_be(server, index, capsys):
+    server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": True})
+    try:
+        assert main(["sweep", index, "--engine", server.url]) == 3
+        told = capsys.readouterr()
+    finally:
+        server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": None})
+    assert "removed 0 places" in told.out
+    assert "2 could not be removed: " in told.err
+    assert "blocked" in told.err
+    assert told.err.endswith(f"once mended: shinglefold sweep {index} --engine {server.url}\n")
