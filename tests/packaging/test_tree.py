@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
     "core", "canon", "sketch", "bloom", "fingerprints", "similarity", "passages", "ingest",
-    "engines", "rerank", "plugins", "testing", "cli", "spark", "examples",
+    "engines", "rerank", "groups", "plugins", "testing", "cli", "spark", "examples",
 )  # fmt: skip
 
 
@@ -40,6 +41,15 @@ def test_no_file_names_a_machine_or_a_package_registry():
         if path != own and told.search(path.read_text("utf-8"))
     ]
     assert not guilty
+
+
+def test_the_rule_that_core_stands_alone_is_about_all_of_core():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (rule,) = [one for one in settings["contracts"] if one["name"] == "core stands alone"]
+    modules = {f"shinglefold.{path.stem}" for path in (ROOT / "core").glob("*.py") if path.stem[0] != "_"}
+    assert set(rule["source_modules"]) == modules
+    rooms = {f"shinglefold.{folder}" for folder in SOURCES if folder != "core"}
+    assert set(rule["forbidden_modules"]) == rooms
 
 
 def test_there_is_no_room_called_utils():
