@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.options import NumberRange, engine_option, verify_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.run_summary import ended
 from shinglefold.cli.sources import make_read_options, read_sources, reading_options
 
 if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
-    from shinglefold.groups import Gate, Policy, Verdict
-    from shinglefold.ingest import Record
+    from shinglefold.groups.gate.run import Run
 
-#: Documents decided together.
-_BATCH = 300
 _SHOWN = 160
 
 
@@ -103,6 +100,7 @@ def add(
     """
     from shinglefold.cli.stores import opened_store, pipeline_of
     from shinglefold.groups import Gate, Policy
+    from shinglefold.groups.gate.run import Run
 
     if set(index) & set("*?,"):
         raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
@@ -111,19 +109,39 @@ def add(
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices
     records = read_sources([file], make_read_options(format, id_field, encoding, header))
     asked = invocation.asked(index, engine)
-    with _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
+    run = Run()
+    with _kept(run), _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
         pipeline, _ = pipeline_of(asked, invocation)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
-            told = list(_added(gate, records, passages))
+            run.take(gate, records, passages)
+    run.stopped = asked.hints.completed(run.stopped)
     if invocation.json:
-        write_json(_summary(index, chosen, told))
+        write_json({"index": index, "policy": chosen.action, **run.to_json()})
     else:
-        _print(index, told)
-    accepted = sum(one["status"] == "accepted" for one in told)
-    if not told:
-        remark("no documents found; check the source, or say its --format")
-        return FAILED
-    return DONE if accepted == len(told) else PARTLY if accepted else FAILED
+        _print(index, run)
+    return _exit_code(run)
+
+
+@contextmanager
+def _kept(run: "Run") -> Iterator[None]:
+    """Note what ends a run that has begun, also in closing what it opened; what it did is not to be lost."""
+    from shinglefold.errors import ShinglefoldError
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        run.stopped = str(error) or "interrupted"
+    except ShinglefoldError as error:
+        if not run.read:
+            raise
+        run.stopped = str(error)
+
+
+def _exit_code(run: "Run") -> int:
+    rest = "; what was not added can be given again"
+    if run.unknown:
+        rest = f"; of the {run.unknown:,} documents that were being decided, some may have been added{rest}"
+    return ended(run.stopped, run.read, run.read - run.count("accepted"), run.count("accepted"), rest)
 
 
 @contextmanager
@@ -139,45 +157,25 @@ def _index_wanted(asked: "Asked", *, groups: bool) -> Iterator[None]:
         raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
 
 
-def _added(gate: "Gate", records: "Iterator[Record]", passages: bool) -> Iterator[dict[str, Any]]:
-    while batch := list(islice(records, _BATCH)):
-        given = [record.document for record in batch if record.document is not None]
-        verdicts = iter(gate.add_all(given))
-        for record in batch:
-            if record.document is None:
-                yield {"status": "failed", "reason": record.reason, "line": record.line}
-            else:
-                yield _told(gate, record, next(verdicts), passages)
+def _print(index: str, run: "Run") -> None:
+    for line in _left_out(run.told):
+        write_line(printable(line))
+    accepted = run.count("accepted")
+    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
+    line = f"{accepted:,} of {run.read:,} added to {index}"
+    write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
+    if replaced := sum(one.get("replaced", False) for one in run.told):
+        have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
+        remark(f"note: {have} taken the place of a document with the same id")
 
 
-def _told(gate: "Gate", record: "Record", verdict: "Verdict", passages: bool) -> dict[str, Any]:
-    told = {**verdict.to_json(), "line": record.line}
-    if passages and verdict.like is not None and record.document is not None:
-        told["passages"] = gate.passages(record.document, verdict.like.id)
-    return told
-
-
-def _summary(index: str, policy: "Policy", told: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    counts = {name: sum(one["status"] == name for one in told) for name in ("accepted", "refused", "failed")}
-    return {"index": index, "policy": policy.action, "read": len(told), **counts, "documents": list(told)}
-
-
-def _print(index: str, told: Sequence[dict[str, Any]]) -> None:
+def _left_out(told: Sequence[dict[str, Any]]) -> Iterator[str]:
     for one in told:
         if one["status"] != "accepted":
             who = repr(one["_id"]) if "_id" in one else f"line {one['line']}"
-            write_line(printable(f"{one['status']}: {who}: {one['reason']}"))
+            yield f"{one['status']}: {who}: {one['reason']}"
             for passage in one.get("passages", ()):
-                write_line(
-                    printable(f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}")
-                )
-    accepted = sum(one["status"] == "accepted" for one in told)
-    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in told)
-    line = f"{accepted:,} of {len(told):,} added to {index}"
-    write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
-    if replaced := sum(one.get("replaced", False) for one in told):
-        have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
-        remark(f"note: {have} taken the place of a document with the same id")
+                yield f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}"
 
 
 def _short(text: str) -> str:

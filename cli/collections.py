@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.advice import advised
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.hints import again
 from shinglefold.cli.options import (
@@ -126,7 +127,10 @@ def collected(
     signed = _signed(asked, scale.signed)
     if signed:
         _check_decision(scheme, decision)
-    with closing(Shelf(Path(scale.work) if scale.work else None, scale.restart)) as shelf:
+    with (
+        scale.kept(invocation.arguments),
+        closing(Shelf(Path(scale.work) if scale.work else None, scale.restart)) as shelf,
+    ):
         prints = Prints(shelf, scheme, whole=not signed)
         with progress_bar("fingerprints") as bar:
             absent = _read(invocation, asked, prints, signed, bar)
@@ -150,7 +154,7 @@ def _signed(asked: _Asked, told: bool | None) -> bool:
     if told is False and (tables := [source for source in asked.sources if is_parquet(source)]):
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
-            f"`shinglefold sign {tables[0]} -o signed.parquet`, and give that"
+            f"{advised('sign', tables[0], output='signed.parquet')}, and give that"
         )
     return are_signed(asked.sources, asked.target, asked.reading) if told is None else told
 
@@ -198,7 +202,8 @@ def _read(
     unsigned = len(prints) - int(prints.valid().sum())
 
     def other(names: Sequence[str]) -> str:
-        return again(invocation.arguments, field=tuple(names))
+        # What was made of other fields stands in the folder.
+        return again(invocation.arguments, field=tuple(names), restart=shelf.folder is not None)
 
     from shinglefold.cli.text_warnings import text_warnings
 

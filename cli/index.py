@@ -18,7 +18,7 @@ from shinglefold.cli.options import (
 )
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.rules import rules_of_groups
-from shinglefold.cli.run_summary import exit_code, summary_lines
+from shinglefold.cli.run_summary import exit_code, retry_command, summary_lines
 from shinglefold.cli.sources import (
     check_dead_letters,
     is_page_source,
@@ -118,6 +118,7 @@ def index(
     """
     from dataclasses import replace
 
+    from shinglefold.cli.elements import passages_too
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.groups.insert import Numbering
@@ -170,6 +171,11 @@ def index(
                 )
 
         summary = rebuild(opened, index, build) if recreate else build(index)
+        retried = retry_command(
+            asked, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
+            groups=groups, passages=passages, id_field=id_field or None, verify=verify,
+            min_similarity=None if min_similarity is None else str(min_similarity),
+        )  # fmt: skip
     finally:
         unclosed = close(opened)
     if unclosed and not summary.stopped:
@@ -187,7 +193,7 @@ def index(
     if invocation.json:
         write_json({**summary.to_json(), "warnings": warned})
     else:
-        for line in summary_lines(summary, asked.hints):
+        for line in summary_lines(summary, asked.hints, retried):
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
@@ -231,44 +237,6 @@ def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
     raise ConfigError(
         f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or build it anew: --recreate"
     )
-
-
-def passages_remedy(asked: "Asked") -> str:
-    """Return the commands that give an index the elements of passages."""
-    from shinglefold.cli.hints import together
-
-    setup = asked.hints.command("setup", asked.index, passages=True)
-    return together([setup, asked.hints.command("backfill", asked.index)])
-
-
-def passages_too(
-    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", *, fresh: bool
-) -> "tuple[Pipeline, Recipe]":
-    """Return a pipeline that stores the elements of passages, too, and the recipe of an index to come.
-
-    Raises:
-        ConfigError: the index is there and stores none.
-    """
-    from dataclasses import replace
-
-    from shinglefold.cli.recipes import recipe_of_index
-    from shinglefold.cli.stores import checked_pipeline
-    from shinglefold.errors import ConfigError, IndexMissing
-    from shinglefold.recipe import with_passages
-
-    there = not fresh
-    try:
-        there = there and recipe_of_index(asked) is not None
-    except IndexMissing:
-        there = False
-    if there:
-        raise ConfigError(
-            f"index {asked.index!r} stores no elements of passages. Let it from now on, and add those of its "
-            f"documents: {passages_remedy(asked)}; or build it anew: --recreate"
-        )
-    definition = with_passages(recipe.pipeline or {}, recipe.field)
-    made = checked_pipeline(definition, recipe.scheme, pipeline.tools.seal)
-    return made, replace(recipe, pipeline=definition)
 
 
 def close(engine: "Engine") -> str:

@@ -1,52 +1,80 @@
-"""The end of a run that indexed documents: what it did in lines for people, and its exit code."""
+"""The end of a run over documents: what it did in lines for people, and its exit code."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, stopped_code
 from shinglefold.cli.output import printable, remark, times
 
 if TYPE_CHECKING:
+    from shinglefold.advice import Value
     from shinglefold.cli.hints import Hints
+    from shinglefold.cli.recipes import Asked
+    from shinglefold.contracts import Engine
     from shinglefold.ingest import Summary
+    from shinglefold.ingest.signing.run import Signed
 
 
 def exit_code(summary: "Summary") -> int:
-    """Return the exit code of a run; why it is none of the good ones goes to standard error."""
+    """Return the exit code of a run that indexed; why it is none of the good ones goes to standard error."""
     if "discarded" in summary.counts:
         remark(f"{summary.index} is as it was: what was indexed for it is discarded")
-    if summary.stopped:
-        remark(f"stopped: {printable(summary.stopped)}")
-        return stopped_code(summary.stopped)
-    if not summary.read:
+    return ended(summary.stopped, summary.read, summary.failed, summary.indexed or summary.dropped)
+
+
+def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> int:
+    """Return the exit code of a run over documents; why it is none of the good ones goes to standard error.
+
+    Args:
+        stopped: why it ended early, empty where it did not.
+        failed: documents, of those read; ``done``: those with which all went well.
+        rest: what is said of the documents that a run which ended early has left.
+    """
+    if stopped:
+        remark(printable(f"stopped: {stopped}{rest}"))
+        return stopped_code(stopped)
+    if not read:
         remark("no documents found; check the sources, or say their --format")
         return FAILED
-    if summary.failed:
-        return PARTLY if summary.indexed or summary.dropped else FAILED
+    if failed:
+        return PARTLY if done else FAILED
     return DONE
 
 
-def summary_lines(summary: "Summary", hints: "Hints") -> list[str]:
-    """Return what a run did as lines for people."""
+def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Iterator[str]:
+    """Yield how long a run took, what it was made with, what was counted, and why documents failed.
+
+    Args:
+        here: documents that this run has read itself.
+        stages: what else is told of the time.
+    """
     total = summary.seconds.get("total", 0.0)
-    speed = summary.read / total if total else 0.0
-    stages = [f"{name} {value:.1f}" for name, value in summary.seconds.items() if name != "total"]
+    yield f"{total:.1f} s, {here / total if total else 0:,.0f} documents/s{stages}"
     languages = [f"{code} {count:,}" for code, count in sorted(summary.languages.items())]
+    yield f"scheme {summary.scheme}; languages: {', '.join(languages) or 'none'}"
+    yield from (
+        f"{name.replace('_', ' ')}: {count:,}" for name, count in sorted(summary.counts.items()) if count
+    )
+    first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
+    for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]:
+        yield f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
+
+
+def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list[str]:
+    """Return what a run that indexed did as lines for people.
+
+    Args:
+        retried: the command that tries again what failed, where it is not simply ``retry``.
+    """
+    stages = [f"{name} {value:.1f}" for name, value in summary.seconds.items() if name != "total"]
     lines = [
         f"{summary.indexed:,} indexed into {summary.index}, {summary.dropped:,} dropped, "
         f"{summary.failed:,} failed, of {summary.read:,} read",
-        f"{total:.1f} s, {speed:,.0f} documents/s (seconds: {', '.join(stages)})",
-        f"scheme {summary.scheme}; languages: {', '.join(languages) or 'none'}",
-    ]
-    counts = sorted(summary.counts.items())
-    lines += [f"{name.replace('_', ' ')}: {count:,}" for name, count in counts if count]
-    first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
-    lines += [
-        f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
-        for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]
+        *run_lines(summary, summary.read, f" (seconds: {', '.join(stages)})"),
     ]
     lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
-        again = hints.command("retry", summary.dead_letters, index=summary.index)
+        again = retried or hints.command("retry", summary.dead_letters, index=summary.index)
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
         lines.append(f"{some} are kept; once mended: {again}")
     if summary.counts.get("not_kept"):
@@ -55,3 +83,21 @@ def summary_lines(summary: "Summary", hints: "Hints") -> list[str]:
         remove = hints.command("delete", summary.index, yes=True)
         lines.append(f"it was made by this run and is empty; this removes it: {remove}")
     return lines
+
+
+def retry_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
+    """Return the command that tries the documents again which failed.
+
+    Args:
+        made_by: the options that decide what a new index is like: no recipe tells them where none was made.
+    """
+    from shinglefold.errors import EngineError
+
+    letters, index = summary.dead_letters, asked.index
+    try:
+        there = bool(summary.indexed) or engine.index_exists(index)
+    except EngineError:
+        there = True
+    if there:
+        return asked.hints.command("retry", letters, index=index)
+    return asked.hints.command("index", letters, index=index, replay=True, **made_by)

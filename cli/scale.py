@@ -1,10 +1,14 @@
 """The options of commands over collections of any size: memory, a folder to work in, fingerprints at hand."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
 
+from shinglefold.cli.hints import again
 from shinglefold.cli.options import options
+from shinglefold.cli.output import remark
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -71,3 +75,32 @@ class Scale:
         if size < 1:
             raise click.UsageError(f"--memory {self.memory}: give a size such as 500M or 4G")
         return size
+
+    @contextmanager
+    def kept(self, arguments: tuple[str, ...]) -> Iterator[None]:
+        """Say how a run goes on that ended early, and where there was no room.
+
+        Args:
+            arguments: the command, as it was typed.
+
+        Raises:
+            Unwritable: the disk is full.
+        """
+        from shinglefold.errors import Unwritable, is_full
+
+        on = f"the same command goes on from there: {again(arguments, restart=False)}"
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            if self.work is not None:
+                remark(f"stopped: {error or 'interrupted'}; {on}")
+            raise
+        except OSError as error:
+            if not is_full(error):
+                raise
+            if self.work is not None:
+                raise Unwritable(f"cannot write to {self.work}: the disk is full; make room; {on}") from error
+            raise Unwritable(
+                "cannot write temporary files: the disk is full; make room, set TMPDIR to a folder on "
+                "another disk, or work in a folder of your own: add --work DIR"
+            ) from error

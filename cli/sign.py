@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command, stopped_code
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import chosen_scheme, fields_option, preset_option, workers_option
-from shinglefold.cli.output import flush_output, printable, remark, times, write_json, write_line
+from shinglefold.cli.output import flush_output, printable, remark, write_json, write_line
+from shinglefold.cli.run_summary import ended, run_lines
 from shinglefold.cli.sources import check_sources, make_read_options, page_prefixes, reading_options
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def ending(
 
     Where documents went to standard output, all this goes to standard error.
     """
-    warned = list(_warnings(invocation, summary, options, named))
+    warned = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
     if output is None:
         flush_output()
         for line in _lines(summary):
@@ -221,25 +222,19 @@ def ending(
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    code = _code(summary, output)
+    code = _code(invocation, summary, output)
     return PARTLY if code == DONE and named and set(options.fields) - summary.present else code
 
 
-def _code(summary: "Signed", output: str | None) -> int:
-    if summary.stopped:
-        again = "" if output is None else "; the same command goes on from there"
-        remark(f"stopped: {printable(summary.stopped)}{again}")
-        return stopped_code(summary.stopped)
-    if not summary.read:
-        remark("no documents found; check the sources, or say their --format")
-        return FAILED
-    if summary.failed:
-        return PARTLY if summary.signed else FAILED
-    return DONE
+def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
+    from shinglefold.cli.hints import again
+
+    on = f"; the same command goes on from there: {again(invocation.arguments, restart=False)}"
+    return ended(summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else on)
 
 
 def _warnings(
-    invocation: Invocation, summary: "Signed", options: "SignOptions", named: bool
+    invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
 ) -> Iterator[str]:
     from shinglefold.cli.hints import again
     from shinglefold.cli.text_warnings import text_warnings
@@ -247,22 +242,16 @@ def _warnings(
 
     watch = FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample))
     unsigned = summary.counts.get("without_signature", 0)
+    # What was made is replaced, and what was begun of other fields is not gone on with.
+    anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}
     yield from text_warnings(
-        watch, unsigned, named, lambda other: again(invocation.arguments, field=tuple(other), restart=True)
+        watch, unsigned, named, lambda names: again(invocation.arguments, field=tuple(names), **anew)
     )
 
 
 def _lines(summary: "Signed") -> Iterator[str]:
-    total = summary.seconds.get("total", 0.0)
-    fresh = summary.read - summary.resumed
     taken = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
     yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{taken}"
-    yield f"{total:.1f} s, {fresh / total if total else 0:,.0f} documents/s"
-    languages = [f"{code} {count:,}" for code, count in sorted(summary.languages.items())]
-    yield f"scheme {summary.scheme}; languages: {', '.join(languages) or 'none'}"
-    yield from (f"{name.replace('_', ' ')}: {count:,}" for name, count in summary.counts.items())
-    first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
-    for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]:
-        yield f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
+    yield from run_lines(summary, summary.read - summary.resumed)
     if summary.dead_letters:
         yield f"failed ones are kept in {summary.dead_letters}"

@@ -4,7 +4,7 @@ import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.options import chosen_scheme, fields_option, preset_option
-from shinglefold.cli.output import printable, remark, write_json, write_line
+from shinglefold.cli.output import printable, remark, times, write_json, write_line
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.recipe import TEXTS
 from shinglefold.spark.command import free, job, job_options, progress, write
@@ -69,7 +69,7 @@ def sign_command(
     else:
         write_line(f"{counts['signed']:,} signed, {counts['failed']:,} failed; scheme {scheme.id}")
     for reason, count in worst:
-        remark(f"failed {count:,} times: {printable(reason)}")
+        remark(f"failed {times(count)}: {printable(reason)}")
     if not counts["signed"]:
         remark("no document was signed; check the sources and --field")
         return FAILED

@@ -123,7 +123,7 @@ def _check_one_grouping(engine: Engine, index: str) -> None:
             ours, theirs = (json.dumps(noted[one]) if noted[one] else "none" for one in (first, name))
             raise ConfigError(
                 f"indices {first!r} and {name!r} note different rules for groups, {ours} and {theirs}: "
-                f"regroup each by itself, or all by the scheme: shinglefold regroup {index} --by-scheme"
+                f"regroup each by itself, or all by the scheme: {advised('regroup', index, by_scheme=True)}"
             )
 
 

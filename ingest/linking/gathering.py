@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+from shinglefold.advice import advised
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
 from shinglefold.ingest.linking.answers import Answer
 from shinglefold.ingest.linking.prints import Prints
@@ -36,8 +37,8 @@ def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool
     bare = [source for source in other if is_parquet(source)]
     if bare:
         raise ConfigError(
-            f"{bare[0]} holds no fingerprints in [{field}]: make a file with `shinglefold sign {bare[0]} -o "
-            "signed.parquet`, and give that"
+            f"{bare[0]} holds no fingerprints in [{field}]: make a file with "
+            f"{advised('sign', bare[0], output='signed.parquet')}, and give that"
         )
     if signed and other:
         raise ConfigError(

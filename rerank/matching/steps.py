@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
@@ -87,8 +88,8 @@ def _check_stored(known: Known, index: str) -> None:
     if all(_stores(mappings, known.field) for mappings in known.mappings):
         return
     raise ConfigError(
-        f"index {index!r} stores no elements of passages: shinglefold setup {index} --passages && "
-        f"shinglefold backfill {index}"
+        f"index {index!r} stores no elements of passages: "
+        f"{together([advised('setup', index, passages=True), advised('backfill', index)])}"
     )
 
 

@@ -87,3 +87,89 @@ def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run,
     assert hints(ran.out + ran.err)[0] == ["setup", "theirs", "--dedup-field", "copies2", *_WHERE]
     (done,) = run_hints(run, ran.out + ran.err)[:1]
     assert "`" not in done.out
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("command", ["pairs", "groups", "advise sample"])
+def test_texts_elsewhere_are_told_with_a_command_that_takes_them(run, command, workers):
+    """The folder that a run worked in is of other fields then."""
+    Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))
+    work = () if command.startswith("advise") else ("--work", "my work")
+    ran = run(*command.split(), "my texts.jsonl", "--workers", workers, *work)
+    assert ran.code == 0
+    assert "there is text in headline, content" in ran.err
+    (again,) = run_hints(run, ran.err)
+    assert again.err == ""
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "my signed.jsonl")], ids=["standard output", "file"])
+def test_what_was_signed_without_text_is_signed_anew_by_the_command_that_is_told(run, output):
+    Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))
+    ran = run("sign", "my texts.jsonl", *output)
+    assert ran.code == 0
+    assert "there is text in headline, content" in ran.err
+    (again,) = run_hints(run, ran.err)
+    assert "there is text in" not in again.err
+
+
+def test_a_file_with_a_blank_in_its_name_stays_one_word(run):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    rows = [
+        {key: page[key] for key in ("id", "title", "body")} for page in map(json.loads, lines().splitlines())
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), "my pages.parquet")
+    for more in ((), ("--texts",)):
+        ran = run("pairs", "my pages.parquet", *more)
+        assert ran.code == 2
+        (command,) = hints(ran.err.replace(", and give that", ""))
+        assert command == ["sign", "my pages.parquet", "--output", "signed.parquet"]
+    assert run(*command).code == 0
+    assert run("pairs", "signed.parquet").code == 0
+
+
+def test_letters_of_a_first_run_that_stored_nothing_are_tried_as_that_run_would_have(run):
+    """No index was made, so that none knows its recipe."""
+    letter = {"id": "a", "headline": 5, "price": "7"}
+    Path("my types.json").write_text('{"price": {"type": "float"}}')
+    options = (
+        "--field",
+        "headline",
+        "--preset",
+        "classic",
+        "--groups",
+        "--passages",
+        "--mapping",
+        "my types.json",
+    )
+    ran = run(
+        "index", "-", "--index", "news", *options, "--dead-letters", "failed.jsonl", stdin=json.dumps(letter)
+    )
+    assert ran.code == 1
+    file = Path("failed.jsonl")
+    file.write_text(
+        file.read_text().replace('"headline": 5', '"headline": "мост через реку закроют на ремонт"')
+    )
+    run_hints(run, ran.out)
+    with opened() as engine:
+        recipe = Recipe.of(engine.mappings("news"), "news")
+        assert engine.mappings("news")["properties"]["price"]["type"] == "float"
+    assert (recipe.fields, recipe.scheme.name, recipe.groups, recipe.passages) == (
+        ("headline",),
+        "classic",
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize("command", ["similar", "matches"])
+def test_the_next_page_is_asked_for_with_the_options_in_force(run, command):
+    Path("my settings.toml").write_text('data_dir = "wrong"\n')
+    text = " ".join(f"word{number}" for number in range(60))
+    given = "".join(json.dumps({"id": f"{n}", "body": f"{text} {n}"}) + "\n" for n in range(3))
+    assert run("index", "-", *_WHERE, "--index", "it's", "--passages", "--workers", 1, stdin=given).code == 0
+    page = run(command, "--text", text, *_WHERE, "--index", "it's", "--size", 1)
+    (following,) = run_hints(run, page.out)
+    assert "next page: " in following.out
+    assert following.out.splitlines()[0] != page.out.splitlines()[0]

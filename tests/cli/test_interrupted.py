@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from shinglefold.engines.embedded import EmbeddedEngine
+
 _COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 _PATIENCE = 60
 
@@ -83,6 +85,75 @@ def test_sigterm_ends_a_command_quietly(start):
     command.send_signal(signal.SIGTERM)
     out, err = command.communicate(timeout=_PATIENCE)
     assert (command.returncode, out, err) == (143, "", "")
+
+
+@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])
+def test_adding_ends_with_a_summary_of_what_is_stored(start, run, tmp_path: Path, number, code, word):
+    engine = tmp_path / "engine"
+    assert run("setup", "news", "--engine", engine).code == 0
+    command = start("add", "news", "-", "--json", "--engine", str(engine))
+    command.stdin.write("".join(_unlike(n) for n in range(700)))
+    command.stdin.flush()
+    until(lambda: _stored(engine) >= 300)
+    command.send_signal(number)
+    out, err = command.communicate(timeout=_PATIENCE)
+    told = json.loads(out)
+    assert (command.returncode, told["stopped"]) == (code, word)
+    assert err == f"stopped: {word}; what was not added can be given again\n"
+    assert told["read"] == told["accepted"] + told["refused"] + told["failed"] + told["unknown"]
+    assert told["unknown"] == 0
+    assert _stored(engine) == told["accepted"] == len(told["documents"]) >= 300
+
+
+def _unlike(number: int) -> str:
+    return json.dumps({"id": str(number), "body": os.urandom(60).hex(" ")}) + "\n"
+
+
+def _stored(engine: Path) -> int:
+    with EmbeddedEngine(engine, str.split) as opened:
+        found: int = opened.search("news", {"size": 0, "track_total_hits": True})["hits"]["total"]["value"]
+    return found
+
+
+@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])
+def test_work_in_a_folder_is_told_how_it_goes_on(start, number, code, word):
+    command = start("groups", "-", "--work", "my work", "--restart")
+    command.stdin.write("".join(map(_unlike, range(3_000))))
+    command.stdin.flush()
+    until(Path("my work", "stages.json").exists)
+    command.send_signal(number)
+    out, err = command.communicate(timeout=_PATIENCE)
+    assert (command.returncode, out) == (code, "")
+    on = "shinglefold groups - --work 'my work'"
+    assert err == f"stopped: {word}; the same command goes on from there: {on}\n"
+
+
+def test_adding_on_a_full_disk_tells_what_is_stored(run, small_disk: Path):
+    engine = small_disk / "engine"
+    assert run("setup", "news", "--engine", engine).code == 0
+    lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex(" ")}) for n in range(900))
+    ran = run("add", "news", "-", "--json", "--engine", engine, stdin=lines)
+    assert ran.code == 1
+    assert "the disk is full" in ran.err
+    assert "a fault of shinglefold" not in ran.err
+
+
+@pytest.mark.parametrize("work", [True, False])
+def test_work_in_files_on_a_full_disk_names_the_place_and_the_remedy(
+    run, small_disk: Path, monkeypatch, work
+):
+    monkeypatch.setattr("tempfile.tempdir", str(small_disk))
+    lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex(" ")}) for n in range(900))
+    where = ("--work", small_disk / "work") if work else ()
+    ran = run("groups", "-", *where, "--workers", 1, stdin=lines)
+    assert (ran.code, ran.out) == (1, "")
+    on = f"the same command goes on from there: shinglefold groups - --work {small_disk}/work --workers 1"
+    assert ran.err.splitlines() == [
+        f"error: cannot write to {small_disk}/work: the disk is full; make room; {on}"
+        if work
+        else "error: cannot write temporary files: the disk is full; make room, set TMPDIR to a folder on "
+        "another disk, or work in a folder of your own: add --work DIR"
+    ]
 
 
 def test_a_full_disk_is_told_at_once_with_a_summary_that_adds_up(run, small_disk: Path):

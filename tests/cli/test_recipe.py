@@ -50,6 +50,9 @@ def test_no_command_needs_a_flag_again(run, own):
     assert "page-0" in [
         hit["_id"] for hit in run("search", word, "--size", 50, "--json").json()["hits"]["hits"]
     ]
+    assert run("similar", "page-0", "--json").code == 0
+    added = run("add", own, "-", "--json", stdin=lines(1, title="headline", body="content"))
+    assert added.json()["documents"][0].get("replaced") is True, added
     told = run("explain", "page-0", "page-0", "--json").json()
     assert (told["folds"], len(told["passages"]) > 0) == (True, True)
     assert run("setup", own).out.splitlines()[-1] == "nothing to change"
@@ -73,13 +76,22 @@ def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):
     assert "dedup" not in source
 
 
-@pytest.mark.parametrize("command", ["index", "backfill", "doctor", "retry", "search", "explain"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("index", "add", "backfill", "doctor", "retry", "search", "similar", "matches", "explain"),
+        *("regroup", "sweep", "report"),
+    ],
+)
 def test_a_setting_that_names_another_field_is_refused_with_both(run, own, command, monkeypatch):
     Path("letters.jsonl").write_text("")
     arguments = {
         "index": ["index", "-"],
         "retry": ["retry", "letters.jsonl"],
+        "add": ["add", own, "-"],
         "search": ["search", "мост"],
+        "similar": ["similar", "page-1"],
+        "matches": ["matches", "--text", "мост"],
         "explain": ["explain", "page-1", "page-2"],
     }
     monkeypatch.setenv("SHINGLEFOLD_FIELD", "copies")
@@ -90,6 +102,18 @@ def test_a_setting_that_names_another_field_is_refused_with_both(run, own, comma
         "for. Leave it out, or change the index: shinglefold setup pages --dedup-field copies && "
         "shinglefold backfill pages"
     ) in refused.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "both"),
+    [("PRESET", "fetterly", ("classic", "fetterly")), ("LANGUAGES", "en", ("ru", "en"))],
+)
+def test_a_gate_refuses_a_setting_that_contradicts_the_index(run, own, name, value, both, monkeypatch):
+    monkeypatch.setenv(f"SHINGLEFOLD_{name}", value)
+    refused = run("add", own, "-", stdin=lines(1, title="headline", body="content"))
+    assert refused.code == 1
+    assert all(one in refused.err for one in both)
+    assert f"SHINGLEFOLD_{name}" in refused.err
 
 
 def test_another_field_is_what_setup_changes(run, own, monkeypatch):

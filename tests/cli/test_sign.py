@@ -166,7 +166,8 @@ def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run,
     told = ran.json()
     assert ran.code == 1
     assert "the disk is full; make room" in told["stopped"]
-    assert ran.err.splitlines()[-1].endswith("make room; the same command goes on from there")
+    goes_on = f"shinglefold sign documents.jsonl -o {small_disk}/signed.jsonl --workers 1 --json"
+    assert ran.err.splitlines()[-1].endswith(f"make room; the same command goes on from there: {goes_on}")
     assert told["read"] == told["signed"] + told["failed"]
     subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
     ran = run(*command, "--json")

@@ -99,7 +99,7 @@ def test_parquet_without_fingerprints_is_refused_with_the_command(run):
     pa.parquet.write_table(pa.table({"_id": ["1"], "body": ["a b c"]}), "bare.parquet")
     ran = run("groups", "bare.parquet")
     assert ran.code == 2
-    assert "shinglefold sign bare.parquet -o signed.parquet" in ran.err
+    assert "shinglefold sign bare.parquet --output signed.parquet" in ran.err
 
 
 def test_damaged_fingerprints_are_left_out_and_told(run, signed):

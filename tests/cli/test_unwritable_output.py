@@ -1,10 +1,14 @@
 """Output that can't be written: one line that says so, exit code 1, and never a traceback."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from shinglefold.cli.main import main
 
 _COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 _TEXTS = ["compare", "--text", "the bridge is closed until May", "the bridge is open until May"]
@@ -73,3 +77,57 @@ def test_a_dead_letter_file_that_can_not_be_written_is_told_before_the_first_doc
     assert ran.code == 1
     assert f"cannot write the dead-letter file {path}" in ran.err
     assert run("search", "x").code == 1 or run("search", "x", "--json").json()["hits"]["total"]["value"] == 0
+
+
+@pytest.fixture(scope="module")
+def library(examples_file, tmp_path_factory) -> Path:
+    """An index with groups and passages, and files beside it."""
+    place = tmp_path_factory.mktemp("library")
+    made = ["index", str(examples_file), "--groups", "--passages", "--workers", "1"]
+    assert main([*made, "--engine", str(place / "engine")]) == 0
+    (place / "pages.jsonl").write_text(
+        "".join(json.dumps({"id": n, "body": "a b c d e f g"}) + "\n" for n in "ab")
+    )
+    (place / "text.txt").write_text("The old bridge is closed until Monday because the river rises")
+    return place
+
+
+#: Every command that writes lines of its own, and is not above.
+_EVERY = (
+    *("similar ru-bridge-repair-1", "matches TEXT", "explain ru-bridge-repair-1 ru-bridge-repair-2"),
+    *("passages TEXT TEXT", "pairs FILE", "groups FILE", "groups FILE --csv", "advise sample FILE"),
+    *("advise width --shingles 99", "advise layout", "simulate FILE", "regroup pages", "sweep pages"),
+    *("report pages", "list", "stats pages", "doctor pages", "setup pages", "config show", "search bridge"),
+    *("add pages FILE --policy tag", "index FILE", "delete pages --dry-run", "backfill pages"),
+)
+
+
+@pytest.fixture
+def ended(library, monkeypatch, capsys):
+    """Run a command with another standard output; return its exit code and what it said beside it."""
+
+    def run(command: str, output) -> tuple[int, list[str]]:
+        files = {"FILE": str(library / "pages.jsonl"), "TEXT": str(library / "text.txt")}
+        words = [files.get(word, word) for word in command.split()]
+        with monkeypatch.context() as patch:
+            patch.setenv("SHINGLEFOLD_DATA_DIR", str(library / "engine"))
+            patch.setattr(sys, "stdout", output)
+            return main(words), capsys.readouterr().err.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("command", _EVERY)
+def test_no_command_loses_its_output_silently(ended, command):
+    with open(_FULL, "w") as full:
+        code, told = ended(command, full)
+    lost = "error: cannot write to standard output: No space left on device; what was to be shown is lost"
+    assert (code, told[-1]) == (1, lost)
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        code, told = ended(command, closed)
+    assert (code, [line for line in told if line.startswith("error")]) == (141, [])
+    code, told = ended(command, None)
+    assert code in (0, 3)
+    assert not [line for line in told if line.startswith("error")]

@@ -74,7 +74,7 @@ def test_documents_that_fail_leave_a_code_and_their_reasons(run, tmp_path):
     code, out, err = run("sign", "odd.parquet", "-o", "signed")
     assert code == 3
     assert "1 signed, 1 failed" in out
-    assert "failed 1 times" in err
+    assert "failed once" in err
     found = {row["id"]: row for row in pq.read_table(tmp_path / "signed").to_pylist()}
     assert found["1"]["dedup"] is None
     assert "body" in found["1"]["sign_problem"]

@@ -12,6 +12,10 @@ from shinglefold.cli.stores import search_canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.registry import make_scheme
 
+_NAMES = (
+    "setup|backfill|retry|search|similar|matches|index|sign|doctor|pairs|groups|regroup|sweep|advise sample"
+)
+
 
 def lines(count: int = 20, **names: str) -> str:
     """Pages as JSON lines, some of their fields under other names."""
@@ -21,9 +25,7 @@ def lines(count: int = 20, **names: str) -> str:
 
 def hints(text: str) -> list[list[str]]:
     """The commands in what a command printed."""
-    found = re.findall(
-        r"shinglefold (?:setup|backfill|retry|search|index|doctor|pairs|groups|regroup) .*", text
-    )
+    found = re.findall(rf"shinglefold (?:{_NAMES}) .*", text)
     return [shlex.split(command)[1:] for line in found for command in line.split(" && ")]
 
 
