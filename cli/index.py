@@ -131,7 +131,7 @@ def index(
     check_dead_letters(dead_letters, sources, asked.hints.command("retry", dead_letters or "", index=index))
     options = make_read_options(format, id_field, encoding, header)
     own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
-    own |= read_properties(mapping)
+    types = read_properties(mapping)
     records = read_sources(
         sources,
         options,
@@ -142,8 +142,7 @@ def index(
     if passages and not recipe.passages:
         chosen, recipe = passages_too(asked, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
-    if groups:
-        check_groups(asked, recipe, fresh=recreate)
+    check_groups(asked, recipe, wanted=groups and not recreate)
     rules = rules_of_groups(verify, min_similarity, numbered=numbered)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
@@ -164,7 +163,7 @@ def index(
                     watch.watch(records),
                     chosen,
                     field=recipe.field,
-                    properties={**properties_of(recipe), **own},
+                    properties={**properties_of(recipe), **own, **types},
                     dead_letters=dead_letters,
                     workers=settings.workers if workers is None else workers,
                     groups=numbering,
@@ -218,8 +217,8 @@ def numbering_told(asked: "Asked", numbering: "Numbering | None") -> Iterator[No
                 )
 
 
-def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
-    """Refuse to number the groups of an index that is there and has no numbers.
+def check_groups(asked: "Asked", recipe: "Recipe", *, wanted: bool) -> None:
+    """Refuse to number the groups of an index that is there and has no numbers, where that is wanted.
 
     Raises:
         ConfigError: its documents would be without one.
@@ -227,7 +226,7 @@ def check_groups(asked: "Asked", recipe: "Recipe", *, fresh: bool) -> None:
     from shinglefold.cli.recipes import recipe_of_index
     from shinglefold.errors import ConfigError, IndexMissing
 
-    if fresh or recipe.groups:
+    if recipe.groups or not wanted:
         return
     try:
         recipe_of_index(asked)
