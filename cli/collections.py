@@ -1,10 +1,10 @@
 """What commands over a collection without an index share: their options, and the fingerprints of it all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -51,24 +51,36 @@ collection_options = options(
     workers_option,
 )
 _STAGE = "fingerprints"
+_Item = TypeVar("_Item")
 
 
 @dataclass(slots=True)
 class Collected:
     """The fingerprints of a collection, what finds its pairs, and what its documents are called.
 
-    ``absent``: fields named that no document has.
+    ``check``: raises where the command is to end. ``absent``: fields named that no document has.
     """
 
     prints: "Prints"
     linking: "Linking"
     names: "Names"
+    check: Callable[[], None]
     absent: tuple[str, ...] = ()
 
     @property
     def scheme(self) -> "Scheme":
         """The scheme the fingerprints were made with."""
         return self.prints.scheme
+
+    def going(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Go through them until the command is to end.
+
+        Raises:
+            Interrupted: it is.
+        """
+        for item in items:
+            self.check()
+            yield item
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +149,13 @@ def collected(
         names = names_of(prints, memory)
         for line in reading_notes(reading, len(names.repeated)):
             remark(f"note: {line}")
-        with progress_bar("linking") as bar, Interrupts() as interrupts:
+        # What lasts is in files that a run goes on with: all that is done with them can be broken off.
+        with progress_bar("linking") as bar, Interrupts() as interrupts, interrupts.breakable():
             watch = Watch(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
             linking = Linking(prints, Options(memory, scale.most_shared), watch)
-            yield Collected(prints, linking, names, absent if asked.named else ())
+            yield Collected(prints, linking, names, interrupts.check, absent if asked.named else ())
 
 
 def _signed(asked: _Asked, told: bool | None) -> bool:

@@ -73,7 +73,7 @@ def groups(
         raise click.UsageError("--csv and --json are two forms: give one of them")
     with collected(invocation, sources, Scale(signed, memory, work, restart, most_shared), **given) as found:
         labels = found.linking.labels(linkage)
-        named = found.names.of_each(groups_of(labels, min_size, sort == "size"))
+        named = found.going(found.names.of_each(groups_of(labels, min_size, sort == "size")))
         if as_csv:
             _write_csv(named)
         else:

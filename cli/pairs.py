@@ -66,7 +66,7 @@ def _write(found: "Collected", rows: "Rows", by_text: bool, as_json: bool) -> No
     columns = [ones, others, rows["resemblance"].round(4).tolist()]
     if by_text:
         columns.append([None if math.isnan(one) else one for one in rows["similarity"].round(4).tolist()])
-    for row in zip(*columns, strict=True):
+    for row in found.going(zip(*columns, strict=True)):
         if as_json:
             write_json(dict(zip(("a", "b", "resemblance", "similarity"), row, strict=False)), indent=None)
         else:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,6 +41,12 @@ _LONG = pytest.mark.skip(
     reason="takes long, or much memory: run with the servers (make test SERVERS=all), as CI does, or by "
     f"{LONG}=1"
 )
+
+
+def pytest_sessionstart() -> None:
+    """Hear Ctrl-C, as the commands that tests start do then: a script starts its background deaf to it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # First: pytest-xdist reads the groups in the same hook.

@@ -143,7 +143,7 @@ def test_a_command_that_is_ended_goes_on(run, signed, number):
         [*command, "--memory", "1M"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     while not Path("work/stages.json").exists():
-        time.sleep(0.02)
+        time.sleep(0.002)
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode in (-number, 128 + number)
@@ -152,11 +152,32 @@ def test_a_command_that_is_ended_goes_on(run, signed, number):
     assert on.out == run("groups", "many.jsonl", "--memory", "1M").out
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("read", [True, False], ids=["somebody reads", "nobody reads"])
+@pytest.mark.parametrize("command", ["pairs", "groups"])
+def test_a_command_ends_while_it_prints(signed, command, read, number):
+    Path("many.jsonl").write_text(signed.read_text() * (40 if command == "groups" else 8))
+    shinglefold = str(Path(sys.executable).with_name("shinglefold"))
+    process = subprocess.Popen(
+        [shinglefold, command, "many.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline()
+    if read:
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    else:
+        time.sleep(0.5)  # until the pipe is full
+        process.send_signal(number)
+        process.wait(timeout=20)
+    assert process.returncode == 128 + number
+
+
 @pytest.mark.parametrize("command", [("pairs",), ("groups",), ("groups", "--linkage", "leader")])
 def test_texts_decide_in_files_as_they_do_in_memory(run, examples_file, command):
     in_files = run(*command, examples_file, "--memory", "10K", "--workers", 1)
-    assert (in_files.code, in_files.err) == (0, "")
-    assert in_files.out == run(*command, examples_file, "--workers", 1).out != ""
+    in_memory = run(*command, examples_file, "--workers", 1)
+    assert (in_files.code, in_files.err) == (in_memory.code, in_memory.err) == (0, "")
+    assert in_files.out == in_memory.out != ""
 
 
 def test_reading_texts_goes_on_where_it_was(run, monkeypatch):

@@ -24,13 +24,18 @@ _SMALL = {
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """A session on two cores of this machine; CI must have one."""
+def installed() -> None:
+    """Spark stands here; CI must have it."""
     if find_spec("pyspark") is None:
         reason = "Spark is not installed: pip install -e '.[spark]' (450 MB)"
         if os.environ.get("CI", "").lower() == "true":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def spark(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A session on two cores of this machine."""
     found = session({**_SMALL, "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}, "local[2]")
     found.sparkContext.setLogLevel("ERROR")
     yield found

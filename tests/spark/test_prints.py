@@ -10,6 +10,8 @@ from shinglefold.ingest.signing.parquet import print_type
 from shinglefold.spark.columns import _Reader
 from shinglefold.spark.twins import _firsts
 
+pytestmark = pytest.mark.usefixtures("installed")
+
 TEXTS = [
     "Сонце зійшло над морем, і рибалки вийшли на берег лагодити сіті",
     "The sun rose over the sea, and fishermen came ashore to mend their nets",
