@@ -51,6 +51,13 @@ def recipe_mappings(recipe: Recipe) -> JSON:
     return {"_meta": {META_KEY: recipe.to_json()}, "properties": properties}
 
 
+def new_mappings(recipe: Recipe, properties: Mapping[str, Any] | None = None) -> JSON:
+    """Return the mappings of a new index, with further fields."""
+    wanted = recipe_mappings(recipe)
+    wanted["properties"] = {**(properties or {}), **wanted["properties"]}
+    return wanted
+
+
 def ensure_index(
     engine: Engine,
     index: str,
@@ -73,10 +80,8 @@ def ensure_index(
         ConfigError: it was not made for fingerprints, or is an alias without an index for new documents.
     """
     if not engine.index_exists(index):
-        wanted = recipe_mappings(recipe)
-        wanted["properties"] = {**(properties or {}), **wanted["properties"]}
         try:
-            engine.create_index(index, wanted, settings or {})
+            engine.create_index(index, new_mappings(recipe, properties), settings or {})
         except IndexExists:
             # Somebody else was faster: theirs must fit as any other.
             pass

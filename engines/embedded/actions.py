@@ -3,11 +3,11 @@
 import base64
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _VERBS = ("index", "create", "update", "delete")
-_META = frozenset({"_op_type", "_index", "_id"})
+_META = frozenset({"_op_type", "_index", "_id", "_words"})
 #: Metadata the servers know and this engine does not.
 _REFUSED = frozenset(
     {"_routing", "routing", "_version", "version", "version_type", "if_seq_no", "if_primary_term", "pipeline",
@@ -30,7 +30,7 @@ class Action:
     """One thing to do to one document.
 
     ``source`` is the document, or what an update merges into it; ``otherwise`` what an update of a missing
-    document writes, None where it is to fail.
+    document writes, None where it is to fail. ``words``: of texts in it, as far as they are made already.
     """
 
     verb: str
@@ -38,6 +38,7 @@ class Action:
     id: str
     source: Mapping[str, Any]
     otherwise: Mapping[str, Any] | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_action(given: Mapping[str, Any]) -> Action:
@@ -60,7 +61,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
         return _update(index, id, source, given)
-    return Action(verb, index, id, _object("_source", source))
+    return Action(verb, index, id, _object("_source", source), words=given.get("_words") or {})
 
 
 def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,9 +55,9 @@ def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
     checked("cardinality aggregation", options, ("field", "precision_threshold"))
     path = str(options.get("field"))
     own = snapshot.catalog.fields.get(path)
-    if own is None or own.kind in (Kind.TEXT, Kind.BINARY) or not own.column or own.column == "_id":
+    if own is None or own.kind in (Kind.TEXT, Kind.BINARY) or not own.has_order:
         fields = snapshot.catalog.fields.items()
-        known = [p for p, f in fields if f.kind not in (Kind.TEXT, Kind.BINARY) and p != "_id"]
+        known = [p for p, f in fields if f.kind not in (Kind.TEXT, Kind.BINARY) and f.has_order]
         raise UnsupportedQuery(str(unsupported("cardinality aggregation of the field", path, known)))
     return {"cardinality": {"field": own.column}}
 
@@ -89,4 +89,4 @@ def _counted(snapshot: Snapshot, path: object) -> Field:
 
 
 def _has_terms(own: Field) -> bool:
-    return own.kind in (Kind.KEYWORD, Kind.LONG) and bool(own.column) and own.column != "_id"
+    return own.kind in (Kind.KEYWORD, Kind.LONG) and own.has_order

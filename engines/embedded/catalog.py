@@ -14,14 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.engines.embedded.fields import TYPES, Field
+from shinglefold.engines.embedded.fields import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
 
 _FILE = "catalog.json"
-_FORMAT = 1
+#: What is written, and all that can be read: 1 has heads in columns.
+_FORMAT, _FORMATS = 2, (1, 2)
 #: Columns beyond those the mappings ask for when the index is made.
-_SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, "l": 32, "d": 16})
+_SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
 #: Fields every document has.
 ID = Field("_id", "_id", "keyword", TYPES["keyword"], "_id", doc_values=False)
 
@@ -51,7 +52,8 @@ class Catalog:
     """An unchanging view of an index's mappings; growing returns a new one.
 
     ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens,
-    ``schema`` is the checksum of tantivy's schema, 0 where it is not known. ``fields`` by the path
+    ``schema`` is the checksum of tantivy's schema, 0 where it is not known, ``filed`` tells whether heads are
+    in files, as they are in all but the indices of earlier versions. ``fields`` by the path
     queries use, ``by_source`` by the path in documents, ``objects`` path → how it takes new fields.
     """
 
@@ -61,6 +63,7 @@ class Catalog:
     columns: Mapping[str, str]
     analysis: str
     schema: int = 0
+    filed: bool = True
     fields: Mapping[str, Field] = field(init=False)
     by_source: Mapping[str, tuple[Field, ...]] = field(init=False)
     objects: Mapping[str, str] = field(init=False)
@@ -87,7 +90,7 @@ class Catalog:
             UnsupportedQuery: the mappings ask for what there is not.
         """
         known = check_mappings(mappings)
-        wanted = [TYPES[leaf.definition["type"]].pool for leaf in leaves(known["properties"])]
+        wanted = [_pool(leaf.definition, _SPARE) for leaf in leaves(known["properties"])]
         pools = {pool: spare + wanted.count(pool) for pool, spare in _SPARE.items()}
         return cls(known, dict(settings), pools, _columns(known, pools, {}), analysis)
 
@@ -127,7 +130,7 @@ class Catalog:
     def save(self, folder: Path) -> None:
         """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
         own = {name: getattr(self, name) for name in _STORED}
-        data = {"format": _FORMAT, "checksum": _checksum(own), **own}
+        data = {"format": _FORMAT if self.filed else 1, "checksum": _checksum(own), **own}
         part = folder / f".{_FILE}.{os.getpid()}"
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
@@ -144,13 +147,13 @@ class Catalog:
         """
         try:
             data = json.loads((folder / _FILE).read_text("utf-8"))
-            if data["format"] != _FORMAT:
-                raise ValueError(f"format {data['format']}, this version reads {_FORMAT}")
+            if data["format"] not in _FORMATS:
+                raise ValueError(f"format {data['format']}, this version reads {_FORMATS}")
             own = {name: data[name] for name in _STORED if name in data}
             # Indices of earlier versions have none.
             if "checksum" in data and data["checksum"] != _checksum(own):
                 raise ValueError("it has another content than was written")
-            return cls(**own)
+            return cls(**own, filed=data["format"] > 1)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
                 f"the index in {folder} is damaged: {_FILE}: {why(error)}. Restore the folder from a copy, "
@@ -179,7 +182,7 @@ def _columns(
     used = {pool: sum(name[0] == pool for name in columns.values()) for pool in pools}
     path = ""
     for leaf in leaves(mappings["properties"]):
-        pool = TYPES[leaf.definition["type"]].pool
+        pool = _pool(leaf.definition, pools)
         if leaf.path in columns or not pool or _only_stored(leaf.definition):
             continue
         path = path or (leaf.path if used[pool] >= pools[pool] else "")
@@ -190,6 +193,13 @@ def _columns(
             path, {pool: max(pools[pool], count + _SPARE[pool]) for pool, count in used.items()}
         )
     return columns
+
+
+def _pool(definition: Mapping[str, Any], pools: Mapping[str, int]) -> str:
+    """Return the pool of columns of a field, which of what is only searched need not be read by document."""
+    pool = TYPES[definition["type"]].pool
+    # Indices of earlier versions have no such columns.
+    return SEARCHED if pool == "k" and SEARCHED in pools and not definition.get("doc_values", True) else pool
 
 
 def _only_stored(definition: Mapping[str, Any]) -> bool:

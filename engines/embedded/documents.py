@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tantivy
@@ -11,11 +12,12 @@ import tantivy
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.fields import Field, Indexed, Kind, to_index
-from shinglefold.engines.embedded.heads import add_head, load_heads, read_head
+from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.mapping import definition_for
-from shinglefold.engines.embedded.schema import HEAD, MANY, NAMES, SOURCE
+from shinglefold.engines.embedded.schema import MANY, NAMES, SOURCE
 
 _DEEPEST = 20
+_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 
 class Source(NamedTuple):
@@ -32,19 +34,20 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document ready to be written but for its ``texts``, and the catalog grown by what was new in it.
+    """A document ready to be written but for head and ``texts``, and the catalog grown by what was new in it.
 
-    ``texts``: columns, and the text each is to have the words of.
+    ``texts``: columns, and the text each is to have the words of. ``words``: of some of them, by text.
     """
 
     document: tantivy.Document
     catalog: Catalog
     source: Source
     texts: Sequence[tuple[str, str]]
+    words: Mapping[str, str]
 
     @property
     def characters(self) -> int:
-        """How much there is to be analysed."""
+        """How much there is to be held until it is written."""
         return sum(len(text) for _, text in self.texts)
 
 
@@ -107,8 +110,16 @@ class _Walk:
         return self.new_objects[above]
 
 
-def prepare(catalog: Catalog, id: str, source: Mapping[str, Any]) -> Prepared:  # noqa: A002
+def prepare(
+    catalog: Catalog,
+    id: str,  # noqa: A002
+    source: Mapping[str, Any],
+    words: Mapping[str, str] = _NO_WORDS,
+) -> Prepared:
     """Return a document ready for ``analyse``.
+
+    Args:
+        words: of texts in it, by text, as far as they are made.
 
     Raises:
         ValueError: a value does not fit its mapping, or the source is no JSON.
@@ -121,7 +132,6 @@ def prepare(catalog: Catalog, id: str, source: Mapping[str, Any]) -> Prepared:  
     document = tantivy.Document()
     document.add_text("_id", id)
     document.add_bytes(SOURCE, written.main)
-    add_head(document, written.head, HEAD)
     names: set[str] = set()
     texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():
@@ -133,16 +143,17 @@ def prepare(catalog: Catalog, id: str, source: Mapping[str, Any]) -> Prepared:  
                 document.add_text(NAMES, MANY + own.path)
     for name in names.union(*map(_parents, names)):
         document.add_text(NAMES, name)
-    return Prepared(document, catalog, written, texts)
+    return Prepared(document, catalog, written, texts, words)
 
 
 def analyse(documents: Iterable[Prepared], analysis: Analysis) -> None:
     """Give documents the words of their texts: of many at once, as each alone has numpy's cost a call."""
-    wanted = [(one.document, column, text) for one in documents for column, text in one.texts]
-    words = analysis.column_texts([text for _, _, text in wanted])
-    for document, column, _ in reversed(wanted):
+    wanted = [(one, column, text) for one in documents for column, text in one.texts]
+    words = analysis.column_texts([text for one, _, text in wanted if text not in one.words])
+    for one, column, text in reversed(wanted):
+        made = one.words.get(text)
         # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
-        document.add_text(column, words.pop())
+        one.document.add_text(column, words.pop() if made is None else made)
 
 
 def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:
@@ -151,19 +162,18 @@ def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> byte
     return bytes(main or b"{}")
 
 
-def stored_source(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> Source:
+def stored_source(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> Source:
     """Return the source of a stored document."""
-    (source,) = stored_sources(searcher, [address])
+    (source,) = stored_sources(searcher, heads, [address])
     return source
 
 
-def stored_sources(searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress]) -> list[Source]:
-    """Return the sources of stored documents. Cost: about a millisecond, and some 20 µs each."""
-    if not addresses:
-        return []
-    heads = load_heads(searcher, addresses, HEAD)
+def stored_sources(
+    searcher: tantivy.Searcher, heads: Heads, addresses: Sequence[tantivy.DocAddress]
+) -> list[Source]:
+    """Return the sources of stored documents. Cost: some 20 µs each."""
     mains = [stored_main(searcher, address) for address in addresses]
-    return [Source(*parts) for parts in zip(mains, heads, strict=True)]
+    return [Source(*parts) for parts in zip(mains, heads.load(searcher, addresses), strict=True)]
 
 
 def indexed_values(own: Field, values: Iterable[Any]) -> list[Indexed]:

@@ -20,6 +20,7 @@ from shinglefold.contracts import (
 )
 from shinglefold.engines.embedded.actions import Action, Refused, read_action
 from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.beforehand import Beforehand
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.context import Context
 from shinglefold.engines.embedded.folders import (
@@ -207,6 +208,18 @@ class EmbeddedEngine(Holding):
             IndexMissing: a name without ``*`` means none.
         """
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
+
+    def words_for(self, index: str, mappings: Mapping[str, Any]) -> Beforehand:
+        """Return what makes the words of documents for an index; see ``WantsWords``.
+
+        Raises:
+            UnsupportedQuery: the mappings ask for what there is not.
+        """
+        with self._lock:
+            there = self.index_exists(index)
+            catalog = self._index(index).catalog if there else Catalog.create(mappings, {}, "")
+        kinds = {path: frozenset(own.kind for own in several) for path, several in catalog.by_source.items()}
+        return Beforehand(kinds, catalog.objects, self._analysis.column_texts)
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
         """Add fields to an index, and replace its ``_meta`` where one is given.

@@ -11,6 +11,8 @@ from shinglefold.engines.embedded.dates import parse_date
 
 Indexed = str | int | float
 _LONGEST_KEYWORD = 32_766
+#: The pool of columns for keywords without doc values.
+SEARCHED = "n"
 
 
 class Kind(Enum):
@@ -48,6 +50,16 @@ class Field:
     column: str
     doc_values: bool = True
     ignore_above: int = 2**31
+
+    @property
+    def searched_only(self) -> bool:
+        """Whether it can be searched for, and neither ordered by nor counted."""
+        return self.column.startswith(SEARCHED)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether documents can be ordered by it, and its values counted, as far as its kind goes."""
+        return self.column not in ("", "_id") and not self.searched_only
 
 
 TYPES: Mapping[str, Kind] = MappingProxyType(

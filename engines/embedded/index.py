@@ -12,10 +12,13 @@ from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import stored_source, stored_sources
-from shinglefold.engines.embedded.integrity import check_files, read_meta, schema_checksum
+from shinglefold.engines.embedded.heads import FOLDER, Heads
+from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
+from shinglefold.engines.embedded.reclaiming import empty, living, sparse
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.volumes import volumes, walk
 from shinglefold.engines.embedded.widening import finish_widening, widen
 from shinglefold.engines.embedded.writer import Committed, Portion, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
@@ -29,6 +32,7 @@ class Snapshot:
     catalog: Catalog
     searcher: tantivy.Searcher
     schema: tantivy.Schema
+    heads: Heads
     orders: Orders = field(default_factory=Orders)
 
 
@@ -44,7 +48,11 @@ class Index:
         self._writer: Writer | None = None
         finish_widening(folder)
         self._seen = stamp(folder)
-        self._reading = Reading(folder, self._catalog.schema)
+        #: Behind the last head this process wrote, so that it need not read the file through.
+        self._heads_end = 0
+        #: Whether more is committed than the snapshot shows, of what this process can know.
+        self._behind = False
+        self._reading = Reading(folder, self._catalog)
         self._tantivy = self._reading.index
         self._snapshot = self._make_snapshot()
 
@@ -101,6 +109,7 @@ class Index:
         writer, self._writer = self._writer, None
         if writer:
             writer.close()
+            self._heads_end = writer.heads_end
             self._read_again()
 
     def run(self, action: Action) -> bool:
@@ -155,15 +164,19 @@ class Index:
         """Commit what was written, and let searches see it and what other processes committed."""
         if self._writer and self._writer.dirty:
             self._commit(self._writer)
-        self._read_again()
+        # Nobody else commits while this process writes.
+        if self._behind or self._writer is None:
+            self._read_again()
 
     def _read_again(self) -> None:
         # Read before the rest: what is committed meanwhile is seen with the next look.
         seen = self._reading.stamp()
-        self._reading.reload()
+        if self._writer is None:
+            self._reading.reload()
         self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
         self._seen = seen
         self._snapshot = self._make_snapshot()
+        self._behind = False
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         """Return a document as it is now, refreshed or not."""
@@ -193,7 +206,7 @@ class Index:
         Raises:
             EngineUnavailable: some are damaged; the message names them.
         """
-        check_files(self.folder / TANTIVY, self._catalog.schema)
+        self._reading.check()
 
     def _open_writer(self) -> Writer:
         if self._writer is None:
@@ -202,9 +215,10 @@ class Index:
                     f"the index in {self.folder} can be read only: its folder is not yours to write to. Ask "
                     "for the right, or copy the folder"
                 )
-            committed = Committed(self._stored, self._holds)
+            committed = Committed(self._stored, self._holds, self._heads_end)
             self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._portion, committed)
             self._reading.reload()
+            self._behind = True
         return self._writer
 
     def _widened(self, error: NoColumnLeft) -> Writer:
@@ -212,10 +226,10 @@ class Index:
         if self._writer:
             self._writer.close()
             self._writer = None
-        widen(self.folder, self._tantivy, self._analysis, error.pools, self._portion.memory)
+        widen(self.folder, self._reading, self._analysis, error.pools, self._portion.memory)
         self._reading.close()
         self._catalog = Catalog.load(self.folder)
-        self._reading = Reading(self.folder, self._catalog.schema)
+        self._reading = Reading(self.folder, self._catalog)
         self._tantivy = self._reading.index
         self._seen = self._reading.stamp()
         return self._open_writer()
@@ -223,6 +237,25 @@ class Index:
     def _commit(self, writer: Writer) -> None:
         writer.commit()
         self._reading.reload()
+        self._behind = True
+        if writer.filled:
+            self._reclaim(writer)
+
+    def _reclaim(self, writer: Writer) -> None:
+        """Remove what heads took of documents that are written over or gone, now and then."""
+        searcher, schema = self._tantivy.searcher(), self._tantivy.schema
+        lives = living(searcher)
+        *full, _ = volumes(self.folder / FOLDER)
+        records = {number: walk(file, contents=False).records for number, file in full}
+        emptied = sparse(lives, records)
+        for number in emptied:
+            empty(searcher, schema, self._reading.heads, number, writer.put_again)
+        if emptied:
+            writer.commit()
+            self._reading.reload()
+        for number, file in full:
+            if number not in lives or number in emptied:
+                file.unlink()
 
     def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         return _source(self._make_snapshot(), id)
@@ -236,13 +269,14 @@ class Index:
         return bool(searcher.search(query, 1, count=False).hits)
 
     def _make_snapshot(self) -> Snapshot:
-        return Snapshot(self.folder.name, self._catalog, self._tantivy.searcher(), self._tantivy.schema)
+        searcher, schema = self._tantivy.searcher(), self._tantivy.schema
+        return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reading.heads)
 
 
 def _source(snapshot: Snapshot, id: str) -> dict[str, Any] | None:  # noqa: A002
     query = tantivy.Query.term_query(snapshot.schema, "_id", id)
     hits = snapshot.searcher.search(query, 1, count=False).hits
-    return stored_source(snapshot.searcher, hits[0][1]).load() if hits else None
+    return stored_source(snapshot.searcher, snapshot.heads, hits[0][1]).load() if hits else None
 
 
 def _sources(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -250,7 +284,7 @@ def _sources(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, dict[str, Any]
     query, search = tantivy.Query.term_query, snapshot.searcher.search
     found = {id_: search(query(snapshot.schema, "_id", id_), 1, count=False).hits for id_ in ids}
     there = {id_: hits[0][1] for id_, hits in found.items() if hits}
-    sources = stored_sources(snapshot.searcher, list(there.values()))
+    sources = stored_sources(snapshot.searcher, snapshot.heads, list(there.values()))
     return {id_: source.load() for id_, source in zip(there, sources, strict=True)}
 
 

@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import tantivy
+
+from shinglefold.engines.embedded.reclaiming import last_place, living
+from shinglefold.engines.embedded.volumes import volumes, walk
 from shinglefold.errors import EngineUnavailable
 
 META = "meta.json"
@@ -56,6 +60,30 @@ def problems(folder: Path, schema: int = 0, most: int | None = None) -> list[str
         found = list(_problems(folder, before, schema, most))
         if not found or before == _content(folder / META):
             break
+    return found
+
+
+def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[str]:
+    """Return what is wrong with the files of heads, a line a file.
+
+    What no document refers to does not count: a killed writer may have left it.
+
+    Args:
+        most: see ``check_files``.
+
+    Cost: a pass over the column of addresses, and what ``check_files`` costs.
+    """
+    searcher = index.searcher()
+    there = dict(volumes(folder))
+    whole = most is None or sum(file.stat().st_size for file in there.values()) <= most
+    found = []
+    for number in living(searcher):
+        if (file := there.get(number)) is None:
+            found.append(f"{folder.name}/{number:08d}.records is missing")
+            continue
+        end = walk(file).end if whole else file.stat().st_size
+        if last_place(searcher, index.schema, number) >= end:
+            found.append(f"{folder.name}/{file.name} has another content than was written")
     return found
 
 

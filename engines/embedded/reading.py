@@ -8,8 +8,11 @@ from tempfile import TemporaryDirectory
 
 import tantivy
 
-from shinglefold.engines.embedded.integrity import META, check_files, segment_files
+from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.heads import FOLDER, Filed, Heads, InColumns
+from shinglefold.engines.embedded.integrity import META, check_files, damaged, head_problems, segment_files
 from shinglefold.engines.embedded.schema import TANTIVY, translated
+from shinglefold.engines.embedded.volumes import Volumes
 from shinglefold.errors import EngineUnavailable, why
 
 _LOCK = ".tantivy-meta.lock"
@@ -27,29 +30,60 @@ class Reading:
 
     Args:
         folder: of the index.
-        schema: the checksum of its schema, 0 where it is not known.
+        catalog: its own.
 
     Raises:
         EngineUnavailable: the files are damaged or can't be read.
     """
 
-    def __init__(self, folder: Path, schema: int) -> None:
+    def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._folder = folder
         self._files = folder / TANTIVY
-        check_files(self._files, schema, _CHECKED)
+        self._schema, self._filed = catalog.schema, catalog.filed
+        self._volumes = Volumes({})
+        check_files(self._files, self._schema, _CHECKED)
         self._mirror = None if _writable(self._files) else _Mirror(self._files)
         with translated(f"opening {folder.name}"):
             self.index = tantivy.Index.open(str(self._mirror.path if self._mirror else self._files))
             # What searches see changes when this engine says so.
             self.index.config_reader("manual")
-            self.index.reload()
+            self._reload()
+        self._check_heads(_CHECKED)
+
+    @property
+    def heads(self) -> Heads:
+        """The heads of all documents that a searcher of now sees, and of those of earlier ones."""
+        return Filed(self._volumes) if self._filed else InColumns()
 
     def reload(self) -> None:
         """Let new searchers see what is committed now."""
         with translated(f"refreshing {self._folder.name}"):
             if self._mirror:
                 self._mirror.update()
-            self.index.reload()
+            self._reload()
+
+    def check(self) -> None:
+        """Check the contents of all files.
+
+        Raises:
+            EngineUnavailable: some are damaged; the message names them.
+        """
+        check_files(self._files, self._schema)
+        self._check_heads(None)
+
+    def _reload(self) -> None:
+        # Before, too: a writer removes volumes that no document refers to any more.
+        self._volumes = Volumes.of(self._folder / FOLDER, self._volumes)
+        self.index.reload()
+        self._volumes = Volumes.of(self._folder / FOLDER, self._volumes)
+
+    def _check_heads(self, most: int | None) -> None:
+        if not self._filed:
+            return
+        with translated(f"checking {self._folder.name}"):
+            found = head_problems(self.index, self._folder / FOLDER, most)
+        if found:
+            raise damaged(self._folder, found)
 
     def stamp(self) -> Stamp:
         """Return what changes with every commit, whoever makes it. Cost: a few microseconds."""

@@ -9,15 +9,16 @@ from pathlib import Path
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.heads import COLUMNS, column_name
+from shinglefold.engines.embedded.fields import SEARCHED
+from shinglefold.engines.embedded.heads import ADDRESS, COLUMNS, STORED, column_name
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, why
 
 #: The folder of tantivy's files in that of an index.
 TANTIVY = "tantivy"
 #: The paths a document has a value at, for ``exists``; again with ``MANY`` before, where it has several.
 NAMES, MANY = "_names", "\0"
-#: The document as JSON, without the objects at its top level; and its head, where columns do not hold it.
-SOURCE, HEAD = "_source", "_head"
+#: The document as JSON, without the objects at its top level.
+SOURCE = "_source"
 
 #: Bytes left below which a write that failed is taken to have failed for want of them: tantivy does not say.
 _ROOM = 64_000_000
@@ -33,14 +34,19 @@ def make_schema(catalog: Catalog) -> tantivy.Schema:
     build.add_text_field("_id", tokenizer_name="raw", index_option="basic")
     build.add_text_field(NAMES, tokenizer_name="raw", index_option="basic")
     build.add_bytes_field(SOURCE, stored=True)
-    build.add_bytes_field(HEAD, stored=True)
-    for number in range(COLUMNS):
-        build.add_unsigned_field(column_name(number), fast=True)
+    if catalog.filed:
+        build.add_unsigned_field(ADDRESS, fast=True)
+    else:
+        build.add_bytes_field(STORED, stored=True)
+        for number in range(COLUMNS):
+            build.add_unsigned_field(column_name(number), fast=True)
     for number in range(catalog.pools["t"]):
         # The tokens are made by the canonicalizer, so the spaces between them are all there is to find.
         build.add_text_field(f"t{number}", tokenizer_name="whitespace")
     for number in range(catalog.pools["k"]):
         build.add_text_field(f"k{number}", tokenizer_name="raw", index_option="basic", fast=True)
+    for number in range(catalog.pools.get(SEARCHED, 0)):
+        build.add_text_field(f"{SEARCHED}{number}", tokenizer_name="raw", index_option="basic")
     for number in range(catalog.pools["l"]):
         build.add_integer_field(f"l{number}", indexed=True, fast=True)
     for number in range(catalog.pools["d"]):

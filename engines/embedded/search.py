@@ -23,13 +23,13 @@ from shinglefold.engines.embedded.context import Context, Mark, constant
 from shinglefold.engines.embedded.documents import stored_main, values_at
 from shinglefold.engines.embedded.docvalues import Selection, select
 from shinglefold.engines.embedded.fields import Field, Kind
-from shinglefold.engines.embedded.heads import Head, load_heads, read_head
+from shinglefold.engines.embedded.heads import Head, read_head
 from shinglefold.engines.embedded.highlight import HighlightOptions, Style, highlight
 from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.orders import Order
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import Request, read_request
-from shinglefold.engines.embedded.schema import HEAD, counted, find
+from shinglefold.engines.embedded.schema import counted, find
 from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
 
 #: Characters of a text that are looked through for words to mark, as on servers.
@@ -62,7 +62,7 @@ class _Loader:
         pages = bool(request.source.wanted or request.highlight or self.selection.in_main)
         if not pages and not self.selection.in_parts and request.bare:
             return [self._frame(ranked) for ranked in page]
-        heads = load_heads(self.snapshot.searcher, [ranked.address for ranked in page], HEAD)
+        heads = self.snapshot.heads.load(self.snapshot.searcher, [ranked.address for ranked in page])
         return [self._hit(ranked, read_head(head), pages) for ranked, head in zip(page, heads, strict=True)]
 
     def _hit(self, ranked: _Ranked, head: Head, pages: bool) -> dict[str, Any]:

@@ -130,13 +130,17 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
         return None
     if own is None:
         fields = snapshot.catalog.fields.items()
-        names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.column != "_id"]
+        names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
         raise unsupported("field to sort by", key.name, names)
     if own.kind is Kind.TEXT:
         raise UnsupportedQuery(
             f"sort by the text field {key.name!r}: sort by a keyword, such as {key.name}.keyword"
         )
-    if not own.column or own.column == "_id" or own.kind is Kind.BINARY:
+    if own.searched_only:
+        raise UnsupportedQuery(
+            f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"
+        )
+    if not own.has_order or own.kind is Kind.BINARY:
         raise UnsupportedQuery(f"sort by {key.name!r}: it is only stored; sort by another field")
     return own
 
@@ -168,7 +172,7 @@ def _with_greatest(
     both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
     greatest = {}
     for _, address in find(snapshot.searcher, both, len(found))[1]:
-        source = stored_source(snapshot.searcher, address).load()
+        source = stored_source(snapshot.searcher, snapshot.heads, address).load()
         greatest[place(address)] = max(indexed_values(own, values_at(source, own.source)))
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
 

@@ -11,17 +11,16 @@ import tantivy
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import analyse, prepare, stored_source
-from shinglefold.engines.embedded.heads import read_head
+from shinglefold.engines.embedded.heads import ADDRESS, Heads, add_columns, addresses, read_head
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
+from shinglefold.engines.embedded.reading import Reading
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
 
 #: What is being written, what is whole and waits for its place, what had the place.
 _PART, _NEW, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
 
 
-def widen(
-    folder: Path, old: tantivy.Index, analysis: Analysis, pools: Mapping[str, int], memory: int
-) -> None:
+def widen(folder: Path, old: Reading, analysis: Analysis, pools: Mapping[str, int], memory: int) -> None:
     """Write an index anew beside itself and put it in place; killed on the way, it is the old or the new.
 
     Args:
@@ -35,14 +34,14 @@ def widen(
     Cost: that of indexing all documents again; mostly it is the first one that brings many fields.
     """
     with translated(f"adding columns to {folder.name}"):
-        lock = old.writer(memory, 1)
+        lock = old.index.writer(memory, 1)
         old.reload()
         catalog = replace(Catalog.load(folder), pools=dict(pools), schema=0)
         for leftover in (_PART, _NEW, _OLD):
             shutil.rmtree(folder / leftover, ignore_errors=True)
         (folder / _PART).mkdir()
         new = tantivy.Index(make_schema(catalog), path=str(folder / _PART))
-        _copy(old.searcher(), new.writer(memory, 1), catalog, analysis)
+        _copy(old.index.searcher(), old.heads, new.writer(memory, 1), catalog, analysis)
         (folder / _PART).rename(folder / _NEW)
         # A catalog of more columns than there are does no harm: writers look which there are.
         catalog.save(folder)
@@ -62,12 +61,22 @@ def finish_widening(folder: Path) -> None:
 
 
 def _copy(
-    searcher: tantivy.Searcher, writer: tantivy.IndexWriter, catalog: Catalog, analysis: Analysis
+    searcher: tantivy.Searcher,
+    heads: Heads,
+    writer: tantivy.IndexWriter,
+    catalog: Catalog,
+    analysis: Analysis,
 ) -> None:
     _, found = find(searcher, tantivy.Query.all_query(), searcher.num_docs)
-    for _, address in found:
-        source = stored_source(searcher, address)
+    for _, place in found:
+        source = stored_source(searcher, heads, place)
         ready = prepare(catalog, read_head(source.head).id, source.load())
+        if catalog.filed:
+            # Its record stays where it is.
+            (address,) = addresses(searcher, [place])
+            ready.document.add_unsigned(ADDRESS, address or 0)
+        else:
+            add_columns(ready.document, source.head)
         analyse([ready], analysis)
         writer.add_document(ready.document)
     writer.commit()

@@ -31,12 +31,14 @@ class Outcome(NamedTuple):
     """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why.
 
     ``text`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
+    ``words`` are those of texts in it, by text, where they were asked for.
     """
 
     status: Literal["done", "dropped", "failed"]
     document: Document | None = None
     failure: Failure | None = None
     text: str | None = None
+    words: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
         batch.refused.append(Refused("pipeline", reason, record))
     else:
         action = _action(index, outcome.document, outcome.text)
+        if outcome.words is not None:
+            action["_words"] = outcome.words
         if "_id" in action:
             batch.ids.add(action["_id"])
         batch.actions.append(action)

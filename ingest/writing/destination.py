@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ShinglefoldError
-from shinglefold.ingest.mapping import check_index, check_takes_new, ensure_index
+from shinglefold.ingest.mapping import check_index, check_takes_new, ensure_index, new_mappings
 from shinglefold.recipe import Recipe
 
 
@@ -38,6 +38,11 @@ class Destination:
         if self.there:
             check_takes_new(self.engine, self.index)
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
+
+    @property
+    def mappings(self) -> JSON:
+        """Those the index gets where it is missing."""
+        return new_mappings(self.recipe, self.properties)
 
     def prepare(self) -> None:
         """Make the index where it is missing.

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from shinglefold.contracts import Document, Engine, GroupNumbers
+from shinglefold.contracts import Document, Engine, GroupNumbers, WantsWords
 from shinglefold.errors import EngineError, InputError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.pipeline.pipeline import Pipeline
@@ -121,8 +121,13 @@ class _Run:
 
     def _answers(self, documents: Iterator[list[Document]], workers: int) -> Generator[Answer, None, None]:
         # Numbers go into the document as it is.
-        as_json = self.ledger.engine.can.takes_json and self.groups is None
-        return process_blocks(self.pipeline, documents, workers, as_json, self.ledger.interrupts.check)
+        engine = self.ledger.engine
+        as_json = engine.can.takes_json and self.groups is None
+        words = None
+        if isinstance(engine, WantsWords):
+            words = engine.words_for(self.ledger.index, self.destination.mappings)
+        check = self.ledger.interrupts.check
+        return process_blocks(self.pipeline, documents, workers, as_json, check, words=words)
 
     def _put(self, batch: Batch) -> None:
         if batch.actions or batch.dropped:

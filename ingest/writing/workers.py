@@ -19,6 +19,8 @@ from shinglefold.ingest.readers.decode import without_surrogates
 from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order
 
 _Documents = list[Document]
+#: Makes the words of documents that an engine wants, by text.
+_Words = Callable[[Sequence[Document]], list[dict[str, str]]]
 #: Crashes in one block after which its other documents are given up instead of tried one by one.
 _PATIENCE = 3
 
@@ -30,8 +32,13 @@ class Answer(NamedTuple):
     meter: Meter
 
 
-def process(pipeline: Pipeline, documents: Sequence[Document], as_json: bool = False) -> Answer:
-    """Return what the pipeline makes of a block, the documents encoded where asked for."""
+def process(
+    pipeline: Pipeline,
+    documents: Sequence[Document],
+    as_json: bool = False,
+    words: _Words | None = None,
+) -> Answer:
+    """Return what the pipeline makes of a block, the documents encoded or with words where asked for."""
     meter = pipeline.meter
     clean = []
     for document in documents:
@@ -43,7 +50,15 @@ def process(pipeline: Pipeline, documents: Sequence[Document], as_json: bool = F
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encoded, outcomes))
+    if words is not None:
+        with meter.stage("words"):
+            outcomes = _with_words(outcomes, words)
     return Answer(outcomes, meter.take())
+
+
+def _with_words(outcomes: Sequence[Outcome], words: _Words) -> list[Outcome]:
+    made = iter(words([one.document for one in outcomes if one.document is not None]))
+    return [one if one.document is None else one._replace(words=next(made)) for one in outcomes]
 
 
 def process_blocks(
@@ -52,6 +67,8 @@ def process_blocks(
     workers: int,
     as_json: bool = False,
     check: Callable[[], None] = go_on,
+    *,
+    words: _Words | None = None,
 ) -> Generator[Answer, None, None]:
     """Yield the answer to each block, in order.
 
@@ -59,6 +76,7 @@ def process_blocks(
         workers: processes; 0 means one per core, 1 means none but this one.
         as_json: have the documents encoded by the workers.
         check: called while a worker is waited for; what it raises ends the run.
+        words: makes the words that an engine wants of the documents.
 
     Raises:
         ConfigError: ``workers`` is negative.
@@ -66,12 +84,12 @@ def process_blocks(
     check_whole("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
-        return (process(pipeline, block, as_json) for block in blocks)
+        return (process(pipeline, block, as_json, words) for block in blocks)
     pipeline.tools.warm()
     return _in_processes(
         pipeline,
         iter(blocks),
-        [WorkerProcess(partial(_work, pipeline, as_json), check) for _ in range(count)],
+        [WorkerProcess(partial(_work, pipeline, as_json, words), check) for _ in range(count)],
     )
 
 
@@ -134,12 +152,12 @@ def _crashed(fate: str) -> Outcome:
     return Outcome("failed", None, Failure("worker", None, f"the worker process died: {fate}"))
 
 
-def _work(pipeline: Pipeline, as_json: bool, asked: _Documents | Path) -> Answer | bool:
+def _work(pipeline: Pipeline, as_json: bool, words: _Words | None, asked: _Documents | Path) -> Answer | bool:
     """Answer a block, or save the lexicon to a file."""
     return (
         saved(pipeline.tools.canonicalizer.lexicon, asked)
         if isinstance(asked, Path)
-        else process(pipeline, asked, as_json)
+        else process(pipeline, asked, as_json, words)
     )
 
 

@@ -98,4 +98,4 @@ def test_killed_while_columns_are_added_it_is_the_old_index_or_the_new(tmp_path:
         assert _found(engine, {"match": {"c59": "cell"}}) == ["1"]
         assert engine.search("pages", {"size": 0})["hits"]["total"]["value"] == 2
         engine.check("pages")
-    assert sorted(os.listdir(tmp_path / "pages")) == ["catalog.json", "tantivy"]
+    assert sorted(os.listdir(tmp_path / "pages")) == ["catalog.json", "heads", "tantivy"]

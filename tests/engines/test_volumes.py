@@ -1,0 +1,139 @@
+"""Heads in files: found by address, whole after any end of a writer, and gone when nobody has them."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from shinglefold.engines.embedded import EmbeddedEngine, Portion, volumes
+from shinglefold.engines.embedded.volumes import Appender, Volumes, walk
+
+_SMALL = 2_000
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Volumes that are soon full."""
+    monkeypatch.setattr(volumes, "VOLUME", _SMALL)
+
+
+def _records(count: int, seed: int = 0) -> list[bytes]:
+    chance = random.Random(seed)
+    return [chance.randbytes(chance.choice((0, 1, 50, 900))) for _ in range(count)]
+
+
+def test_records_come_back_by_their_addresses_from_any_volume(tmp_path: Path, small):
+    records, addresses = _records(60), []
+    for begin in range(0, 60, 7):
+        appender = Appender(tmp_path / "heads")
+        addresses += [appender.add(record) for record in records[begin : begin + 7]]
+        appender.flush()
+        appender.close()
+    opened = Volumes.of(tmp_path / "heads")
+    assert [opened.read(address) for address in addresses] == records
+    assert len(volumes.volumes(tmp_path / "heads")) > 3
+    assert len(set(addresses)) == 60
+
+
+def test_what_is_open_stays_as_it_is_when_volumes_grow_or_go(tmp_path: Path):
+    appender = Appender(tmp_path)
+    first = appender.add(b"first")
+    appender.flush()
+    opened = Volumes.of(tmp_path)
+    second = appender.add(b"second")
+    appender.flush()
+    grown = Volumes.of(tmp_path, opened)
+    assert (grown.read(first), grown.read(second)) == (b"first", b"second")
+    with pytest.raises(ValueError, match="no record"):
+        opened.read(second)
+    for _, file in volumes.volumes(tmp_path):
+        file.unlink()
+    assert opened.read(first) == b"first"
+    with pytest.raises(ValueError, match="no record"):
+        Volumes.of(tmp_path).read(first)
+
+
+@pytest.mark.parametrize("lost", [1, 3, 15, 30, 200])
+def test_behind_half_a_batch_another_volume_is_begun(tmp_path: Path, lost):
+    appender = Appender(tmp_path)
+    whole = appender.add(b"whole")
+    appender.flush()
+    end = walk(tmp_path / "00000001.records").size
+    appender.add(b"x" * 300)
+    appender.flush()
+    appender.close()
+    file = tmp_path / "00000001.records"
+    file.write_bytes(file.read_bytes()[:-lost])
+    again = Appender(tmp_path)
+    after = again.add(b"after")
+    again.flush()
+    opened = Volumes.of(tmp_path)
+    assert (opened.read(whole), opened.read(after)) == (b"whole", b"after")
+    assert [name for name, _ in volumes.volumes(tmp_path)] == [1, 2]
+    assert walk(file).end == end
+
+
+def test_every_changed_byte_of_a_volume_is_noticed(tmp_path: Path):
+    appender = Appender(tmp_path)
+    for record in _records(20):
+        appender.add(record)
+        appender.flush()
+    appender.close()
+    file = tmp_path / "00000001.records"
+    content = file.read_bytes()
+    assert walk(file).end == walk(file).size == len(content)
+    assert walk(file).records == walk(file, contents=False).records == 20
+    chance = random.Random(3)
+    for place in [*range(64), *chance.sample(range(len(content)), 200)]:
+        changed = bytearray(content)
+        changed[place] ^= 1 << chance.randrange(8)
+        file.write_bytes(changed)
+        assert walk(file).end <= place, place
+
+
+def _page(number: int, version: int) -> dict:
+    source = {"n": number, "version": version, "inner": {"text": f"{number} " * 40}}
+    return {"_index": "pages", "_id": str(number), "_source": source}
+
+
+def _heads_size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in (folder / "pages" / "heads").iterdir())
+
+
+def test_space_of_documents_that_are_written_over_is_given_back(tmp_path: Path, words, small):
+    chance = random.Random(5)
+    versions = {}
+    with EmbeddedEngine(tmp_path, words, Portion(actions=20)) as engine:
+        engine.create_index("pages", {}, {})
+        for version in range(60):
+            for number in chance.sample(range(60), 20):
+                versions[str(number)] = version
+                engine.bulk([_page(number, version)])
+            engine.refresh("pages")
+            if version == 30:
+                pit, before = engine.open_pit("pages"), dict(versions)
+        # 60 documents of some 250 bytes each; written 1,200 times.
+        assert _heads_size(tmp_path) < 8 * 60 * 250
+        then = engine.search(None, {"pit": {"id": pit}, "size": 100})["hits"]["hits"]
+        assert {hit["_id"]: hit["_source"]["version"] for hit in then} == before
+        engine.check("pages")
+    with EmbeddedEngine(tmp_path, words) as reader:
+        hits = reader.search("pages", {"size": 100})["hits"]["hits"]
+        assert {hit["_id"]: hit["_source"]["version"] for hit in hits} == versions
+        assert all(hit["_source"]["inner"]["text"].startswith(hit["_id"]) for hit in hits)
+
+
+def test_a_volume_without_documents_goes_and_one_with_a_few_is_emptied(tmp_path: Path, words, small):
+    with EmbeddedEngine(tmp_path, words, Portion(actions=20)) as engine:
+        engine.create_index("pages", {}, {})
+        engine.bulk([_page(number, 0) for number in range(60)])
+        engine.refresh("pages")
+        first = {file.name for file in (tmp_path / "pages" / "heads").iterdir()}
+        engine.bulk({"_index": "pages", "_id": str(n), "_op_type": "delete"} for n in range(60) if n % 9)
+        engine.bulk([_page(number, 1) for number in range(100, 160)])
+        engine.refresh("pages")
+        left = {file.name for file in (tmp_path / "pages" / "heads").iterdir()}
+        assert first - left
+        kept = engine.search("pages", {"query": {"range": {"n": {"lt": 60}}}, "size": 60})["hits"]["hits"]
+        assert sorted(int(hit["_id"]) for hit in kept) == list(range(0, 60, 9))
+        assert all(hit["_source"] == _page(int(hit["_id"]), 0)["_source"] for hit in kept)
