@@ -1,6 +1,6 @@
 """The contracts between the packages: what a processor and an engine must offer."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -180,25 +180,6 @@ class GroupNumbers(Protocol):
 
         Raises:
             EngineError: the engine can't be asked.
-        """
-        ...
-
-
-@runtime_checkable
-class WantsWords(Protocol):
-    """What engines offer that find texts by their canonical words: other processes may make these beforehand.
-
-    A bulk action may have ``_words``: the words of texts in its document, by text. The engine makes those it
-    is not given.
-    """
-
-    def words_for(
-        self, index: str, mappings: Mapping[str, Any]
-    ) -> Callable[[Sequence[Document]], list[dict[str, str]]]:
-        """Return what makes the words of documents, many at once, here or in a process forked from this one.
-
-        Args:
-            mappings: of the index, where it is made later on.
         """
         ...
 

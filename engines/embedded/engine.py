@@ -210,7 +210,12 @@ class EmbeddedEngine(Holding):
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
     def words_for(self, index: str, mappings: Mapping[str, Any]) -> Beforehand:
-        """Return what makes the words of documents for an index; see ``WantsWords``.
+        """Return what makes the words of documents for an index, here or in a process forked from this one.
+
+        A bulk action may bring them as ``_words``; those it does not bring are made here.
+
+        Args:
+            mappings: of the index, where it is made later on.
 
         Raises:
             UnsupportedQuery: the mappings ask for what there is not.

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from shinglefold.contracts import Document, Engine, GroupNumbers, WantsWords
+from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import EngineError, InputError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.pipeline.pipeline import Pipeline
@@ -21,7 +21,7 @@ from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
-from shinglefold.ingest.writing.workers import Answer, process_blocks
+from shinglefold.ingest.writing.workers import Answer, WantsWords, process_blocks
 from shinglefold.stored import without_fingerprint
 
 _Records = Iterable[Record | Mapping[str, Any]]

@@ -3,10 +3,10 @@
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shinglefold.canon import Lexicon
 from shinglefold.checks import check_whole
@@ -20,9 +20,26 @@ from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order
 
 _Documents = list[Document]
 #: Makes the words of documents that an engine wants, by text.
-_Words = Callable[[Sequence[Document]], list[dict[str, str]]]
+Words = Callable[[Sequence[Document]], list[dict[str, str]]]
 #: Crashes in one block after which its other documents are given up instead of tried one by one.
 _PATIENCE = 3
+
+
+@runtime_checkable
+class WantsWords(Protocol):
+    """What engines offer that find texts by their canonical words: other processes may make these beforehand.
+
+    A bulk action may have ``_words``: the words of texts in its document, by text. The engine makes those it
+    is not given.
+    """
+
+    def words_for(self, index: str, mappings: Mapping[str, Any]) -> Words:
+        """Return what makes the words of documents, many at once, here or in a process forked from this one.
+
+        Args:
+            mappings: of the index, where it is made later on.
+        """
+        ...
 
 
 class Answer(NamedTuple):
@@ -36,7 +53,7 @@ def process(
     pipeline: Pipeline,
     documents: Sequence[Document],
     as_json: bool = False,
-    words: _Words | None = None,
+    words: Words | None = None,
 ) -> Answer:
     """Return what the pipeline makes of a block, the documents encoded or with words where asked for."""
     meter = pipeline.meter
@@ -56,7 +73,7 @@ def process(
     return Answer(outcomes, meter.take())
 
 
-def _with_words(outcomes: Sequence[Outcome], words: _Words) -> list[Outcome]:
+def _with_words(outcomes: Sequence[Outcome], words: Words) -> list[Outcome]:
     made = iter(words([one.document for one in outcomes if one.document is not None]))
     return [one if one.document is None else one._replace(words=next(made)) for one in outcomes]
 
@@ -68,7 +85,7 @@ def process_blocks(
     as_json: bool = False,
     check: Callable[[], None] = go_on,
     *,
-    words: _Words | None = None,
+    words: Words | None = None,
 ) -> Generator[Answer, None, None]:
     """Yield the answer to each block, in order.
 
@@ -152,7 +169,7 @@ def _crashed(fate: str) -> Outcome:
     return Outcome("failed", None, Failure("worker", None, f"the worker process died: {fate}"))
 
 
-def _work(pipeline: Pipeline, as_json: bool, words: _Words | None, asked: _Documents | Path) -> Answer | bool:
+def _work(pipeline: Pipeline, as_json: bool, words: Words | None, asked: _Documents | Path) -> Answer | bool:
     """Answer a block, or save the lexicon to a file."""
     return (
         saved(pipeline.tools.canonicalizer.lexicon, asked)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.contracts import WantsWords
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest.writing.workers import WantsWords
 
 _DOCUMENTS = [
     {
