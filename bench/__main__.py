@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, str] = {
     "grouping": "bench.speed.grouping",
     "long_runs": "bench.speed.long_runs",
     "spark": "bench.speed.spark",
+    "spark.words": "bench.speed.spark_words",
     "quality": "bench.quality",
     "relatives": "bench.quality.relatives",
     "quality_schemes": "bench.quality_schemes",

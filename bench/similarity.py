@@ -64,7 +64,9 @@ def _minhash(corpus: Labelled) -> np.ndarray:
 
 
 def _minhash_pairs(signatures: np.ndarray) -> Similarities:
-    return corrected(agreement_matrix(signatures, 4) / 168, 4).astype(np.float32)
+    sketch = make_scheme().sketch
+    agreeing = agreement_matrix(signatures, sketch.bits) / sketch.values
+    return corrected(agreeing, sketch.bits).astype(np.float32)
 
 
 def _simhash(bits: int, shingles: bool) -> Strategy:
@@ -110,7 +112,7 @@ def _piecewise(corpus: Labelled) -> list[Any]:
 
 #: What is compared, by name; each takes canonical tokens but ssdeep, which takes the text's bytes.
 STRATEGIES = {
-    "MinHash, 168 values of 4 bits (default)": Strategy(_minhash, _minhash_pairs, lambda made: made.size),
+    "MinHash (default)": Strategy(_minhash, _minhash_pairs, lambda made: made.size),
     "simhash of tokens, 32 bits": _simhash(32, shingles=False),
     "simhash of tokens, 64 bits": _simhash(64, shingles=False),
     "simhash of tokens, 128 bits": _simhash(128, shingles=False),

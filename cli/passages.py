@@ -90,11 +90,16 @@ def passages(
     texts, names = two_texts(a, b, kind, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
-    found, left_out = passages_between(*sides, gap=gap, tolerant=tolerant)
+    found, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)
     if left_out:
         remark(
             f"warning: both texts repeat much: {left_out:,} pairs of equal places were not compared each "
             "with each, but in the order in which they come, so that some repetitions may be missing"
+        )
+    if crowded:
+        remark(
+            f"warning: {crowded:,} places of {printable(names[0])} resemble so many others by a word that "
+            "they repeat that they were compared with those of the same words alone"
         )
     parts = shares(*sides)
     if html is not None:
@@ -103,7 +108,7 @@ def passages(
         ]
         write_page(html, page(shown, found, width))
     if invocation.json:
-        write_json(_told(sides, names, parts, found, texts) | {"left_out": left_out})
+        write_json(_told(sides, names, parts, found, texts) | {"left_out": left_out, "crowded": crowded})
         return DONE
     for name, side, share in zip(names, sides, parts, strict=True):
         words = f"{side.tokens:,} words of {printable(name)}"

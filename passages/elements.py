@@ -7,7 +7,7 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from shinglefold.model import Int64s, PlacedTokens, Token, Uint64s
-from shinglefold.similarity.simhash import simhashes
+from shinglefold.similarity.simhash import window_simhashes
 from shinglefold.sketch.shingles import shingle_hashes
 
 #: Words of an element: rare enough to be no coincidence, short enough to stand between two edits.
@@ -52,7 +52,7 @@ def elements_of(
     """
     placed = in_columns(tokens)
     hashes = shingle_hashes(placed.hashes, width)
-    near = _near(placed.hashes, width) if tolerant else np.zeros(0, np.uint64)
+    near = window_simhashes(placed.hashes, width) if tolerant else np.zeros(0, np.uint64)
     return Elements(hashes, placed.hashes, placed.starts, placed.ends, width, near)
 
 
@@ -67,9 +67,3 @@ def in_columns(tokens: Sequence[Token] | PlacedTokens) -> PlacedTokens:
     hashes = np.array([known[token.text] for token in tokens], np.uint64)
     starts = np.array([token.start for token in tokens], np.int64)
     return PlacedTokens(hashes, starts, np.array([token.end for token in tokens], np.int64))
-
-
-def _near(tokens: Uint64s, width: int) -> Uint64s:
-    count = max(0, len(tokens) - width + 1)
-    windows = tokens[np.arange(count)[:, None] + np.arange(width)]
-    return simhashes(windows.ravel(), np.arange(count + 1) * width)[:, 0]

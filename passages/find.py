@@ -9,15 +9,13 @@ import numpy as np
 from shinglefold.model import Int64s, PlacedTokens, Token
 from shinglefold.passages.chains import GAP, Chains, Run, chains_of, equal_runs, runs_of
 from shinglefold.passages.elements import Elements, elements_of
+from shinglefold.passages.near import near_pairs
 from shinglefold.passages.pairs import bounded_pairs
-from shinglefold.similarity.hamming_index import HammingIndex
 
 #: Equal words in a row by which passages of two texts that are known to be alike begin.
 RUN = 3
 #: Equal words a passage must have in all.
 LEAST = 5
-#: Bits in which the simhashes of elements may differ where they need not be equal.
-DISTANCE = 3
 #: Chains that are held against the passages kept so far at a time.
 _AT_ONCE = 1 << 14
 
@@ -48,11 +46,13 @@ class Passage(NamedTuple):
 class Found(NamedTuple):
     """The passages of two texts, in the order of the first.
 
-    ``left_out``: pairs of equal elements that were not looked at, see ``bounded_pairs``.
+    ``left_out``: pairs of equal elements that were not looked at, see ``bounded_pairs``. ``crowded``:
+    elements of which not all near ones were, see ``near_pairs``.
     """
 
     passages: list[Passage]
     left_out: int
+    crowded: int = 0
 
 
 def find_passages(
@@ -74,14 +74,14 @@ def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool
     """Return the passages of two texts, in the order of the first.
 
     Args:
-        tolerant: elements need not be equal: their simhashes may differ in three bits.
+        tolerant: elements need not be equal, see ``near_pairs``; they must have simhashes.
     """
     if not tolerant:
         bounded = bounded_pairs(a, b)
         return Found(passages_of(bounded.pairs, a, b, gap), bounded.left_out)
-    asked, found = HammingIndex(b.near, DISTANCE).within(a.near)
-    runs = equal_runs(runs_of(np.stack((asked, found), axis=1), a.width), a, b)
-    return Found(_passages(runs, a, b, gap), 0)
+    near = near_pairs(a, b)
+    runs = equal_runs(runs_of(near.pairs, a.width), a, b)
+    return Found(_passages(runs, a, b, gap), near.left_out, near.crowded)
 
 
 def passages_of(pairs: Int64s, a: Elements, b: Elements, gap: int = GAP) -> list[Passage]:

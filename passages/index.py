@@ -7,8 +7,8 @@ import numpy as np
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
 from shinglefold.passages.elements import Elements
-from shinglefold.passages.find import DISTANCE
 from shinglefold.passages.matches import Match, matched
+from shinglefold.passages.near import DISTANCE
 from shinglefold.passages.pairs import expanded
 from shinglefold.similarity.hamming_index import HammingIndex
 

@@ -22,7 +22,7 @@ def pairs_between(a: Elements, b: Elements) -> Int64s:
     Cost: x log z and what is found, not x·z; a phrase that both repeat a thousand times is found a million
     times, see ``bounded_pairs``.
     """
-    order, first, counts = _places(a, b)
+    order, first, counts = _places(a, b, np.argsort(a.hashes, kind="stable"))
     return np.stack((np.repeat(np.arange(len(a)), counts), order[expanded(first, counts)]), axis=1)
 
 
@@ -45,8 +45,9 @@ def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPa
 
     Cost: time and memory grow with the texts' lengths alone.
     """
-    order, first, counts = _places(a, b)
-    rank, own = _repeated(a.hashes)
+    ascending = np.argsort(a.hashes, kind="stable")
+    order, first, counts = _places(a, b, ascending)
+    rank, own = _repeated(a.hashes, ascending)
     products = own * counts
     for limit in (MOST_PAIRS, 16, 4, 1):
         many = products > limit
@@ -58,10 +59,10 @@ def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPa
     return BoundedPairs(pairs, int(counts.sum()) - total)
 
 
-def _repeated(hashes: Uint64s) -> tuple[Int64s, Int64s]:
+def _repeated(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
     """Return how many equal hashes stand before each, and how many there are of it in all."""
-    order = np.argsort(hashes, kind="stable")
-    _, begins, sizes = np.unique(hashes[order], return_index=True, return_counts=True)
+    begins = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
+    sizes = np.diff(begins, append=len(hashes))
     rank, own = np.empty(len(hashes), np.int64), np.empty(len(hashes), np.int64)
     rank[order] = np.arange(len(hashes)) - np.repeat(begins, sizes)
     own[order] = np.repeat(sizes, sizes)
@@ -75,13 +76,17 @@ def expanded(first: Int64s, counts: Int64s) -> Int64s:
     return np.asarray(np.repeat(first, counts) + within, np.int64)
 
 
-def _places(a: Elements, b: Elements) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the order of b's hashes, and where in it each element of a begins and how often it is there."""
+def _places(a: Elements, b: Elements, ascending: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Return the order of b's hashes, and where in it each element of a begins and how often it is there.
+
+    Args:
+        ascending: the order of a's.
+    """
     order = np.argsort(b.hashes, kind="stable")
     hashes = b.hashes[order]
     # Looked up in ascending order, neighbours are in the cache already.
-    asked = np.argsort(a.hashes, kind="stable")
+    asked = a.hashes[ascending]
     first, counts = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
-    first[asked] = np.searchsorted(hashes, a.hashes[asked], "left")
-    counts[asked] = np.searchsorted(hashes, a.hashes[asked], "right")
+    first[ascending] = np.searchsorted(hashes, asked, "left")
+    counts[ascending] = np.searchsorted(hashes, asked, "right")
     return order, first, counts - first

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 class Call:
     """One call of a method of ``Engine``, to be answered with what it returns."""
 
-    method: Literal["mappings", "search", "msearch", "open_pit", "close_pit"]
+    method: Literal["mappings", "all_mappings", "search", "msearch", "open_pit", "close_pit"]
     arguments: tuple[Any, ...]
 
 
@@ -33,6 +33,10 @@ class AsyncEngine(Protocol):
 
     def mappings(self, index: str) -> Awaitable[JSON]:
         """Return the mappings of an index."""
+        ...
+
+    def all_mappings(self, pattern: str) -> Awaitable[dict[str, JSON]]:
+        """Return the mappings of each index that a name means."""
         ...
 
     def search(

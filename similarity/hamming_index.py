@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
@@ -14,6 +16,8 @@ _BITS = 64
 _STRANGERS = 64
 #: Fingerprints looked up at a time by ``pairs``.
 _BATCH = 1 << 14
+#: Comparisons made at a time.
+_COMPARED = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +82,88 @@ class HammingIndex:
 
     def _looked_up(self, table: _Table, queries: Uint64s) -> Int64s:
         """Return query · N + fingerprint for what a table finds."""
-        keys = _kept(queries, table.mask)
-        first = np.searchsorted(table.keys, keys, "left")
-        counts = np.searchsorted(table.keys, keys, "right") - first
-        asked = np.repeat(np.arange(len(queries)), counts)
-        # The places first, first + 1, … of each query, laid one after another.
-        steps = np.arange(len(asked)) - np.repeat(np.cumsum(counts) - counts, counts)
-        nominated = table.order[np.repeat(first, counts) + steps]
-        differing = np.bitwise_count(self._fingerprints[nominated] ^ queries[asked])
-        near = differing <= self.distance
-        return np.asarray(asked[near] * len(self) + nominated[near], np.int64)
+        return _compared(self._fingerprints, queries, self.distance, table, _buckets(table, queries))
+
+
+class Near(NamedTuple):
+    """Numbers of queries and of fingerprints near them, as ``HammingIndex.within`` returns them; ``crowded``:
+    bool (Q,), the queries of which some may be missing."""
+
+    queries: Int64s
+    found: Int64s
+    crowded: NDArray[np.bool_]
+
+
+def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int = 3, blocks: int = 5) -> Near:
+    """Return the fingerprints within a distance of queries as ``HammingIndex`` does, in bounded time.
+
+    Each table is made, asked and dropped in turn. A bucket of one holds the fingerprints that agree in all
+    blocks but those left out; where many are alike in these bits alone, the largest buckets are passed over.
+
+    Args:
+        most: comparisons of a table, all in all; each bucket of one is looked at whatever that is.
+        blocks: as of ``HammingIndex``; more of them have smaller buckets, and more tables.
+
+    Cost: a sort of both for each table, and ``most`` comparisons.
+    """
+    found = np.zeros(0, np.int64)
+    crowded = np.zeros(len(queries), np.bool_)
+    for mask in _masks(blocks, distance):
+        table = _table(fingerprints, mask)
+        buckets = _buckets(table, queries)
+        kept = buckets.counts <= _limit(buckets.counts, most)
+        crowded |= ~kept
+        for some in _portions(buckets.of(np.flatnonzero(kept & (buckets.counts > 0)))):
+            found = np.union1d(found, _compared(fingerprints, queries, distance, table, some))
+    size = max(1, len(fingerprints))
+    return Near(found // size, found % size, crowded)
+
+
+class _Buckets(NamedTuple):
+    """Where in a table the bucket of each query begins, and how many fingerprints it holds."""
+
+    queries: Int64s
+    first: Int64s
+    counts: Int64s
+
+    def of(self, places: Int64s | slice) -> "_Buckets":
+        return _Buckets(self.queries[places], self.first[places], self.counts[places])
+
+
+def _buckets(table: _Table, queries: Uint64s) -> _Buckets:
+    keys = _kept(queries, table.mask)
+    # Looked up in ascending order, neighbours are in the cache already.
+    order = np.argsort(keys, kind="stable")
+    first, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    first[order] = np.searchsorted(table.keys, keys[order], "left")
+    counts[order] = np.searchsorted(table.keys, keys[order], "right")
+    return _Buckets(np.arange(len(queries)), first, counts - first)
+
+
+def _limit(counts: Int64s, most: int) -> int:
+    """Return the size of buckets up to which all of them together have at most so many, at least 1."""
+    sizes, often = np.unique(counts, return_counts=True)
+    fitting = sizes[np.cumsum(sizes * often) <= most]
+    return max(1, int(fitting[-1])) if len(fitting) else 1
+
+
+def _portions(buckets: _Buckets) -> Iterator[_Buckets]:
+    """Yield buckets, so many comparisons at a time."""
+    begins = np.cumsum(buckets.counts) - buckets.counts
+    for cut in range(0, int(begins[-1]) + 1 if len(begins) else 0, _COMPARED):
+        yield buckets.of(slice(*np.searchsorted(begins, (cut, cut + _COMPARED)).tolist()))
+
+
+def _compared(
+    fingerprints: Uint64s, queries: Uint64s, distance: int, table: _Table, buckets: _Buckets
+) -> Int64s:
+    """Return query · N + fingerprint of what is near in the buckets of queries."""
+    asked = np.repeat(buckets.queries, buckets.counts)
+    # The places first, first + 1, … of each query, laid one after another.
+    steps = np.arange(len(asked)) - np.repeat(np.cumsum(buckets.counts) - buckets.counts, buckets.counts)
+    nominated = table.order[np.repeat(buckets.first, buckets.counts) + steps]
+    near = np.bitwise_count(fingerprints[nominated] ^ queries[asked]) <= distance
+    return np.asarray(asked[near] * len(fingerprints) + nominated[near], np.int64)
 
 
 def _blocks(count: int, distance: int) -> int:

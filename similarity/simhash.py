@@ -46,6 +46,31 @@ def simhashes(
     return np.stack(words, axis=1)
 
 
+def window_simhashes(features: Uint64s, width: int) -> Uint64s:
+    """Return the simhash of 64 bits of each ``width`` consecutive features, uint64 (T − width + 1,).
+
+    They are those of ``simhashes``; windows that overlap share their bits.
+
+    Args:
+        features: uint64 (T,), well mixed hashes.
+        width: 1 to 255.
+
+    Cost: some 0.1 µs a window, and memory for the result alone.
+    """
+    count = max(0, len(features) - width + 1)
+    found = np.empty(count, np.uint64)
+    for begin in range(0, count, _BLOCK):
+        end = min(begin + _BLOCK, count)
+        part = features[begin : end + width - 1].astype("<u8").view(np.uint8).reshape(-1, 8)
+        spread = np.unpackbits(part, axis=1, bitorder="little")
+        held = np.zeros((end - begin, 64), np.uint8)
+        for place in range(width):
+            held += spread[place : place + end - begin]
+        outweighing = np.packbits(held > width // 2, axis=1, bitorder="little")
+        found[begin:end] = outweighing.view("<u8").reshape(-1)
+    return found
+
+
 def distance(one: Uint64s, other: Uint64s) -> Int64s:
     """Return in how many bits simhashes differ, int64 (…); both uint64 (…, W), which broadcast."""
     differing: Int64s = np.bitwise_count(one ^ other).sum(axis=-1, dtype=np.int64)

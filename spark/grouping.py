@@ -107,9 +107,11 @@ def groups(
     """
     summary = Summary()
     report("reading fingerprints")
-    whole = _numbered(signed, scheme, work, options, summary)
+    rows = _numbered(signed, scheme, work, options, summary)
+    whole = work.keep(originals(rows), "originals")
+    summary.take(totals(whole, copies="count_if(number != first)"))
     report(f"looking for candidates among {summary.signed:,} documents")
-    pairs = _paired(whole, scheme, work, options.bounds, summary)
+    pairs = _paired(whole, rows, scheme, work, bounds=options.bounds, summary=summary)
     exact = whole.where("number != first").selectExpr("number AS a", "first AS b")
 
     report(f"connecting {summary.pairs:,} pairs and {summary.copies:,} exact copies")
@@ -137,15 +139,15 @@ def _numbered(signed: Frame, scheme: Scheme, work: Work, options: GroupOptions, 
             where="every fingerprint",
             remedy="Name theirs with --preset or in the settings, or sign the documents again.",
         )
-    whole = work.keep(originals(rows), "originals")
-    summary.take(totals(whole, copies="count_if(number != first)"))
-    return whole
+    return rows
 
 
-def _paired(whole: Frame, scheme: Scheme, work: Work, bounds: Bounds, summary: Summary) -> Frame:
+def _paired(
+    whole: Frame, rows: Frame, scheme: Scheme, work: Work, *, bounds: Bounds, summary: Summary
+) -> Frame:
     nominated = work.keep(nominations(whole, scheme, bounds), "nominated")
     summary.take(crowding(nominated, bounds))
-    kept = work.keep(verified(candidates(nominated, scheme), whole, scheme), "pairs")
+    kept = work.keep(verified(candidates(nominated, scheme), whole, rows, scheme, work), "pairs")
     summary.take(totals(kept, pairs="count(1)"))
     return kept
 

@@ -10,21 +10,24 @@ from shinglefold.spark.arrow import Column, compute, numbers
 from shinglefold.spark.frames import Batch, Frame
 
 #: What is looked up by the keys of candidates, and only of documents that can be any.
-_LOOKED_UP = ("keys", "signature", "written", "canonical")
+_LOOKED_UP = ("keys", "signature")
+#: What stays where it is, as most documents are in no pair.
+_LEFT = ("written", "canonical")
 
 
 def originals(prints: Frame) -> Frame:
-    """Return the rows of ``prints`` that have a digest, with ``first`` and ``leads``.
+    """Return the rows of ``prints`` that have a digest, without words, with ``first`` and ``leads``.
 
     ``first`` is the number of one document of the same digest, the same one for all: these are
     near-duplicates, whatever else they are. ``leads`` tells the first of those of the same sketch, too; the
     others are to everybody what it is, so that their keys and signatures are left out.
 
-    Cost: one shuffle of all rows.
+    Cost: one shuffle of all rows, without words.
     """
-    schema = f"{_ddl(prints)}, first long, leads boolean"
+    narrow = prints.drop(*_LEFT)
+    schema = f"{_ddl(narrow)}, first long, leads boolean"
     sorted_rows = (
-        prints.where("digest != ''").repartition("digest").sortWithinPartitions("digest", "sketch", "number")
+        narrow.where("digest != ''").repartition("digest").sortWithinPartitions("digest", "sketch", "number")
     )
     return sorted_rows.mapInArrow(_firsts, schema)
 

@@ -11,28 +11,42 @@ from shinglefold.sketch import Texts, Words, packed_size
 from shinglefold.sketch.edit import least_estimate
 from shinglefold.sketch.judge import Judge
 from shinglefold.spark.arrow import Column, matrix, numbers
-from shinglefold.spark.frames import Batch, Frame
+from shinglefold.spark.frames import Batch, Frame, totals
+from shinglefold.spark.work import Work
 
+#: Documents whose numbers are sent to all machines, 16 bytes each there.
+_SENT = 2_000_000
 _SIGNED = ("shingles", "signature")
 _TEXTS = ("written", "canonical")
 _SCHEMA = "a long, b long, resemblance double, similarity double"
 
 
-def verified(pairs: Frame, originals: Frame, scheme: Scheme) -> Frame:
+def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: Work) -> Frame:
     """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
 
-    ``similarity`` is null where texts were not asked. They are where the scheme says so and ``originals``
-    has them; signatures then leave out only what no text could make a pair.
+    ``similarity`` is null where texts were not asked. They are where the scheme says so and ``prints`` has
+    their words; signatures then leave out only what no text could make a pair.
 
     Cost: the signatures are shuffled twice, the pairs with one and then two signatures; where texts decide,
-    the words of those that are left as often.
+    the words of the documents in pairs that are left as often, and those of no other one, unless there are
+    more than two million of these: then all words are shuffled once, to find them.
     """
-    decision = scheme.decision
-    if not set(_TEXTS) <= set(originals.columns):
+    decision, leading = scheme.decision, originals.where("leads")
+    if not set(_TEXTS) <= set(prints.columns):
         decision = replace(decision, verify="signature") if decision.verify == "text" else decision
-        return _decided(pairs, originals, scheme, decision, _SIGNED)
-    hopeful = _decided(pairs, originals, scheme, _hopeful(scheme), _SIGNED).select("a", "b")
-    return _decided(hopeful, originals, scheme, decision, (*_SIGNED, *_TEXTS))
+        return _decided(pairs, leading, scheme, decision, _SIGNED)
+    hopeful = work.keep(
+        _decided(pairs, leading, scheme, _hopeful(scheme), _SIGNED).select("a", "b"), "hopeful"
+    )
+    return _decided(hopeful, _needed(hopeful, prints), scheme, decision, (*_SIGNED, *_TEXTS))
+
+
+def _needed(pairs: Frame, prints: Frame) -> Frame:
+    """Return the prints of the documents of pairs."""
+    numbers_ = pairs.selectExpr("explode(array(a, b)) AS number").distinct()
+    if totals(numbers_, count="count(1)")["count"] <= _SENT:
+        numbers_ = numbers_.hint("broadcast")
+    return prints.join(numbers_, "number", "left_semi")
 
 
 def _hopeful(scheme: Scheme) -> Decision:
@@ -44,12 +58,12 @@ def _hopeful(scheme: Scheme) -> Decision:
 
 
 def _decided(
-    pairs: Frame, originals: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]
+    pairs: Frame, prints: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]
 ) -> Frame:
     joined = pairs
     for side in "ab":
         named = (f"{name} AS {name}_{side}" for name in columns)
-        joined = joined.join(originals.where("leads").selectExpr(f"number AS {side}", *named), side)
+        joined = joined.join(prints.selectExpr(f"number AS {side}", *named), side)
     return joined.mapInArrow(_Decide(replace(scheme, decision=decision)), _SCHEMA)
 
 

@@ -38,7 +38,7 @@ def measure(sizes: tuple[int, ...] = SIZES, texts: int = TEXTS) -> list[Row]:
     """Return what grouping takes a document at each size, and what signing does beside the kernel."""
     scheme = make_scheme().with_options(verify="signature")
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder, _spark(folder) as spark:
+    with tempfile.TemporaryDirectory() as folder, local_spark(folder) as spark:
         # Spark compiles and loads on the way: the first job is nobody's.
         _grouped(spark, scheme, 1_000, Path(folder))
         for size in sizes:
@@ -48,8 +48,8 @@ def measure(sizes: tuple[int, ...] = SIZES, texts: int = TEXTS) -> list[Row]:
 
 
 @contextmanager
-def _spark(folder: str) -> Iterator[Session]:
-    found = session({**_CONF, "spark.local.dir": folder}, "local[2]")
+def local_spark(folder: str, **more: str) -> Iterator[Session]:
+    found = session({**_CONF, **more, "spark.local.dir": folder}, "local[2]")
     found.sparkContext.setLogLevel("ERROR")
     yield found
     found.stop()
@@ -60,7 +60,7 @@ def _grouped(spark: Session, scheme: Scheme, size: int, folder: Path) -> list[Ro
     write_signed(planted, folder / "signed.parquet")
     work = Work(spark, str(folder / "work"))
     context = spark.sparkContext
-    begun, cpu, start = _jobs(spark), _cpu(), time.perf_counter()
+    begun, cpu, start = jobs_of(spark), _cpu(), time.perf_counter()
     signed = spark.read.parquet(str(folder / "signed.parquet"))
     context.setJobDescription("reading")
     found = groups(signed, scheme, work, report=context.setJobDescription)
@@ -72,7 +72,7 @@ def _grouped(spark: Session, scheme: Scheme, size: int, folder: Path) -> list[Ro
         f"{summary.groups:,} groups, {summary.rounds} rounds; {summary.crowded} crowded supershingles, "
         f"{summary.skipped:,} pairs of them skipped"
     )
-    shuffled = _shuffled(spark, begun)
+    shuffled = shuffled_since(spark, begun)
     work.remove()
     name = f"groups, {size:,}"
     return [
@@ -130,11 +130,11 @@ def _signed(spark: Session, scheme: Scheme, count: int, folder: Path) -> list[Ro
     ]
 
 
-def _jobs(spark: Session) -> set[int]:
+def jobs_of(spark: Session) -> set[int]:
     return {job["jobId"] for job in _asked(spark, "jobs")}
 
 
-def _shuffled(spark: Session, before: set[int]) -> dict[str, int]:
+def shuffled_since(spark: Session, before: set[int]) -> dict[str, int]:
     """Return the bytes that stages wrote for others since, by what was being done."""
     written = {stage["stageId"]: stage["shuffleWriteBytes"] for stage in _asked(spark, "stages")}
     found = dict.fromkeys(_PHASES, 0)

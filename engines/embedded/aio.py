@@ -53,6 +53,10 @@ class AsyncEmbeddedEngine:
         """Return the mappings of an index."""
         return await self._run(partial(self.blocking.mappings, index))
 
+    async def all_mappings(self, pattern: str) -> dict[str, JSON]:
+        """Return the mappings of each index that a name or a pattern means."""
+        return await self._run(partial(self.blocking.all_mappings, pattern))
+
     async def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> JSON:

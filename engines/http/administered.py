@@ -5,9 +5,10 @@ from typing import Any, Self
 
 from shinglefold.contracts import JSON, BulkResult, IndexInfo
 from shinglefold.engines.deletion import delete_found
-from shinglefold.engines.http.answers import check_given, check_local, check_name, plain
+from shinglefold.engines.http.answers import check_given, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.engines.http.patience import patient
+from shinglefold.engines.http.searching import done
 from shinglefold.errors import IndexMissing, UnsupportedQuery
 
 #: What an alias keeps when it moves to another index.
@@ -100,11 +101,7 @@ class AdministeredEngine(HttpEngine):
         Raises:
             IndexMissing: a name without ``*`` means none.
         """
-        check_given(pattern)
-        check_local(pattern)
-        with self._asking():
-            answer = plain(self._client.indices.get_mapping(index=pattern))
-        return {index: dict(entry.get("mappings") or {}) for index, entry in answer.items()}
+        return done(self._each_mapping(pattern))
 
     @patient
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:

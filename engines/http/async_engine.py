@@ -36,6 +36,10 @@ class AsyncHttpEngine(GuardedRequests):
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
         return await awaited(self._mapping(index))
 
+    async def all_mappings(self, pattern: str) -> dict[str, JSON]:
+        """Return the mappings of each index that a name, an alias or a pattern means."""
+        return await awaited(self._each_mapping(pattern))
+
     async def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> JSON:

@@ -73,11 +73,19 @@ class HttpSearches(ABC):
 
     def _mapping(self, index: str) -> Steps[JSON]:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
-        check_given(index)
-        check_local(index)
+        return one_mapping(index, (yield from self._told_mappings(index)), self.who)
+
+    def _each_mapping(self, pattern: str) -> Steps[dict[str, JSON]]:
+        """Return the mappings of each index that a name, an alias or a pattern means."""
+        told = yield from self._told_mappings(pattern)
+        return {index: dict(entry.get("mappings") or {}) for index, entry in told.items()}
+
+    def _told_mappings(self, pattern: str) -> Steps[JSON]:
+        check_given(pattern)
+        check_local(pattern)
         with self._asking():
-            answer = yield lambda: self._client.indices.get_mapping(index=index)
-        return one_mapping(index, plain(answer), self.who)
+            answer = yield lambda: self._client.indices.get_mapping(index=pattern)
+        return plain(answer)
 
     def _found(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None

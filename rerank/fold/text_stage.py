@@ -1,9 +1,10 @@
 """The text stage: pairs that signatures leave in doubt are decided by the texts themselves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -142,6 +143,7 @@ class TextStage:
 
     Attributes:
         fields: whose texts say what a document is; what fingerprints were made of.
+        by_index: the same of each index by its name, where several are searched.
         wanted: whether somebody asked for it; else signatures decide where a dictionary is missing.
     """
 
@@ -149,6 +151,7 @@ class TextStage:
     fields: tuple[str, ...]
     _dictionaries: _Dictionaries
     wanted: bool = True
+    by_index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -225,9 +228,17 @@ class TextStage:
 
     def text(self, source: Mapping[str, Any]) -> str:
         """Return what a document says."""
-        found = (stored_value(source, name) for name in self.fields)
-        parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
-        return "\n".join(part for part in parts if isinstance(part, str))
+        return _said_in(source, self.fields)
+
+    def text_of(self, hit: Hit) -> str:
+        """Return what a document says in the fields that its index makes fingerprints of."""
+        return _said_in(hit.get("_source") or {}, self.by_index.get(hit["_index"], self.fields))
+
+
+def _said_in(source: Mapping[str, Any], fields: Sequence[str]) -> str:
+    found = (stored_value(source, name) for name in fields)
+    parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
+    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 class Stages:
@@ -241,11 +252,18 @@ class Stages:
         self._canonicalizer = canonicalizer
         self._known: dict[str, _Dictionaries] = {}
 
-    def stage(self, scheme: Scheme, fields: tuple[str, ...], *, wanted: bool = True) -> TextStage:
-        """Return the stage of a scheme for texts in these fields."""
+    def stage(
+        self,
+        scheme: Scheme,
+        fields: tuple[str, ...],
+        *,
+        wanted: bool = True,
+        by_index: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> TextStage:
+        """Return the stage of a scheme for texts in these fields; ``by_index``: those of each index."""
         if scheme.id not in self._known:
             self._known[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
-        return TextStage(scheme, fields, self._known[scheme.id], wanted)
+        return TextStage(scheme, fields, self._known[scheme.id], wanted, by_index)
 
     def forget(self) -> None:
         """Forget the words of texts read lately."""

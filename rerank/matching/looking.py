@@ -24,12 +24,12 @@ from shinglefold.rerank.similar.indices import Known
 class PassageLooking:
     """The index, what is known of it, what was asked for, and what the engine can do.
 
-    ``fields``: whose texts the elements are of.
+    ``fields``: whose texts the elements of each index are of, by its name.
     """
 
     index: str
     known: Known
-    fields: tuple[str, ...]
+    fields: Mapping[str, tuple[str, ...]]
     options: MatchOptions
     can: Capabilities
     canonicalizer: Canonicalizer
@@ -41,7 +41,7 @@ class PassageLooking:
 
     def body(self, query: JSON) -> JSON:
         """Return the body that reads a window of candidates with their texts."""
-        source = [*self.fields, "lang"] if self.options.source is False else True
+        source = [*self.known.fields, "lang"] if self.options.source is False else True
         body: JSON = {
             "query": query,
             "size": self.options.window,
@@ -68,7 +68,9 @@ class PassageLooking:
     def _stored(self, hit: Mapping[str, Any]) -> StoredText:
         language = declared_language(self.known.scheme, hit)
         source = hit.get("_source") or {}
-        return stored_text(source, self.fields, lambda text: self.canonicalizer.placed(text, language))
+        # A name that a cluster tells no mappings of may stand for any of them.
+        fields = self.fields.get(hit["_index"]) or self.known.fields
+        return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
 
     def _match(
         self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float

@@ -8,7 +8,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
 from shinglefold.quoted import quoted
-from shinglefold.recipe import PASSAGES, TEXTS, Recipe, stored_recipe
+from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.matching.asked import AskedText
 from shinglefold.rerank.matching.looking import PassageLooking
 from shinglefold.rerank.matching.options import MatchOptions
@@ -65,10 +65,10 @@ class MatchSteps(Generic[Driven]):
 
     def _looking(self, index: str, options: MatchOptions | None) -> Steps[PassageLooking]:
         known = yield from self._indices.known(index)
-        _check_stored(known, index)
-        fields = dict.fromkeys(name for mappings in known.mappings for name in _fields(mappings))
+        _check_stored(known)
         made = self._canonicalizer(known.scheme)
-        return PassageLooking(index, known, tuple(fields), options or MatchOptions(), self._engine.can, made)
+        chosen = options or MatchOptions()
+        return PassageLooking(index, known, known.fields_by_index, chosen, self._engine.can, made)
 
     def _canonicalizer(self, scheme: Scheme) -> Canonicalizer:
         if scheme.languages not in self._canonicalizers:
@@ -79,18 +79,16 @@ class MatchSteps(Generic[Driven]):
         return made
 
 
-def _check_stored(known: Known, index: str) -> None:
+def _check_stored(known: Known) -> None:
     """Refuse an index none of whose documents could be found.
 
     Raises:
         ConfigError: it stores no elements of passages.
     """
-    if all(_stores(mappings, known.field) for mappings in known.mappings):
-        return
-    raise ConfigError(
-        f"index {index!r} stores no elements of passages: "
-        f"{together([advised('setup', index, passages=True), advised('backfill', index)])}"
-    )
+    for name, mappings in known.mappings.items():
+        if not _stores(mappings, known.field):
+            commands = together([advised("setup", name, passages=True), advised("backfill", name)])
+            raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
 
 
 def _stores(mappings: Mapping[str, Any], field: str) -> bool:
@@ -100,8 +98,3 @@ def _stores(mappings: Mapping[str, Any], field: str) -> bool:
         if not isinstance(node, Mapping):
             return False
     return True
-
-
-def _fields(mappings: Mapping[str, Any]) -> tuple[str, ...]:
-    stored = stored_recipe(mappings)
-    return (Recipe.of(mappings, "").fields if stored is not None else ()) or TEXTS

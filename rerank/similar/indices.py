@@ -1,10 +1,11 @@
 """What is known of the indices searched: their recipe, read once and held against what is asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from shinglefold.errors import ConfigError, PermissionDenied
-from shinglefold.recipe import Recipe, signed_fields
+from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
+from shinglefold.recipe import TEXTS, Recipe, signed_fields
 from shinglefold.rerank.request.arguments import checked_scheme
 from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import Call, Steps
@@ -13,16 +14,25 @@ from shinglefold.seal import Seal
 
 
 class Known(NamedTuple):
-    """The scheme and the field of fingerprints of an index, and the mappings of each that its name means."""
+    """The scheme and the field of fingerprints of an index, and the mappings of each that its name means.
+
+    ``mappings``: by the names that hits have.
+    """
 
     scheme: Scheme
     field: str
-    mappings: tuple[Mapping[str, Any], ...] = ()
+    mappings: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that fingerprints were made of, as recipes tell."""
-        return signed_fields(self.mappings)
+        """The fields that fingerprints were made of, as recipes tell, of all indices together."""
+        named = (field for fields in self.fields_by_index.values() for field in fields)
+        return tuple(dict.fromkeys(named)) or TEXTS
+
+    @property
+    def fields_by_index(self) -> dict[str, tuple[str, ...]]:
+        """The fields that the fingerprints of each index were made of."""
+        return {name: signed_fields([mappings]) for name, mappings in self.mappings.items()}
 
 
 class Indices:
@@ -57,21 +67,25 @@ class Indices:
         names = index_names(index)
         if not names:
             raise ConfigError(f"{index!r} names no index whose recipe can be read; name one")
-        found = []
+        found: dict[str, Mapping[str, Any]] = {}
         for name in names:
             try:
-                found.append((name, (yield Call("mappings", (name,)))))
+                meant = yield Call("all_mappings", (name,))
             except PermissionDenied:
                 if self._scheme is None:
                     raise
+                continue
+            if not meant:
+                raise IndexMissing(f"no index fits {name!r}. Create it first, or check its name.")
+            found |= meant
         return self._fitting(found)
 
-    def _fitting(self, found: Sequence[tuple[str, Mapping[str, Any]]]) -> Known:
+    def _fitting(self, found: Mapping[str, Mapping[str, Any]]) -> Known:
         scheme, field = self._scheme, self._field
-        for name, mappings in found:
+        for name, mappings in found.items():
             recipe = Recipe.of(mappings, name, field or "dedup")
             scheme, field = scheme or recipe.scheme, field or recipe.field
             check_recipe(mappings, name, scheme, field, self._seal)
             check_keywords(mappings, name, field)
         assert scheme is not None
-        return Known(scheme, field or "dedup", tuple(mappings for _, mappings in found))
+        return Known(scheme, field or "dedup", found)

@@ -79,7 +79,7 @@ def _one(reading: Reading, hit: Hit) -> Asked | None:
     except InputError:
         return None
     if reading.stage is not None:
-        asked = replace(asked, text=reading.stage.text(hit["_source"]))
+        asked = replace(asked, text=reading.stage.text_of(hit))
     made, seal = asked.print, reading.seal
     if made.scheme != reading.scheme.id or (made.seal and seal is None):
         return None

@@ -95,13 +95,13 @@ class SimilarSteps(Generic[Driven]):
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
         if scopes and known.mappings:
-            check_fields(known.mappings, index, scopes, "scope")
+            check_fields(known.mappings.values(), index, scopes, "scope")
         scheme = chosen.judged(known.scheme)
         verify = scheme.decision.verify
         stage = None
         if verify == "text":
             wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
-            stage = self._stages.stage(scheme, known.fields, wanted=wanted)
+            stage = self._stages.stage(scheme, known.fields, wanted=wanted, by_index=known.fields_by_index)
         decision = Decision(scheme, chosen.folding(verify), known.field, self._seal, stage)
         return Looking(index, known, chosen, decision, self._engine.can, self._seal, verify)
 
@@ -111,7 +111,7 @@ class SimilarSteps(Generic[Driven]):
         stored = yield from _stored(wanted, by)
         asked = Asked.of_hit(stored, by.known.field, by.options.scope)
         stage = by.decision.stage
-        text = "" if stage is None else stage.text(stored.get("_source") or {})
+        text = "" if stage is None else stage.text_of(stored)
         return self._checked(replace(asked, text=text), by)
 
     def _checked(self, asked: Asked, by: Looking) -> Asked:

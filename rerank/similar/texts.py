@@ -78,10 +78,10 @@ class Source:
 def _texts(hits: Iterable[Hit], stage: TextStage, source: Source) -> Steps[dict[Any, str]]:
     """Return the texts of hits by identity, as far as there are any."""
     each = {identity(hit): hit for hit in hits}
-    texts = {name: stage.text(hit.get("_source") or {}) for name, hit in each.items()}
+    texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]
     for hit in (yield from source.read(lacking, stage.fields)):
-        texts[identity(hit)] = stage.text(hit.get("_source") or {})
+        texts[identity(hit)] = stage.text_of(hit)
     return texts
 
 

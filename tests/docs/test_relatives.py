@@ -46,9 +46,93 @@ def test_the_border_effect_is_computed():
         assert abs(float(observed) - float(both)) < 0.01
 
 
+def record(name: str) -> dict[str, tuple[float, str]]:
+    """Return the figures and notes kept of a benchmark, by name."""
+    *_, newest = sorted((Path(__file__).parents[2] / "bench" / "runs").glob(f"????-??-??-{name}.json"))
+    found = json.loads(newest.read_text("utf-8"))["rows"]
+    return {row["name"]: (row["value"], row["note"]) for row in found}
+
+
+def tells(cell: str, value: float) -> bool:
+    """Whether a cell has a figure, rounded as it is there."""
+    digits = re.sub(r"[^\d.]", "", cell.partition("(")[0])
+    return abs(float(digits) - value) <= 0.5 * 10.0 ** -len(digits.partition(".")[2]) + 1e-9
+
+
+def test_collisions_are_those_on_record():
+    measured = record("collisions")
+    for name, pairs, *_ in rows("| function | colliding pairs |"):
+        assert tells(pairs, measured[name][0]), name
+
+
+def test_the_variants_of_minhash_are_those_on_record():
+    measured = record("minhash_variants")
+    names = {
+        "multiply and add (default)": "multiply-add, N = {}",
+        "XOR with fixed random numbers": "XOR, N = {}",
+        "plain random sample of 84 shingles": "random sample of {}",
+    }
+    for name, *cells in rows("| variant | N = 30 |"):
+        for count, cell in zip((30, 84, 150, 300, 2000), cells, strict=True):
+            if cell and name == "expected":
+                told = re.search(r"= ([\d.]+);", measured[f"XOR, N = {count}"][1])
+                assert told is not None
+                assert tells(cell, float(told[1]))
+            elif cell:
+                assert tells(cell, measured[names[name].format(count)][0]), (name, count)
+
+
+def test_the_placement_of_documents_is_that_on_record():
+    measured = record("bloom")
+    names = ("documents whole", "documents split, both rows", "documents split, either row")
+    for name, (_, *cells, _) in zip(names, rows("| placement |"), strict=True):
+        for what, cell in zip(("false positives", "false negatives"), cells, strict=True):
+            assert tells(cell, measured[f"placement: {name}, {what}"][0]), (name, what)
+
+
+def test_all_relatives_are_told_as_on_record():
+    measured = record("relatives")
+    heads = ("gnome-uk", "libreoffice-ru, one family of 6", "libreoffice-zh-cn, one family of 6")
+    columns = [[value for name, (value, _) in measured.items() if name.startswith(head)] for head in heads]
+    told = rows("| relative | gnome-uk |")
+    assert len(told) == len(columns[0])
+    for place, (name, *cells, _, _) in enumerate(told):
+        for column, cell in zip(columns, cells, strict=True):
+            assert tells(cell, column[place]), name
+
+
+def test_the_growth_and_the_tolerance_of_passages_are_those_on_record():
+    measured = record("passages")
+    for name, cell, _ in rows("| documents | ms a text |"):
+        key = "matches, each of 100 documents in turn" if "turn" in name else f"matches, {name} documents"
+        assert tells(cell, measured[key][0]), name
+    for name, true, false, _ in rows("| elements | true pairs |"):
+        kind, width = name.split(", ")
+        value, note = measured[f"pairs found, {kind} elements of {width}"]
+        assert tells(true, value), name
+        assert note.startswith(f"{false} false pairs"), name
+
+
+def test_filters_before_the_index_are_told_as_on_record():
+    measured = record("matches")
+    for name, _, size, cell, left in rows("| pseudo-matrix filter |"):
+        value, note = measured[f"filter before it, {name.replace(' elements', '').replace('= .', '= 0.')}"]
+        assert tells(cell, value), name
+        assert f"{size} bytes a document" in note
+        share = re.search(r"leaves ([\d.]+)%", note)
+        assert share is not None
+        assert tells(left, float(share[1])), name
+    ((told,),) = [re.findall(r"answers in ([\d.]+) ms on a quiet", PAGE)]
+    assert tells(told, measured["matches, 100,000 documents, embedded"][0])
+
+
 def test_the_figures_of_similarity_hashes_are_those_on_record():
-    (record,) = (Path(__file__).parents[2] / "bench" / "runs").glob("*-similarity.json")
-    measured = {row["name"]: row["value"] for row in json.loads(record.read_text("utf-8"))["rows"]}
-    told = {row[0].strip("*"): row[1].strip("*") for row in rows("| strategy | mean F1 |")}
-    for name in ("piecewise hash of tokens", "simhash of shingles, 128 bits", "simhash of tokens, 64 bits"):
-        assert told[name] == f"{measured[name]:.3f}"[1:]
+    measured = record("similarity")
+    told = rows("| strategy | mean F1 |")
+    for name, cell, *cells, size, _ in told:
+        value, note = measured[name.strip("*")]
+        assert tells(cell.strip("*"), value), name
+        assert f"; {size} bytes" in note
+        for corpus, one in zip(("libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"), cells, strict=True):
+            assert not one or f"{corpus} 0{one}" in note, name
+    assert len(told) == sum("bytes" in note for _, note in measured.values())

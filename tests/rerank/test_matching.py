@@ -155,7 +155,7 @@ def test_the_end_of_a_text_of_millions_of_characters_counts_as_its_beginning_doe
 
 def test_an_index_without_elements_is_refused_with_the_commands_that_make_them(engine):
     with pytest.raises(
-        ConfigError, match=r"shinglefold setup plain --passages && shinglefold backfill plain"
+        ConfigError, match=r"`shinglefold setup plain --passages` && `shinglefold backfill plain`"
     ):
         find_matches(engine, "plain", "some text of more than five words")
 

@@ -110,7 +110,7 @@ def test_a_batch_is_answered_as_each_alone_with_one_request_and_its_members_are_
     names = [f"p{number:03}" for number in USUAL[:20]]
     tapped = Tapped(engine)
     batch = SimilarSearch(tapped).find_each("pages", names, SimilarOptions(size=COUNT))
-    assert tapped.names == ["mappings", "msearch", "msearch"]
+    assert tapped.names == ["all_mappings", "msearch", "msearch"]
     for number, page in zip(USUAL, batch, strict=False):
         assert set(ids(page)) == copies(number)
         among = {names[place] for place, _ in page.among}
@@ -127,7 +127,7 @@ def test_the_look_up_tells_all_with_one_request(engine):
     search = SimilarSearch(tapped, SCHEME, "dedup")
     prints = [fingerprint_of(SPECS[number]) for number in USUAL]
     found = search.look_up("pages", prints, SimilarOptions(window=COUNT))
-    assert tapped.names == ["mappings", "msearch"]
+    assert tapped.names == ["all_mappings", "msearch"]
     for number, one in zip(USUAL, found, strict=True):
         assert {match.id for match in one.matches} == copies(number) | {f"p{number:03}"}
         assert one.complete
@@ -200,7 +200,7 @@ def test_an_empty_text_has_no_copies_and_asks_for_nothing(engine):
     tapped = Tapped(engine)
     page = find_similar(tapped, "pages", Fingerprint(SCHEME.id, "und", 0))
     assert (page.total, page.stopped_by) == (0, "nothing_to_compare")
-    assert tapped.names == ["mappings"]
+    assert tapped.names == ["all_mappings"]
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,10 @@ def test_a_match_tells_the_edit_similarity_that_decided(engine, scheme, pages):
 def test_it_takes_one_request_more_and_only_where_texts_are_in_doubt(engine):
     tapped = Tapped(engine)
     SimilarSearch(tapped).find("pages", "p0", ALL)
-    assert tapped.names == ["mappings", "search", "search", "search"]
+    assert tapped.names == ["all_mappings", "search", "search", "search"]
     again = Tapped(engine)
     SimilarSearch(again).find("pages", "p0", SimilarOptions(size=100, verify="signature"))
-    assert again.names == ["mappings", "search", "search"]
+    assert again.names == ["all_mappings", "search", "search"]
 
 
 @pytest.mark.parametrize("window", [2, 5, 1000])

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sketches import random_tokens
 
 from shinglefold.errors import ConfigError
-from shinglefold.similarity.hamming_index import HammingIndex
+from shinglefold.similarity.hamming_index import HammingIndex, near_once
 
 
 def scanned(fingerprints, queries, distance):
@@ -49,6 +50,25 @@ def test_the_index_equals_a_scan_on_a_million():
     ]
     assert list(zip(asked.tolist(), found.tolist(), strict=True)) == expected
     assert len(expected) >= 20
+
+
+@given(st.integers(0, 3), st.integers(0, 200), st.integers(0, 200))
+@settings(deadline=None)
+def test_what_is_asked_once_is_what_the_index_finds(distance, count, asked):
+    fingerprints = random_tokens(1, 300)[:count]
+    queries = changed(random_tokens(1, 300)[:asked], 3, 2)
+    found = near_once(fingerprints, queries, 1 << 20, distance)
+    wanted = HammingIndex(fingerprints, distance).within(queries)
+    assert [column.tolist() for column in found[:2]] == [column.tolist() for column in wanted]
+    assert not found.crowded.any()
+
+
+def test_buckets_that_are_too_large_are_passed_over_and_told():
+    fingerprints = np.concatenate((np.arange(1000, dtype=np.uint64), random_tokens(3, 1000)))
+    found = near_once(fingerprints, fingerprints, 10_000)
+    assert found.crowded[:1000].all()
+    assert not found.crowded[1000:].any()
+    assert set(range(1000, 2000)) <= set(found.queries.tolist())
 
 
 @pytest.mark.parametrize("distance", [0, 3])

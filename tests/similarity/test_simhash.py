@@ -6,7 +6,7 @@ from support.arrays import words_of_a_text
 from support.sketches import batch, pairs_of_resemblance, random_tokens
 
 from shinglefold.errors import ConfigError
-from shinglefold.similarity.simhash import WIDTHS, distance, simhashes, similarity
+from shinglefold.similarity.simhash import WIDTHS, distance, simhashes, similarity, window_simhashes
 
 
 def by_definition(features, weights):
@@ -53,6 +53,23 @@ def test_narrow_hashes_are_the_low_bits_of_wide_ones():
     assert np.array_equal(wide[:, :1], middle)
     assert np.array_equal(middle & np.uint64(2**32 - 1), narrow)
     assert not np.array_equal(wide[:, 1], wide[:, 0])
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(1, 12))
+def test_windows_have_the_simhash_of_their_features(features, width):
+    array = np.array(features, np.uint64)
+    count = max(0, len(array) - width + 1)
+    windows = np.lib.stride_tricks.sliding_window_view(array, width) if count else array[:0]
+    wanted = simhashes(np.ravel(windows), np.arange(count + 1) * width)[:, 0]
+    assert window_simhashes(array, width).tolist() == wanted.tolist()
+
+
+def test_windows_go_on_over_blocks():
+    array = random_tokens(2, 40_000)
+    found = window_simhashes(array, 5)
+    assert len(found) == 39_996
+    for at in (0, 16_383, 16_384, 32_768, 39_995):
+        assert found[at] == window_simhashes(array[at : at + 5], 5)[0]
 
 
 def test_the_distance_counts_bits():

@@ -1,13 +1,14 @@
 """Documents that copied passages of sources, and what each search for a source must find."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
 from shinglefold.passages.elements import elements_of
 from shinglefold.passages.matches import shares
-from shinglefold.recipe import Recipe, with_passages
+from shinglefold.recipe import TEXTS, Recipe, with_passages
 from shinglefold.registry import make_scheme
 
 WORDS, DOCUMENTS, SOURCES, LENGTH = 4_000, 90, 6, 400
@@ -27,14 +28,12 @@ class Copied:
         return {id_ for id_, share in self.shares[source].items() if share >= least}
 
 
-def recipe_of(scheme=None, groups: bool = False) -> Recipe:
-    definition = with_passages(default_definition(FIELD), FIELD)
-    pipeline = Pipeline.from_json(definition, scheme or make_scheme())
-    return pipeline.recipe(FIELD)
+def recipe_of(fields: Sequence[str] = TEXTS) -> Recipe:
+    return pipeline_of(fields).recipe(FIELD)
 
 
-def pipeline_of() -> Pipeline:
-    return Pipeline.from_json(with_passages(default_definition(FIELD), FIELD), make_scheme())
+def pipeline_of(fields: Sequence[str] = TEXTS) -> Pipeline:
+    return Pipeline.from_json(with_passages(default_definition(FIELD, fields), FIELD), make_scheme())
 
 
 def make(seed: int = 1, *, chinese: bool = False) -> Copied:

@@ -127,6 +127,33 @@ def test_an_index_of_before_among_several_is_refused_with_its_remedy(
             adds = [{"add": {"index": index, "alias": alias}} for index in (*place.indices, plain)]
             server.ask("POST", "/_aliases", {"actions": adds})
             target = alias if how == "alias" else f"{alias}*"
-        # Behind one name nobody can tell which of the recipes is meant.
-        with pytest.raises(ConfigError, match="--passages" if how == "commas" else "different recipes"):
+        with pytest.raises(ConfigError, match=f"setup {plain} --passages.*backfill {plain}"):
             search.find(target, COPIED.sources[0])
+
+
+@pytest.mark.parametrize("how", ["alias", "commas", "star"])
+def test_each_index_is_read_by_its_own_recipe(engine, server, search, new_index, how):
+    source, stranger = COPIED.sources[0], COPIED.sources[5]
+    some = " ".join(source.split()[:100])
+    texts = {("body",): {"body": some, "notes": source}, ("notes",): {"body": source, "notes": some}}
+    made = []
+    for fields, text in texts.items():
+        body = recipe_mappings(recipe_of(fields))
+        body["properties"] |= {"body": {"type": "text"}, "notes": {"type": "text"}}
+        made.append(new_index(body, {"number_of_shards": 2, "number_of_replicas": 0}))
+        given = [text, {"body": stranger, "notes": stranger}]
+        outcomes = process(pipeline_of(fields), given).outcomes
+        actions = [{"_index": made[-1], "_source": one.document} for one in outcomes]
+        assert not engine.bulk(actions).failures
+        engine.refresh(made[-1])
+    target = ",".join(made)
+    if how != "commas":
+        alias = f"{made[0]}-{how}"
+        server.ask(
+            "POST", "/_aliases", {"actions": [{"add": {"index": one, "alias": alias}} for one in made]}
+        )
+        target = alias if how == "alias" else f"{alias}*"
+    found = search.find(target, source, ALL).matches
+    assert sorted((one.index, one.share) for one in found) == sorted((name, 0.25) for name in made)
+    fields = {one.index: {part["document"]["field"] for part in one.passages} for one in found}
+    assert fields == {made[0]: {"body"}, made[1]: {"notes"}}

@@ -1,0 +1,85 @@
+"""Tolerant passages: what is near is found, and time and memory stay bounded however much texts repeat."""
+
+from collections import Counter
+from time import process_time
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sketches import random_tokens
+
+from shinglefold.model import PlacedTokens
+from shinglefold.passages import near
+from shinglefold.passages.elements import Elements, elements_of
+from shinglefold.passages.find import passages_between
+from shinglefold.passages.near import DISTANCE, near_pairs
+from shinglefold.passages.pairs import bounded_pairs
+
+texts = st.lists(st.integers(0, 4), max_size=40)
+widths = st.integers(1, 6)
+
+
+def elements(numbers, width=5) -> Elements:
+    tokens = random_tokens(1, 100_000)[np.array(numbers, int)]
+    places = np.arange(len(tokens)) * 2
+    return elements_of(PlacedTokens(tokens, places, places + 1), width, tolerant=True)
+
+
+def as_set(pairs):
+    return set(map(tuple, pairs.tolist()))
+
+
+@given(texts, texts, widths)
+def test_pairs_are_near_by_their_bits_and_share_all_words_but_one(one, other, width):
+    a, b = elements(one, width), elements(other, width)
+    wanted = {
+        (at, there)
+        for at in range(len(a))
+        for there in range(len(b))
+        if (int(a.near[at]) ^ int(b.near[there])).bit_count() <= DISTANCE
+        and (Counter(one[at : at + width]) & Counter(other[there : there + width])).total() >= width - 1
+    }
+    found = near_pairs(a, b)
+    assert as_set(found.pairs) == wanted
+    assert (found.left_out, found.crowded) == (0, 0)
+
+
+@given(texts, texts, widths)
+@settings(max_examples=50)
+def test_what_is_bounded_has_all_that_exact_elements_have_and_tells_the_rest(one, other, width):
+    a, b = elements(one * 9, width), elements(other * 9, width)
+    whole = near_pairs(a, b)
+    assert as_set(bounded_pairs(a, b).pairs) <= as_set(whole.pairs)
+    assert whole.left_out >= 0
+    assert len(whole.pairs) <= max(near.FREE_PAIRS, 2 * (len(a) + len(b))) + len(bounded_pairs(a, b).pairs)
+
+
+def test_where_too_many_look_alike_those_of_the_same_words_are_found_all_the_same(monkeypatch):
+    monkeypatch.setattr(near, "_FREE_COMPARED", 0)
+    monkeypatch.setattr(near, "_COMPARED", 0)
+    # One word three times decides every bit: all of these look alike.
+    a = elements([word for at in range(10, 400, 2) for word in (1, 1, 1, at, at + 1)])
+    b = elements([word for at in range(10, 400, 2) for word in (1, 1, 1, at + 1, at)])
+    found = near_pairs(a, b)
+    assert found.crowded > 100
+    assert {(at, at) for at in range(0, len(a), 5)} <= as_set(found.pairs)
+
+
+def test_long_texts_that_repeat_much_take_little_time():
+    chosen = np.random.default_rng(1)
+    often = chosen.integers(0, 4, 60_000)
+    rare = chosen.integers(0, 50_000, 60_000)
+    numbers = np.where(chosen.random(60_000) < 0.7, often, rare)
+    a, b = elements(numbers), elements(numbers[::-1].copy())
+    began = process_time()
+    passages_between(a, b, tolerant=True)
+    assert process_time() - began < 20
+
+
+def test_a_phrase_repeated_ten_thousand_times_is_one_passage():
+    a, b = elements([1, 2, 3, 4] * 10_000), elements([5, *[1, 3, 2, 4] * 9_000])
+    began = process_time()
+    found = passages_between(a, b, tolerant=True)
+    assert process_time() - began < 10
+    assert found.left_out > 10**6
+    assert found.passages
