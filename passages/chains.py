@@ -137,24 +137,37 @@ def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
 
 
 def _walked(runs: Iterable[Run], gap: int) -> Iterator[list[Run]]:
-    open_chains: list[list[Run]] = []
-    for run in runs:
-        still_open = []
-        nearest, least = None, 2 * gap + 1
-        for chain in open_chains:
-            last = chain[-1]
-            if last.a + last.length + gap < run.a:
-                yield chain
-                continue
-            still_open.append(chain)
-            if run.b > last.b and 0 <= (between := _between(last, run, gap)) < least:
-                nearest, least = chain, between
-        open_chains = still_open
+    # What goes on a chain lies no further than the gap off its diagonal; of equally near ones the elder does.
+    by_diagonal: dict[int, list[tuple[int, list[Run]]]] = {}
+    for number, run in enumerate(runs):
+        own = (run.b - run.a) // (gap + 1)
+        nearest, least = None, (2 * gap + 1, 0)
+        for place in (own - 1, own, own + 1):
+            still_open = []
+            for born, chain in by_diagonal.get(place, ()):
+                last = chain[-1]
+                if last.a + last.length + gap < run.a:
+                    yield chain
+                    continue
+                still_open.append((born, chain))
+                between = _between(last, run, gap) if run.b > last.b else -1
+                if between >= 0 and (between, born) < least:
+                    nearest, least = place, (between, born)
+            by_diagonal[place] = still_open
         if nearest is None:
-            open_chains.append([run])
+            by_diagonal[own].append((number, [run]))
         else:
-            nearest.append(_behind(nearest[-1], run))
-    yield from open_chains
+            _go_on(by_diagonal[nearest], least[1], by_diagonal[own], run)
+    for chains in by_diagonal.values():
+        yield from (chain for _, chain in chains)
+
+
+def _go_on(held: list[tuple[int, list[Run]]], born: int, then: list[tuple[int, list[Run]]], run: Run) -> None:
+    """Let the chain born then go on with a run, on whose diagonal it is held from now on."""
+    place = next(at for at, (own, _) in enumerate(held) if own == born)
+    _, chain = held.pop(place)
+    chain.append(_behind(chain[-1], run))
+    then.append((born, chain))
 
 
 def _between(last: Run, run: Run, gap: int) -> int:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from shinglefold.model import Int64s, Uint64s
 from shinglefold.passages.elements import Elements
 from shinglefold.passages.pairs import FREE_PAIRS, MOST_PAIRS, bounded_pairs, expanded
-from shinglefold.similarity.hamming_index import near_once
+from shinglefold.similarity.hamming_index import ascending, near_once
 from shinglefold.sketch.mix import mix64
 
 #: Bits in which the simhashes of elements may differ.
@@ -70,11 +70,17 @@ def near_pairs(a: Elements, b: Elements) -> NearPairs:
     same = _same(*sides)
     one, other = (np.concatenate(pair) for pair in zip(same, (near.queries, near.found), strict=True))
     fitting = _words_shared(a, b, sides[0].one[one], sides[1].one[other]) >= a.width - 1
-    kinds = np.unique(np.stack((one[fitting], other[fitting]), axis=1), axis=0)
+    kinds = _distinct(np.stack((one[fitting], other[fitting]), axis=1), len(sides[1].keys))
     pairs, whole = _of_kinds(kinds, *sides, most=max(FREE_PAIRS, 2 * (len(a) + len(b))))
-    found = np.unique(np.concatenate((pairs, bounded_pairs(a, b).pairs)), axis=0)
+    found = _distinct(np.concatenate((pairs, bounded_pairs(a, b).pairs)), len(b))
     crowded = int(sides[0].sizes[near.crowded].sum())
     return NearPairs(found, whole - len(found), crowded)
+
+
+def _distinct(pairs: Int64s, size: int) -> Int64s:
+    """Return pairs in order, each once; the second number of each is below ``size``."""
+    keys = ascending(pairs[:, 0] * size + pairs[:, 1])
+    return np.stack((keys // max(1, size), keys % max(1, size)), axis=1)
 
 
 def _kinds(of: Elements) -> _Kinds:
