@@ -131,7 +131,7 @@ def test_the_figures_of_similarity_hashes_are_those_on_record():
     told = rows("| strategy | mean F1 |")
     for name, cell, *cells, size, _ in told:
         value, note = measured[name.strip("*")]
-        assert tells(cell.strip("*"), value), name
+        assert not cell or tells(cell, value), name
         assert f"; {size} bytes" in note
         for corpus, one in zip(("libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"), cells, strict=True):
             assert not one or f"{corpus} 0{one}" in note, name
