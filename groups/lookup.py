@@ -18,8 +18,12 @@ Result = TypeVar("Result")
 #: Yields calls of the engine, is sent what they return, or what that is when awaited, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
-#: Documents read for a batch; where there are more, each of the batch has a search of its own.
-_WINDOW = 1000
+#: Documents read for a batch, for each of it and beside; where there are more, each has a search of its own.
+_FOR_EACH, _BESIDE = 4, 100
+#: Documents read for each of a batch that has a search of its own, and where these did not decide.
+_SHORT, _WINDOW = 60, 1000
+#: Searches sent as one request.
+_SEARCHES = 50
 #: Documents read for numbers of groups that are taken.
 _NUMBERS = 100
 #: Documents whose texts are read at once.
@@ -31,11 +35,13 @@ BATCH = 1000
 class Found(NamedTuple):
     """The stored documents that a search found, and which of those asked for may be like which of them.
 
-    They are but for pairs that texts have yet to decide.
+    They are but for pairs that texts have yet to decide. ``cut``: the places of those asked for which there
+    are more than were read; those that share most were.
     """
 
     hits: list[JSON]
     pairs: list[Pair]
+    cut: frozenset[int] = frozenset()
 
 
 class AsyncSearches(Protocol):
@@ -57,9 +63,8 @@ class Lookup:
 
     Args:
         beside: fields of the found documents to read, beside those that decide.
-        first: the field of truth values by which documents come first.
+        first: in what order documents come, before those that share most, as searches say it.
         parameters: of the searches.
-        window: documents read at a time.
     """
 
     def __init__(
@@ -69,15 +74,13 @@ class Lookup:
         likeness: Likeness,
         *,
         beside: Sequence[str] = (),
-        first: str = "",
+        first: Sequence[JSON] = (),
         parameters: Parameters | None = None,
-        window: int = _WINDOW,
     ) -> None:
         self._engine, self._index, self._likeness = engine, index, likeness
         self._fields = list(dict.fromkeys([*likeness.doc_values, *beside]))
         self._first = first
         self._parameters = parameters
-        self._window = window
 
     def find(self, asked: Sequence[Asked], filters: Sequence[JSON] = ()) -> Found:
         """Return all documents that may be like one of those asked for.
@@ -85,15 +88,25 @@ class Lookup:
         Raises:
             EngineError: the engine can't tell all of them.
         """
-        return drive(self.finding(asked, filters), operator.call)
+        found = drive(self.finding(asked, filters), operator.call)
+        return drive(self.finding(asked, filters, far=True), operator.call) if found.cut else found
 
-    def finding(self, asked: Sequence[Asked], filters: Sequence[JSON] = ()) -> Steps[Found]:
-        """Return what ``find`` does, as steps that yield calls of the engine, blocking or awaited."""
+    def finding(
+        self, asked: Sequence[Asked], filters: Sequence[JSON] = (), *, far: bool = False
+    ) -> Steps[Found]:
+        """Return what ``find`` does, as steps that yield calls of the engine, blocking or awaited.
+
+        Args:
+            far: read as many as can be of each.
+        """
         query = self._any_of(asked)
         if query is None:
             return Found([], [])
-        hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}))
-        return (yield from self._found(asked, hits, filters))
+        if far:
+            return (yield from self._each(asked, filters, _WINDOW))
+        size = _room(asked)
+        hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}, size))
+        return (yield from self._found(asked, hits, filters, size))
 
     def finding_with_numbers(
         self, asked: Sequence[Asked], field: str, numbers: Sequence[int]
@@ -104,8 +117,9 @@ class Lookup:
             found = yield from self.finding(asked)
             return found, (yield from self._numbering(field, numbers))
         taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
-        hits, told = yield from self._several([self._body({"bool": {"filter": [query]}}), taken])
-        found = yield from self._found(asked, hits, ())
+        size = _room(asked)
+        hits, told = yield from self._several([self._body({"bool": {"filter": [query]}}, size), taken])
+        found = yield from self._found(asked, hits, (), size)
         return found, (yield from self._numbers(field, numbers, told))
 
     def numbers(self, field: str, numbers: Sequence[int]) -> set[int]:
@@ -152,9 +166,20 @@ class Lookup:
         """Return documents that meet each of several clauses, no more of each than asked for: one request."""
         return self._several([self._body({"bool": {"filter": list(clauses)}}, most) for clauses in several])
 
-    def _found(self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON]) -> Steps[Found]:
-        if len(hits) == self._window:
-            hits = yield from self._each(asked, filters)
+    def counts(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[int]]:
+        """Return how many documents meet each of several clauses, ``most`` where more do: one request."""
+        bodies = [
+            {"query": {"bool": {"filter": list(clauses)}}, "size": 0, "track_total_hits": most}
+            for clauses in several
+        ]
+        answers = yield from self._answers(bodies)
+        return [answer["hits"]["total"]["value"] for answer in answers]
+
+    def _found(
+        self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON], size: int
+    ) -> Steps[Found]:
+        if len(hits) == size:
+            return (yield from self._each(asked, filters, _SHORT))
         return Found(hits, self._likeness.possible(asked, hits))
 
     def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
@@ -170,11 +195,11 @@ class Lookup:
         ]
         return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
 
-    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> Steps[list[JSON]]:
+    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON], size: int) -> Steps[Found]:
         """Return what each of those asked for finds by itself, what it shares most with first."""
-        found: dict[tuple[Any, Any, Any], JSON] = {}
-        for one in asked:
-            likeness = self._likeness
+        likeness = self._likeness
+        places, bodies = list[int](), list[JSON]()
+        for place, one in enumerate(asked):
             queries = candidates_queries(
                 one,
                 likeness.scheme,
@@ -185,22 +210,27 @@ class Lookup:
                 filters=filters,
             )
             if queries is not None:
-                body = self._body(queries.ordered)
-                hits = yield from self._search({**body, "sort": [*body.get("sort", ()), "_score"]})
+                places.append(place)
+                bodies.append(self._body(queries.ordered, size) | {"sort": [*self._first, "_score"]})
+        found: dict[tuple[Any, Any, Any], JSON] = {}
+        cut: set[int] = set()
+        for begin in range(0, len(bodies), _SEARCHES):
+            several = yield from self._several(bodies[begin : begin + _SEARCHES])
+            for place, hits in zip(places[begin:], several, strict=False):
                 found |= {identity(hit): hit for hit in hits}
-        return list(found.values())
+                cut |= {place} if len(hits) == size else set()
+        hits = list(found.values())
+        return Found(hits, self._likeness.possible(asked, hits), frozenset(cut))
 
-    def _body(self, query: JSON, size: int | None = None, fields: Sequence[str] | None = None) -> JSON:
+    def _body(self, query: JSON, size: int, fields: Sequence[str] | None = None) -> JSON:
         body: JSON = {
             "query": query,
-            "size": self._window if size is None else size,
+            "size": size,
             "_source": self._likeness.source,
             "docvalue_fields": list(self._fields if fields is None else fields),
             "track_total_hits": False,
         }
-        return body | (
-            {"sort": [{self._first: {"order": "desc", "missing": "_last"}}]} if self._first else {}
-        )
+        return body | ({"sort": list(self._first)} if self._first else {})
 
     def _texts(self, routing: str | None, ids: Sequence[str]) -> JSON:
         query, fields = found_by(routing, ids), list(self._likeness.texts)
@@ -211,16 +241,29 @@ class Lookup:
 
     def _several(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
         """Return the hits of several searches that are sent as one request."""
+        answers = yield from self._answers(bodies)
+        return [self._hits(answer) for answer in answers]
+
+    def _answers(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
         searches = [(self._index, body, self._parameters or {}) for body in bodies]
-        found: list[list[JSON]] = []
-        for answer in (yield lambda: self._engine.msearch(searches)):
+        answers: list[JSON | EngineError] = yield lambda: self._engine.msearch(searches)
+        told: list[JSON] = []
+        for answer in answers:
             if isinstance(answer, EngineError):
                 raise answer
-            found.append(self._hits(answer))
-        return found
+            told.append(self._whole(answer))
+        return told
 
     def _hits(self, answer: JSON) -> list[JSON]:
+        hits: list[JSON] = self._whole(answer)["hits"]["hits"]
+        return hits
+
+    def _whole(self, answer: JSON) -> JSON:
         if lacks := missing(answer):
             raise EngineError(f"{self._index}: a search was not answered whole ({lacks}); try again")
-        hits: list[JSON] = answer["hits"]["hits"]
-        return hits
+        return answer
+
+
+def _room(asked: Sequence[Asked]) -> int:
+    """Return how many documents are read for all of a batch: mostly there are one or two for each."""
+    return min(_WINDOW, _BESIDE + _FOR_EACH * len(asked))

@@ -8,12 +8,14 @@ from shinglefold.groups.gate.decisions import Choice, Join, Refuse, Stay, place_
 from shinglefold.groups.gate.entering import held_by
 from shinglefold.groups.gate.leases import closing, is_open
 from shinglefold.groups.gate.member import Member
-from shinglefold.groups.gate.requests import FindGroups, Intent, Now, Steps, Write
+from shinglefold.groups.gate.requests import CountGroups, FindGroups, Intent, Now, Steps, Write
 from shinglefold.groups.gate.terms import Terms
 
 #: Documents read of a group beyond its places, as some that a search finds may have left it since.
 _SPARE = 20
 _ALL = 9_999
+#: Places up to which the documents of a group are read at once.
+_FEW = 50
 
 
 def claimed(members: Sequence[Member], choices: Sequence[Choice], terms: Terms) -> Steps[list[Choice]]:
@@ -28,6 +30,12 @@ def claimed(members: Sequence[Member], choices: Sequence[Choice], terms: Terms) 
         group: [one for one in terms.register.known.claiming(group) if one.attempt not in own]
         for group in groups
     }
+    wanted = [(members[place], choice.group) for place, choice in joining.items()]
+    roomy = yield from _roomy(wanted, claims, terms)
+    joining = {place: choice for place, choice in joining.items() if choice.group not in roomy}
+    if not joining:
+        return list(choices)
+    groups = tuple(group for group in groups if group not in roomy)
     likes = {choice.like.id for choice in joining.values() if choice.like is not None}
     held = yield from _there(
         groups, likes | {one.document for each in claims.values() for one in each}, terms
@@ -63,6 +71,31 @@ def _claim(joining: Sequence[tuple[Member, int]], terms: Terms) -> Steps[None]:
     if new:
         yield from terms.register.claim(new)
     yield from terms.register.look()
+
+
+def _roomy(
+    joining: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], terms: Terms
+) -> Steps[set[int]]:
+    """Return the groups with a place for all, however much of what searches see is gone by now.
+
+    What searches do not see yet was let in by somebody whose claim is known until they do. A few places are
+    counted as they are now in any case.
+    """
+    most = terms.policy.most
+    if most <= _FEW:
+        return set()
+    wanted = Counter(group for _, group in joining)
+    beside: dict[int, int] = {}
+    for member, group in joining:
+        numberless = sum(like.group is None for like in member.likes)
+        beside[group] = max(beside.get(group, 0), numberless)
+    groups = tuple(wanted)
+    counted: list[int] = yield CountGroups(groups, most)
+    return {
+        group
+        for group, there in zip(groups, counted, strict=True)
+        if there + wanted[group] + beside[group] + len(claims[group]) <= most
+    }
 
 
 def _there(groups: tuple[int, ...], beside: set[str], terms: Terms) -> Steps[dict[str, Held]]:

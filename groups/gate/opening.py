@@ -38,7 +38,7 @@ class Opened:
     """An index with a gate before it.
 
     ``intents``: the index of intents, empty where one process at a time writes and needs none. ``read_back``:
-    the fields of documents that a decision reads again. ``first``: that by which leaders come first.
+    the fields of documents that a decision reads again. ``first``: the order in which leaders come first.
     ``beside``: fields of found documents that tell who decides. ``identities``: of both indices, which
     another index of their name has not.
     """
@@ -50,7 +50,7 @@ class Opened:
     forms: Forms
     terms: Terms
     read_back: tuple[str, ...]
-    first: str
+    first: tuple[JSON, ...]
     beside: tuple[str, ...]
     identities: Mapping[str, str]
 
@@ -133,9 +133,11 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     )
     parts = (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)
     read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes, *likeness.texts)
-    first = f"{recipe.field}.{LEADER}" if recipe.groups else ""
-    told = {"refuse": (), "tag": (LEADER,), "cap": (LEADER, GROUP)}[policy.action]
-    beside = tuple(f"{recipe.field}.{part}" for part in told)
+    leader, group = (f"{recipe.field}.{part}" for part in (LEADER, GROUP))
+    first: tuple[JSON, ...] = ({leader: {"order": "desc", "missing": "_last"}},) if recipe.groups else ()
+    if policy.action == "cap":
+        first = (*first, {group: {"order": "asc", "missing": "_first"}})
+    beside: tuple[str, ...] = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[policy.action]
     return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first, beside, identities)
 
 

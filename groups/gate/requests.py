@@ -72,9 +72,13 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class FindDocuments:
-    """Search the documents that match each member; answered with ``Seen`` a member."""
+    """Search the documents that match each member; answered with ``Seen`` a member.
+
+    ``far``: beyond those that share most with it.
+    """
 
     members: "tuple[Member, ...]"
+    far: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,14 @@ class FindGroups:
     groups: tuple[int, ...]
     most: int
     leaders: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CountGroups:
+    """Count the documents of groups that searches see; ``most`` stands for more, too."""
+
+    groups: tuple[int, ...]
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +119,7 @@ class Now:
     """Tell the time, in milliseconds."""
 
 
-Request = Write | Read | FindDocuments | FindGroups | Refresh | Pause | Now
+Request = Write | Read | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
 #: Yields requests, is sent their answers, returns the result.
 Steps = Generator[Request, Any, Result]
 
@@ -135,12 +147,15 @@ class Intent:
 class Seen:
     """What a search of the documents found for a member: matching ones, and group numbers that are taken.
 
-    ``ids``: leaders first, then the most alike. ``numberless``: of these, where places are counted.
+    ``ids``: leaders first, then the most alike. ``numberless``: of these, where places are counted. ``cut``:
+    whether there are more. ``uncounted``: whether some of these may be without a number.
     """
 
     ids: tuple[str, ...] = ()
     taken: frozenset[int] = frozenset()
     numberless: frozenset[str] = frozenset()
+    cut: bool = False
+    uncounted: bool = False
 
 
 __all__ = ["Guard", "Held"]

@@ -1,6 +1,7 @@
 """How members are decided whose intents all know of: each is let in, refused, or leaves to begin again."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from shinglefold.contracts import Held, Written
 from shinglefold.groups.gate.claims import claimed
@@ -15,6 +16,7 @@ from shinglefold.groups.gate.requests import (
     CREATED,
     DONE,
     MISSING,
+    FindDocuments,
     FindGroups,
     Intent,
     Merge,
@@ -22,6 +24,7 @@ from shinglefold.groups.gate.requests import (
     Pause,
     Put,
     Refresh,
+    Seen,
     Steps,
     Write,
 )
@@ -99,10 +102,41 @@ def _read(members: Sequence[Member], terms: Terms) -> Steps[int]:
         member.likes = []
     _compare(members, parts, held, terms)
     rest = [[id_ for id_ in one.nominated[terms.glance :] if id_ not in one.known] for one in members]
+    yield from _read_on(members, rest, terms)
+    if short := [member for member in members if member.seen.cut and _undecided(member, terms)]:
+        yield from _read_on(short, (yield from _found_far(short)), terms)
+    return now
+
+
+def _read_on(members: Sequence[Member], rest: list[list[str]], terms: Terms) -> Steps[None]:
+    """Read more of what was found for members, as it is now, until they can be decided or all is read."""
     while any(parts := [_further(member, more, terms) for member, more in zip(members, rest, strict=True)]):
         rest = [[one for one in more if one not in set(part)] for more, part in zip(rest, parts, strict=True)]
         _compare(members, parts, (yield from held_by(id_ for part in parts for id_ in part)), terms)
-    return now
+
+
+def _found_far(members: Sequence[Member]) -> Steps[list[list[str]]]:
+    """Search beyond what shares most with members, and return what that finds of each."""
+    found: list[Seen] = yield FindDocuments(tuple(members), far=True)
+    more: list[list[str]] = []
+    for member, seen in zip(members, found, strict=True):
+        there = {*member.known, *member.nominated}
+        more.append([id_ for id_ in seen.ids if id_ not in there])
+        member.nominated += more[-1]
+        member.seen = replace(member.seen, ids=seen.ids, numberless=seen.numberless, cut=False)
+    return more
+
+
+def _undecided(member: Member, terms: Terms) -> bool:
+    """Tell whether what was read of a member's likes may not be all that decides."""
+    policy = terms.policy
+    if member.kept is not None:
+        return False
+    if policy.action == "refuse":
+        return not member.likes
+    if not any(one.leads for one in member.likes):
+        return True
+    return member.seen.uncounted and sum(like.group is None for like in member.likes) < policy.most
 
 
 def _compare(
@@ -131,8 +165,7 @@ def _further(member: Member, rest: list[str], terms: Terms) -> list[str]:
     policy = terms.policy
     if member.kept is not None or not rest:
         return []
-    decided = member.likes if policy.action == "refuse" else [one for one in member.likes if one.leads]
-    if not decided:
+    if not (member.likes if policy.action == "refuse" else any(one.leads for one in member.likes)):
         return rest[: max(terms.glance, 3 * (len(member.nominated) - len(rest)))]
     if policy.action != "cap":
         return []

@@ -17,6 +17,7 @@ from shinglefold.groups.gate.requests import (
     DONE,
     MISSING,
     Action,
+    CountGroups,
     Drop,
     FindDocuments,
     FindGroups,
@@ -30,7 +31,7 @@ from shinglefold.groups.gate.requests import (
     Seen,
     Write,
 )
-from shinglefold.groups.lookup import Lookup, Steps
+from shinglefold.groups.lookup import Found, Lookup, Steps
 from shinglefold.steps import drive, drive_async
 
 
@@ -49,8 +50,11 @@ def key_of(hit: Mapping[str, Any]) -> str:
     return key(hit["_id"], hit.get("_routing"))
 
 
-def _truth(hit: Mapping[str, Any], field: str) -> bool:
-    return any(value in (True, "true") for value in (hit.get("fields") or {}).get(field, ()))
+def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
+    """Return whether a document leads a group, and whether it has a number, as far as these were read."""
+    values = hit.get("fields") or {}
+    leads = any(value in (True, "true") for value in values.get(f"{field}.{LEADER}", ()))
+    return leads, bool(values.get(f"{field}.{GROUP}"))
 
 
 @dataclass(slots=True)
@@ -65,34 +69,39 @@ class Documents:
     groups: bool
     counted: bool = False
 
-    def seen(self, members: Sequence[Member]) -> Steps[list[Seen]]:
+    def seen(self, members: Sequence[Member], far: bool) -> Steps[list[Seen]]:
         """Return what was found for each member, as steps that yield calls of the engine."""
-        numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
         asked = [member.print for member in members]
+        if far:
+            found = yield from self.lookup.finding(asked, far=True)
+            return self._each(members, found, set())
+        numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
         found, taken = yield from self.lookup.finding_with_numbers(
             asked, f"{self.forms.field}.{GROUP}", numbers
         )
+        return self._each(members, found, taken)
+
+    def _each(self, members: Sequence[Member], found: Found, taken: set[int]) -> list[Seen]:
         ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
+        roles = [_role(hit, self.forms.field) for hit in found.hits]
         for pair in found.pairs:
-            hit = found.hits[pair.other]
-            ranked[pair.one].append((not _truth(hit, self._leader), -pair.likeness, key_of(hit)))
+            leads, _ = roles[pair.other]
+            ranked[pair.one].append((not leads, -pair.likeness, key_of(found.hits[pair.other])))
         ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(several))) for several in ranked]
-        numberless: set[str] = set()
-        if self.counted:
-            group = f"{self.forms.field}.{GROUP}"
-            numberless = {key_of(hit) for hit in found.hits if not (hit.get("fields") or {}).get(group)}
+        names = [key_of(hit) for hit in found.hits] if self.counted else []
+        numberless = {id_ for id_, (_, numbered) in zip(names, roles, strict=False) if not numbered}
+        # Searches tell leaders first, then documents without a number: behind one that has one are none.
+        beyond = {id_ for id_, (leads, numbered) in zip(names, roles, strict=False) if numbered > leads}
         return [
             Seen(
                 several,
                 frozenset(taken.intersection(member.numbers)),
                 frozenset(numberless.intersection(several)),
+                place in found.cut,
+                self.counted and place in found.cut and beyond.isdisjoint(several),
             )
-            for several, member in zip(ids, members, strict=True)
+            for place, (several, member) in enumerate(zip(ids, members, strict=True))
         ]
-
-    @property
-    def _leader(self) -> str:
-        return f"{self.forms.field}.{LEADER}"
 
     def in_groups(self, asked: FindGroups) -> Steps[list[tuple[str, ...]]]:
         """Return the ids of documents of each group, as steps."""
@@ -100,6 +109,11 @@ class Documents:
         clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}, *leading] for group in asked.groups]
         found = yield from self.lookup.groups(clauses, asked.most)
         return [tuple(key_of(hit) for hit in hits) for hits in found]
+
+    def counts(self, asked: CountGroups) -> Steps[list[int]]:
+        """Return how many documents of each group searches see, as steps."""
+        clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}] for group in asked.groups]
+        return self.lookup.counts(clauses, asked.most)
 
 
 @dataclass(slots=True)
@@ -128,16 +142,18 @@ class ServerStore:
             return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
         return await drive_async(self._calls(request), operator.call)
 
-    def _calls(self, request: Request) -> Steps[Any]:
+    def _calls(self, request: Request) -> Steps[Any]:  # noqa: PLR0911 - one for each request
         match request:
             case Write():
                 return (yield lambda: self.engine.write([self._action(one) for one in request.actions]))
             case Read():
                 return (yield from self._read(request))
             case FindDocuments():
-                return (yield from self.documents.seen(request.members))
+                return (yield from self.documents.seen(request.members, request.far))
             case FindGroups():
                 return (yield from self.documents.in_groups(request))
+            case CountGroups():
+                return (yield from self.documents.counts(request))
             case Refresh():
                 return (yield lambda: self.engine.refresh(self.index))
             case _:
@@ -191,8 +207,9 @@ class ExclusiveStore:
         ways: dict[type, Callable[[Any], Any]] = {
             Write: lambda asked: [self._write(action) for action in asked.actions],
             Read: lambda asked: self._held(asked.ids),
-            FindDocuments: lambda asked: drive(self.documents.seen(asked.members), operator.call),
+            FindDocuments: lambda asked: drive(self.documents.seen(asked.members, asked.far), operator.call),
             FindGroups: self._in_groups,
+            CountGroups: self._counts,
             Refresh: lambda _: self._refresh(),
             # Nobody else is there to wait for.
             Pause: lambda _: None,
@@ -203,6 +220,10 @@ class ExclusiveStore:
     def _in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
         self._refresh()
         return drive(self.documents.in_groups(asked), operator.call)
+
+    def _counts(self, asked: CountGroups) -> list[int]:
+        self._refresh()
+        return drive(self.documents.counts(asked), operator.call)
 
     def _refresh(self) -> None:
         if self._dirty:

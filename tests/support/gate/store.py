@@ -15,6 +15,7 @@ from shinglefold.groups.gate.forms import Forms
 from shinglefold.groups.gate.member import Alike, Member
 from shinglefold.groups.gate.notes import WRITERS
 from shinglefold.groups.gate.requests import (
+    CountGroups,
     Drop,
     FindDocuments,
     FindGroups,
@@ -159,6 +160,9 @@ class Store:
                 )
                 for member in request.members
             ]
+        groups = [FORMS.group(source) for _, source in documents.values()]
+        if isinstance(request, CountGroups):
+            return [min(request.most, groups.count(group)) for group in request.groups]
         assert isinstance(request, FindGroups)
         return [
             tuple(
