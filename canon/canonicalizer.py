@@ -7,9 +7,11 @@ before become Python strings and go through a language plugin; ``placed`` gives 
 """
 
 import json
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +31,7 @@ from shinglefold.registry import load_languages
 from shinglefold.scheme import CanonOptions, LanguageRef, Scheme
 
 if TYPE_CHECKING:
-    from shinglefold.canon.compiled import Kernel
+    from shinglefold.canon.compiled import Kernel, Run
 
 #: Counts up whenever canon itself would yield other tokens.
 RULES = 1
@@ -58,6 +60,7 @@ class Canonicalizer:
         identity = json.dumps([RULES, *map(asdict, self.references)], sort_keys=True)
         self.lexicon = Lexicon(capacity, identity)
         self._kernel: Kernel | None = None
+        self._runs = threading.local()
         # The word face has a cache of its own, smaller because it holds strings.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
         self._canonical = Strings(min(capacity, 1 << 18))
@@ -169,20 +172,44 @@ class Canonicalizer:
         a block, whatever the texts.
         """
         declared = self._declared(texts, languages)
+        hash_block = self.hash_block if self._kernel is None else self.run().hash_block
+        made = ((numbers, hash_block(block, declared[numbers])) for numbers, _, block in blocks(texts))
+        return self._batch(made, len(texts))
+
+    def batch(self, made: Sequence[HashedBlock]) -> TokenBatch:
+        """Return the tokens of blocks of whole texts, one after the other."""
+        ends = list(accumulate((len(block.counts) for block in made), initial=0))
+        numbered = (
+            (np.arange(first, last), block) for (first, last), block in zip(pairwise(ends), made, strict=True)
+        )
+        return self._batch(numbered, ends[-1])
+
+    def _batch(self, made: Iterable[tuple[list[int] | Int64s, HashedBlock]], texts: int) -> TokenBatch:
+        """Put blocks together, of each the numbers of its texts; a long text has several pieces."""
         hashes: list[Uint64s] = [np.zeros(0, np.uint64)]
-        counts = np.zeros(len(texts), np.int64)
-        repairs = np.zeros(len(texts), np.int64)
-        votes = np.zeros((len(texts), len(self.codes)), np.int64)
-        hash_block = self.hash_block if self._kernel is None else self._kernel.run(self).hash_block
-        for numbers, _, block in blocks(texts):
-            made = hash_block(block, declared[numbers])
-            hashes.append(made.hashes)
-            # A long text has several pieces, and maybe blocks.
-            np.add.at(counts, numbers, made.counts)
-            np.add.at(votes, numbers, made.votes)
-            np.add.at(repairs, numbers, made.repairs)
+        counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
+        votes = np.zeros((texts, len(self.codes)), np.int64)
+        for numbers, block in made:
+            hashes.append(block.hashes)
+            np.add.at(counts, numbers, block.counts)
+            np.add.at(votes, numbers, block.votes)
+            np.add.at(repairs, numbers, block.repairs)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
+
+    def run(self) -> "Run":
+        """Return what takes blocks of texts through compiled code, in one thread.
+
+        Raises:
+            RuntimeError: ``compile`` was not called.
+        """
+        if self._kernel is None:
+            raise RuntimeError("compile() comes before run()")
+        # Each thread has its own, whose memory is used again: fresh memory costs more than the work in it.
+        run: Run | None = getattr(self._runs, "run", None)
+        if run is None:
+            run = self._runs.run = self._kernel.run(self)
+        return run
 
     @property
     def is_compiled(self) -> bool:

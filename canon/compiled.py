@@ -172,19 +172,27 @@ class Run:
 
     def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
         """Return the tokens of a block."""
-        codes, origins = joined(texts)
+        return self.hash_codes(*joined(texts), declared)
+
+    def hash_codes(self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s) -> HashedBlock:
+        """Return the tokens of a block of code points.
+
+        Args:
+            codes: uint32 (N,), a line end before, between and behind the texts; none is longer than a piece.
+            origins: int64 (P,), where each text begins.
+            declared: int64 (P,), the number of each text's declared language, or -1.
+        """
         found = self._hash(codes, origins, declared)
         if isinstance(found, Missing):
             self._learn(codes, found)
             found = self._hash(codes, origins, declared)
         if isinstance(found, Missing):
             # A lexicon that is too small for a block forgets what it just learned.
-            return self.plain.hash_block(texts, declared)
+            return self.plain.hash_block(_texts(codes, origins, range(len(origins))), declared)
         made, unusual = found
         if not len(unusual):
             return made
-        places: list[int] = unusual.tolist()
-        others = self.plain.hash_block([texts[place] for place in places], declared[unusual])
+        others = self.plain.hash_block(_texts(codes, origins, unusual.tolist()), declared[unusual])
         return merged(made, others, unusual)
 
     def _hash(
@@ -205,9 +213,17 @@ class Run:
         return folded.decode("utf-32-le", "surrogatepass")
 
 
+def _texts(codes: NDArray[np.uint32], origins: Int64s, places: Sequence[int]) -> list[str]:
+    """Return some texts of a block as they were given."""
+    ends = [*(origins[1:] - 1).tolist(), len(codes) - 1]
+    return [
+        codes[origins[place] : ends[place]].tobytes().decode("utf-32-le", "surrogatepass") for place in places
+    ]
+
+
 _WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING
 _SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)
-_BASE = np.uint64(BASE)
+_BASE, _LAST = np.uint64(BASE), np.uint64(LONGEST_WORD - 1)
 _ONE, _ONE32 = np.uint64(1), np.uint32(1)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -224,17 +240,25 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
     counts, votes, repairs, unusual = told
     groups, most = members.shape
     last = np.uint64(len(slot_keys) - 1)
+    powers = np.empty(LONGEST_WORD, np.uint64)
+    powers[0] = _ONE
+    for exponent in range(1, LONGEST_WORD):
+        powers[exponent] = powers[exponent - 1] * _BASE
     winners = np.empty(groups + 1, np.int64)
-    shown = np.empty((groups, most), np.int64)
+    salt_of = np.empty(groups + 1, np.uint64)
+    shown = np.empty((groups + 1, most), np.int64)
     inside = np.empty(groups + 1, np.int64)
-    pure = np.empty(groups + 1, np.int64)
+    lettered = np.empty(groups + 1, np.int64)
     kept = missing = base = 0
     end_of_all = len(codes) - 1
     for text in range(len(origins)):
         at = origins[text]
         stop = origins[text + 1] - 1 if text + 1 < len(origins) else end_of_all
-        # 1: words and single characters, with what they are hashed from.
-        tokens = removed = pending = 0
+        inside[:] = 0
+        lettered[:] = 0
+        shown[:] = 0
+        # 1: words and single characters, with what they are hashed from, and what they tell of the text.
+        tokens = removed = pending = mixed = 0
         odd = readable = False
         while at < stop:
             code = codes[at]
@@ -256,33 +280,44 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
             pending = 0
             readable = True
             start, end, length = at, at + 1, 1
-            number, mark, power = values[code], traits[code], _BASE
+            number, mark = values[code], traits[code]
             at += 1
             if kind == _WORD:
-                while at < stop:
+                while True:
                     code = codes[at]
                     kind = kinds[code]
-                    if kind == _INVISIBLE:
-                        pending += 1
-                        at += 1
-                        continue
                     if kind == _WORD:
                         if readable:
                             removed += pending
                         readable = True
-                    elif kind == _APOSTROPHE:
-                        after = at + 1
-                        while kinds[codes[after]] == _INVISIBLE:
-                            after += 1
-                        if kinds[codes[after]] != _WORD:
-                            break
-                        readable = False
-                    else:
+                        pending = 0
+                        # Nearly all of a word, and nothing but what it needs: places without a sign, as any
+                        # other might count from the end. What is longer than a word may be is none, whatever
+                        # its number.
+                        spot, begun = np.uint64(at), np.uint64(at - length)
+                        while kind == _WORD:
+                            number += values[code] * powers[(spot - begun) & _LAST]
+                            mark |= traits[code]
+                            spot += _ONE
+                            code = codes[spot]
+                            kind = kinds[code]
+                        length += np.int64(spot) - at
+                        end = at = np.int64(spot)
+                    if kind == _INVISIBLE:
+                        pending += 1
+                        at += 1
+                        continue
+                    if kind != _APOSTROPHE:
                         odd = kind >= _COMPOSING
                         break
+                    after = at + 1
+                    while kinds[codes[after]] == _INVISIBLE:
+                        after += 1
+                    if kinds[codes[after]] != _WORD:
+                        break
+                    readable = False
                     pending = 0
-                    number += values[code] * power
-                    power *= _BASE
+                    number += values[code] * powers[np.uint64(length) & _LAST]
                     mark |= traits[code]
                     at += 1
                     end = at
@@ -297,83 +332,90 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
             starts[place], ends[place], marks[place] = start, end, mark
             keys[place] = number ^ (number >> _S31)
             tokens += 1
-        if odd:
-            unusual[text] = True
-            continue
-        # 2: words that mix scripts are of the commonest in their text; the others tell which that is.
-        pure[:] = 0
-        mixed = 0
-        for token in range(base, base + tokens):
-            scripts = marks[token] & _SCRIPTS
+            scripts = mark & _SCRIPTS
             if scripts & (scripts - _ONE32):
                 mixed += 1
-                group_at[token] = groups + 1
-            else:
-                group_at[token] = group_of[scripts]
-                pure[group_at[token]] += 1
-        for token in range(base, base + tokens if mixed else base):
-            if group_at[token] == groups + 1:
-                scripts = marks[token] & _SCRIPTS
-                group_at[token], best = group_of[scripts], 0
-                for group in range(_ALIKE):
-                    if (scripts >> np.uint32(group)) & _ONE32 and pure[group] >= best:
-                        group_at[token], best = group, pure[group] + 1
-        # 3: the language of each script in this text.
-        shown[:] = 0
-        inside[:] = 0
-        for token in range(base, base + tokens):
-            mark = marks[token]
-            group = group_at[token]
+                group_at[place] = groups + 1
+                continue
+            group = group_of[scripts]
+            group_at[place] = group
             inside[group] += 1
+            if scripts:
+                lettered[group] += 1
             if mark >> _MARKS:
                 for rank in range(most if group < groups else 0):
                     member = members[group, rank]
                     if member >= 0 and (mark >> (_MARKS + np.uint32(member))) & _ONE32:
                         shown[group, rank] += 1
+        if odd:
+            unusual[text] = True
+            continue
+        # 2: words that mix scripts are of the commonest in their text; the others told which that is.
+        if mixed:
+            pure = inside.copy()
+            for token in range(base, base + tokens):
+                if group_at[token] != groups + 1:
+                    continue
+                mark = marks[token]
+                scripts = mark & _SCRIPTS
+                chosen_group, best = int(group_of[scripts]), 0
+                for other in range(_ALIKE):
+                    if (scripts >> np.uint32(other)) & _ONE32 and pure[other] >= best:
+                        chosen_group, best = other, pure[other] + 1
+                group_at[token] = chosen_group
+                inside[chosen_group] += 1
+                lettered[chosen_group] += 1
+                if mark >> _MARKS:
+                    for rank in range(most if chosen_group < groups else 0):
+                        member = members[chosen_group, rank]
+                        if member >= 0 and (mark >> (_MARKS + np.uint32(member))) & _ONE32:
+                            shown[chosen_group, rank] += 1
+        # 3: the language of each script in this text.
         own = declared[text]
         winners[groups] = rest
-        for group in range(groups):
-            winners[group] = members[group, 0]
+        for each in range(groups):
+            winners[each] = members[each, 0]
             best = enough = 0
             is_own = False
             for rank in range(most):
-                member = members[group, rank]
+                member = members[each, rank]
                 if member >= 0 and member == own:
                     is_own = True
-                if shown[group, rank] > 0 and shown[group, rank] * RARITY >= inside[group]:
+                if shown[each, rank] > 0 and shown[each, rank] * RARITY >= inside[each]:
                     enough += 1
-                    if shown[group, rank] > best:
-                        best = shown[group, rank]
-                        winners[group] = member
+                    if shown[each, rank] > best:
+                        best = shown[each, rank]
+                        winners[each] = member
             if is_own:
-                winners[group] = own
+                winners[each] = own
             elif enough > 1:
                 odd = True
         if odd:
             unusual[text] = True
             continue
+        for each in range(groups + 1):
+            salt_of[each] = salts[winners[each]]
+            votes[text, winners[each]] += lettered[each]
         # 4: canonical tokens. Words found missing take the first places of the block, which are done with.
-        for token in range(base, base + tokens):
-            scripts = marks[token] & _SCRIPTS
-            language = winners[group_at[token]]
-            if scripts:
-                votes[text, language] += 1
-            key = keys[token] ^ salts[language]
+        before = kept
+        for token in range(np.uint64(base), np.uint64(base + tokens)):
+            key = keys[token] ^ salt_of[group_at[token]]
             if key == 0:
                 key = _ONE
             slot = key & last
             while slot_keys[slot] != key and slot_keys[slot] != 0:
                 slot = (slot + _ONE) & last
             if slot_keys[slot] == 0:
+                language = winners[group_at[token]]
                 starts[missing], ends[missing] = starts[token], ends[token]
                 chosen[missing], keys[missing], marks[missing] = language, key, marks[token]
                 missing += 1
                 continue
-            repairs[text] += slot_repairs[slot]
-            if slot_values[slot] != 0:
-                hashes[kept] = slot_values[slot]
-                kept += 1
-                counts[text] += 1
-        repairs[text] += removed
+            removed += slot_repairs[slot]
+            value = slot_values[slot]
+            hashes[kept] = value
+            kept += value != 0
+        counts[text] = kept - before
+        repairs[text] = removed
         base += tokens
     return missing, kept

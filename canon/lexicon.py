@@ -143,7 +143,9 @@ def _renew_lock_after_fork(lexicon: "weakref.ref[Lexicon]") -> None:
 
 
 def _empty(size: int) -> Slots:
-    return Slots(np.zeros(size, np.uint64), np.zeros(size, np.uint64), np.zeros(size, np.uint8))
+    # A key and its value side by side: memory that is not in the cache is waited for once.
+    table = np.zeros((size, 2), np.uint64)
+    return Slots(table[:, 0], table[:, 1], np.zeros(size, np.uint8))
 
 
 def _grown(slots: Slots, wanted: int) -> Slots:

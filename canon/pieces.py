@@ -37,7 +37,7 @@ def blocks(texts: Sequence[str]) -> Iterator[Block]:
     """Yield the pieces of all texts in blocks."""
     block, size = Block([], [], []), 0
     for number, text in enumerate(texts):
-        for offset, piece in pieces(text):
+        for offset, piece in ((0, text),) if len(text) <= PIECE + REACH else pieces(text):
             if block.pieces and size + len(piece) > BLOCK:
                 yield block
                 block, size = Block([], [], []), 0

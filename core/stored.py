@@ -208,7 +208,13 @@ class Decoder:
             raise ValueError
         if self._seal is not None:
             texts = list(map(self._unsealed, texts, self._apart(signatures)))
-        schemes, languages, counted, digests = zip(*[text.split(".") for text in texts], strict=True)
+        # One split for all; what stands between them shows that each has as many parts as it should.
+        joined = ".\0.".join(texts)
+        parts = joined.split(".")
+        between = parts[4::5]
+        if len(parts) != 5 * len(texts) - 1 or joined.count("\0") != len(between) or set(between) - {"\0"}:
+            raise ValueError
+        schemes, languages, counted, digests = (parts[place::5] for place in range(4))
         shingles = list(map(int, counted))
         if min(shingles) < 0 or max(shingles) > _MOST:
             raise ValueError

@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
@@ -10,30 +11,44 @@ from shinglefold.model import Bytes, TokenBatch
 from shinglefold.sketch import Sketcher, Sketches, letters
 
 
-def fields_json(scheme: str, sketcher: Sketcher, batch: TokenBatch, made: Sketches) -> list[bytes]:
+class Tails(Protocol):
+    """What ``plain_tails`` does, in whichever way."""
+
+    def __call__(self, sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
+        """Yield what of each signature and its keywords stands behind the digest."""
+        ...
+
+
+def plain_tails(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
+    """Yield keywords and signature of each document that has one, as the end of its JSON."""
+    keywords = _lists(letters(sketcher.supershingles(made)[made.valid]))
+    signatures = _base64(sketcher.signatures(made)[made.valid])
+    for words, signature in zip(keywords, signatures, strict=True):
+        yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
+
+
+def fields_json(
+    scheme: str, sketcher: Sketcher, batch: TokenBatch, made: Sketches, tails: Tails = plain_tails
+) -> list[bytes]:
     """Return the JSON of ``Fingerprint.to_field`` of each document of a block.
 
     Args:
         scheme: its id.
+        tails: makes the rest of those that have a signature.
     """
     digests = sketcher.digests(batch.hashes, batch.offsets)
-    counts, valid = made.shingles.tolist(), made.valid.tolist()
-    keywords = iter(_lists(letters(sketcher.supershingles(made)[made.valid])))
-    signatures = iter(_base64(sketcher.signatures(made)[made.valid]))
+    rest = tails(sketcher, made)
     # Letters, digits and signs that need no escape stand in all the others.
     codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
-    found = []
-    for code, count, digest, good in zip(batch.languages, counts, digests, valid, strict=True):
-        lang = codes[code]
-        head = (
-            f'{{"scheme":"{scheme}","lang":"{lang}","shingles":{count},'
+    rows = zip(batch.languages, made.shingles.tolist(), digests, made.valid.tolist(), strict=True)
+    return [
+        (
+            f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
             f'"digest":"{scheme}.{lang}.{count}.{digest}"'
         ).encode()
-        tail = (
-            b',"supershingles":[%b],"signature":"%b"}' % (next(keywords), next(signatures)) if good else b"}"
-        )
-        found.append(head + tail)
-    return found
+        + (next(rest) if good else b"}")
+        for code, count, digest, good in rows
+    ]
 
 
 def _lists(found: Bytes) -> Iterator[bytes]:

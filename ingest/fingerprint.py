@@ -9,7 +9,7 @@ import numpy as np
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
-from shinglefold.ingest.field_json import fields_json
+from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
@@ -80,12 +80,18 @@ class Fingerprinter:
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)
+        self._tails: Tails = plain_tails
         #: The codes a document may declare.
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
         self._written: Canonicalizer | None = None
         #: Characters until compiled code is worth its start; None where it was tried.
         self._until: int | None = _WORTH_COMPILING
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it works by compiled code."""
+        return self._tails is not plain_tails
 
     def compile(self) -> bool:
         """Work by compiled code from now on, to the same bytes, where the extra ``fast`` is installed.
@@ -98,7 +104,9 @@ class Fingerprinter:
         self._until = None
         try:
             self.canonicalizer.compile()
-            self.sketcher = self.sketcher.compiled()
+            from shinglefold.ingest.compiled_json import compiled_tails
+
+            self.sketcher, self._tails = self.sketcher.compiled(), compiled_tails
             if self._written is not None:
                 self._written.compile()
         except ImportError:
@@ -138,6 +146,10 @@ class Fingerprinter:
     ) -> list[bytes]:
         """Return the fingerprint of each text as the JSON of ``Fingerprint.to_field``, in order."""
         return [one for batch, made in self._sketched(texts, languages) for one in self._json(batch, made)]
+
+    def batch_json(self, batch: TokenBatch) -> list[bytes]:
+        """Return the same of texts whose tokens are at hand."""
+        return self._json(batch, self._sketches(batch))
 
     def fingerprint_arrays(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
@@ -205,9 +217,11 @@ class Fingerprinter:
         self._worked(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
+        return batch, self._sketches(batch)
+
+    def _sketches(self, batch: TokenBatch) -> Sketches:
         with self.meter.stage("sketch"):
-            made = self.sketcher.sketch(batch.hashes, batch.offsets, self._widths(batch.languages))
-        return batch, made
+            return self.sketcher.sketch(batch.hashes, batch.offsets, self._widths(batch.languages))
 
     def _widths(self, languages: Sequence[str]) -> Int64s:
         """Return the shingle width of each document: by the unit of the language most of it is in."""
@@ -238,7 +252,7 @@ class Fingerprinter:
     def _json(self, batch: TokenBatch, made: Sketches) -> list[bytes]:
         self._count(batch, made)
         with self.meter.stage("sketch"):
-            return fields_json(self._id, self.sketcher, batch, made)
+            return fields_json(self._id, self.sketcher, batch, made, self._tails)
 
     def _count(self, batch: TokenBatch, made: Sketches) -> None:
         self.meter.languages.update(batch.languages)

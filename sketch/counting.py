@@ -100,10 +100,14 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
     # A word holds 64/b values: bit i of the values of b words, each shifted by its place, fills one word.
     words = padded.view(np.uint64).reshape(len(rows), count, bits)
     lowest = np.uint64(_lowest(bits, 8))
-    places = np.arange(bits, dtype=np.uint64)
     planes = np.empty((bits if wanted is None else wanted, count, len(rows)), np.uint64)
-    for bit in range(len(planes)):
-        planes[bit] = np.bitwise_or.reduce(((words >> np.uint64(bit)) & lowest) << places, axis=2).T
+    for bit, plane in enumerate(planes):
+        for place in range(bits):
+            part = (words[:, :, place].T >> np.uint64(bit)) & lowest
+            if place:
+                plane |= part << np.uint64(place)
+            else:
+                plane[:] = part
     return planes
 
 

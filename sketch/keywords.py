@@ -9,7 +9,8 @@ from shinglefold.model import Bytes, Uint32s, Uint64s
 #: Characters of a keyword that name bits of its supershingle. A sixth one would cost two bytes a keyword on
 #: disk (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
 HASHED = 5
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+#: Of keywords: the URL-safe digits of base64.
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MOST_SLOTS = 64 * 64
 _NO_DIGIT = 255
 
@@ -51,7 +52,7 @@ def letters(supershingles: Uint64s) -> Bytes:
     documents, groups = supershingles.shape
     if groups > _MOST_SLOTS:
         raise ConfigError(f"{groups} groups can't be named in a keyword: lower groups to {_MOST_SLOTS}")
-    alphabet = np.frombuffer(_ALPHABET.encode("ascii"), np.uint8)
+    alphabet = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)
     slots = slot_characters(groups)
     found = np.empty((documents, groups, slots + HASHED), np.uint8)
     found[:, :, :slots] = _digits(np.arange(groups, dtype=np.uint64), slots, alphabet)
@@ -69,7 +70,7 @@ def from_letters(found: Bytes, slots: int) -> Uint32s:
     Raises:
         InputError: there are other letters, or a keyword stands in another slot than its place says.
     """
-    alphabet = np.frombuffer(_ALPHABET.encode("ascii"), np.uint8)
+    alphabet = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)
     values = np.full(256, _NO_DIGIT, np.uint8)
     values[alphabet] = np.arange(64, dtype=np.uint8)
     named = _digits(np.arange(found.shape[1], dtype=np.uint64), slots, alphabet)

@@ -8,6 +8,8 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
 #: What ``mix64`` multiplies by, for compiled code that does the same.
 MIX_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+#: Likewise for ``mix32``.
+MIX32_FACTOR = 0x9E3779B1
 
 
 def mix64(values: Uint64s, spare: Uint64s | None = None) -> Uint64s:
@@ -32,7 +34,7 @@ def mix32(values: Uint32s) -> Uint32s:
     """Return 32-bit integers scrambled, one to one; the high bits depend on all bits of the input."""
     mixed = values >> np.uint32(16)
     np.bitwise_xor(values, mixed, out=mixed)
-    np.multiply(mixed, np.uint32(0x9E3779B1), out=mixed)
+    np.multiply(mixed, np.uint32(MIX32_FACTOR), out=mixed)
     return mixed
 
 

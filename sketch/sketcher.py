@@ -19,21 +19,13 @@ from shinglefold.sketch.shingles import batch_shingles, check_width, count_repea
 _BLOCK = 1 << 16
 
 
-class Minima(Protocol):
-    """What ``minima`` does, in whichever way."""
+class Documents(Protocol):
+    """What ``plain_documents`` does, in whichever way."""
 
     def __call__(
-        self, shingles: Uint64s, starts: Int64s, functions: Affine32, *, both_ends: bool = False
-    ) -> Uint32s:
-        """Return the minima of each document, and the maxima behind them if wanted."""
-        ...
-
-
-class Repeats(Protocol):
-    """What ``count_repeats`` does, in whichever way."""
-
-    def __call__(self, shingles: Uint64s, offsets: Int64s, width: int) -> None:
-        """Make further occurrences of a shingle in a document elements of their own, in place."""
+        self, hashes: Uint64s, offsets: Int64s, width: int, options: SketchOptions, functions: Affine32
+    ) -> tuple[Uint32s, NDArray[np.bool_]]:
+        """Return the values of each document, and whether it has enough shingles for a signature."""
         ...
 
 
@@ -58,6 +50,31 @@ class Sketches:
         return len(self.shingles)
 
 
+def plain_documents(
+    hashes: Uint64s, offsets: Int64s, width: int, options: SketchOptions, functions: Affine32
+) -> tuple[Uint32s, NDArray[np.bool_]]:
+    """Return the values of each document, and whether it has enough shingles for a signature.
+
+    Args:
+        hashes: uint64 (T,), the token hashes of all documents one after another.
+        offsets: int64 (D + 1,), from 0.
+        width: shingle width of all.
+
+    Returns:
+        uint32 (D, K), all 2³²−1 where not valid, and bool (D,).
+    """
+    shingles = batch_shingles(hashes, offsets, width)
+    valid = _enough(shingles, offsets[:-1], shingle_counts(offsets, width), options.min_shingles)
+    if options.counted:
+        count_repeats(shingles, offsets, width)
+    # reduceat gives a neighbour's value for an empty document, so these stay out.
+    filled = np.flatnonzero(np.diff(offsets))
+    found = np.full((len(valid), options.values), EMPTY, np.uint32)
+    found[filled] = minima(shingles, offsets[:-1][filled], functions, both_ends=options.both_ends)
+    found[~valid] = EMPTY
+    return found, valid
+
+
 @dataclass(frozen=True, slots=True)
 class Sketcher:
     """Sketches documents by one set of options; holds the functions drawn from the options' seed.
@@ -68,8 +85,7 @@ class Sketcher:
     options: SketchOptions = SketchOptions()
     block: int = _BLOCK
     functions: Affine32 = field(init=False, compare=False, repr=False)
-    minima: Minima = field(default=minima, compare=False, repr=False)
-    repeats: Repeats = field(default=count_repeats, compare=False, repr=False)
+    documents: Documents = field(default=plain_documents, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         count = self.options.values // (1 + self.options.both_ends)
@@ -81,9 +97,9 @@ class Sketcher:
         Raises:
             ImportError: numba is not installed.
         """
-        from shinglefold.sketch.compiled import compiled_minima, compiled_repeats
+        from shinglefold.sketch.compiled import compiled_documents
 
-        return replace(self, minima=compiled_minima, repeats=compiled_repeats)
+        return replace(self, documents=compiled_documents)
 
     def sketch(self, hashes: Uint64s, offsets: Int64s, widths: Int64s | int | None = None) -> Sketches:
         """Sketch a batch of documents.
@@ -142,18 +158,11 @@ class Sketcher:
         return digests(hashes, offsets)
 
     def _sketch(self, hashes: Uint64s, offsets: Int64s, width: int, result: Sketches, rows: Int64s) -> None:
-        shingles = batch_shingles(hashes, offsets, width)
-        counts = shingle_counts(offsets, width)
-        valid = _enough(shingles, offsets[:-1], counts, self.options.min_shingles)
-        if self.options.counted:
-            self.repeats(shingles, offsets, width)
-        # reduceat gives a neighbour's value for an empty document, so these stay out.
-        filled = np.flatnonzero(np.diff(offsets))
-        both = self.options.both_ends
-        found = self.minima(shingles, offsets[:-1][filled], self.functions, both_ends=both)
-        result.minima[rows[filled]] = np.where(valid[filled, None], found, EMPTY)
-        result.shingles[rows] = counts
-        result.valid[rows] = valid
+        found, valid = self.documents(hashes, offsets, width, self.options, self.functions)
+        # Rows that follow each other are copied as one.
+        own = slice(int(rows[0]), int(rows[-1]) + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows
+        result.minima[own], result.valid[own] = found, valid
+        result.shingles[own] = shingle_counts(offsets, width)
 
 
 def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:

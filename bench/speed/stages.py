@@ -15,9 +15,11 @@ from bench.table import Row
 from shinglefold.canon import strip_html
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.field_json import fields_json
-from shinglefold.model import Int64s
+from shinglefold.model import Int64s, Uint64s
 from shinglefold.registry import make_scheme
-from shinglefold.sketch.shingles import batch_shingles
+from shinglefold.sketch import Sketcher
+from shinglefold.sketch.minhash import minima
+from shinglefold.sketch.shingles import batch_shingles, count_repeats
 
 ROUNDS = 7
 
@@ -59,22 +61,31 @@ def _kernel(kind: str, own: Fingerprinter, texts: Sequence[str]) -> dict[str, Ca
         (batch.hashes[batch.offsets[a] : batch.offsets[b]], batch.offsets[a : b + 1] - batch.offsets[a])
         for a, b in runs
     ]
-    shingled = [(batch_shingles(hashes, offsets, width), offsets) for hashes, offsets in parts]
     sketches = sketcher.sketch(batch.hashes, batch.offsets, width)
     assert own.fingerprint_json(texts) == fields_json(own.scheme.id, sketcher, batch, sketches)
     return {
         f"canon: text → token hashes, {kind}": lambda: own.canonicalizer.hash_batch(texts),
-        f"sketch: shingles, {kind}": lambda: [batch_shingles(*part, width) for part in parts],
-        f"sketch: repeats, {kind}": lambda: [sketcher.repeats(s.copy(), o, width) for s, o in shingled],
-        f"sketch: minima and maxima, {kind}": lambda: [
-            sketcher.minima(s, o[:-1], sketcher.functions, both_ends=True) for s, o in shingled
-        ],
+        **(_by_numpy(sketcher, parts, width) if kind == "numpy" else {}),
         f"sketch: all of it, {kind}": lambda: sketcher.sketch(batch.hashes, batch.offsets, width),
         f"signature, {kind}": lambda: sketcher.signatures(sketches),
         f"supershingles, {kind}": lambda: sketcher.supershingles(sketches),
         f"digest, {kind}": lambda: sketcher.digests(batch.hashes, batch.offsets),
         f"JSON of all of it, {kind}": lambda: fields_json(own.scheme.id, sketcher, batch, sketches),
         f"text → fingerprint as JSON, {kind}": lambda: own.fingerprint_json(texts),
+    }
+
+
+def _by_numpy(
+    sketcher: Sketcher, parts: Sequence[tuple[Uint64s, Int64s]], width: int
+) -> dict[str, Callable[[], object]]:
+    """Return the steps of a sketch; compiled code takes each document through all of them at once."""
+    shingled = [(batch_shingles(hashes, offsets, width), offsets) for hashes, offsets in parts]
+    return {
+        "sketch: shingles, numpy": lambda: [batch_shingles(*part, width) for part in parts],
+        "sketch: repeats, numpy": lambda: [count_repeats(s.copy(), o, width) for s, o in shingled],
+        "sketch: minima and maxima, numpy": lambda: [
+            minima(s, o[:-1], sketcher.functions, both_ends=True) for s, o in shingled
+        ],
     }
 
 

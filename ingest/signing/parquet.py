@@ -72,7 +72,7 @@ def _documents(
         yield place, Plain(given, None, task.source, first + place)
 
 
-def write_ids(pieces: Sequence[bytes], target: str, path: str) -> int:
+def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> int:
     """Write lines of ids and fingerprints as Parquet and return the bytes."""
     rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
     with open(path, "wb") as part:

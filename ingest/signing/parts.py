@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -16,11 +16,14 @@ from shinglefold.ingest.processors.tools import Tools
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
-from shinglefold.ingest.signing.spans import Read, read_lines
+from shinglefold.ingest.signing.spans import Read, read_lines, read_stretch
 from shinglefold.ingest.signing.tasks import Lines, Span
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.stored import without_fingerprint
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.signing.quick import Quick
 
 _BOM = b"\xef\xbb\xbf"
 #: Documents whose fields are looked at where a field that was named holds no text.
@@ -101,20 +104,57 @@ class Signer:
         self._encode = msgspec.json.Encoder().encode
         self._simple = "." not in options.target
         self._named = options.only_ids or bool(options.reading.id_field)
+        self._quick: Quick | None = None
         self._flat = not any("." in name for name in options.fields)
 
-    def signed_lines(self, task: Span | Lines, tally: Tally) -> list[bytes]:
-        """Return the lines of a task with their fingerprints, in pieces to be joined."""
+    def signed_lines(
+        self, task: Span | Lines, tally: Tally, sample: bool = False
+    ) -> Sequence[bytes | memoryview]:
+        """Return the lines of a task with their fingerprints, in pieces to be joined.
+
+        Args:
+            sample: a few documents are wanted in the tally.
+        """
+        if isinstance(task, Span) and task.encoding == "utf-8" and not sample and (quick := self.quick()):
+            return self._signed_quickly(quick, task, tally)
         read = read_lines(task, self.options.reading.max_bytes)
         tally.lines = read.count
+        return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
+
+    def quick(self) -> "Quick | None":
+        """Return what signs plain lines by compiled code; None where nothing does, or may."""
+        options, tools = self.options, self.tools
+        looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
+        if self._quick is None and tools.fingerprinter.is_compiled and not looked_at:
+            from shinglefold.ingest.signing.compiled import Names
+            from shinglefold.ingest.signing.quick import Quick
+
+            names = Names.of(options.fields, options.language_field, options.target)
+            if names is not None:
+                self._quick = Quick(tools, names, options.target, options.reading.max_bytes)
+        return self._quick
+
+    def _signed_quickly(self, quick: "Quick", task: Span, tally: Tally) -> Sequence[bytes | memoryview]:
+        from shinglefold.ingest.signing.quick import in_order
+
+        data, begin, end, last = read_stretch(task, self.options.reading.max_bytes)
+        found = quick.sign(data, begin, end)
+        odd = found.odd if last is None else [*found.odd, last._replace(number=found.lines + 1)]
+        tally.lines = found.lines + (last is not None)
+        tally.signed += len(found.signed)
+        tally.present |= {
+            name for name, there in zip(self.options.fields, found.present, strict=True) if there
+        }
+        tally.meter.add(self.tools.meter.take())
+        others = dict(self._signed(Read(task.source, task.encoding, odd), tally)) if odd else {}
+        return list(in_order(found, others))
+
+    def _signed(self, read: Read, tally: Tally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+        """Yield the numbers of lines and what they are with their fingerprints."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
-        plain = list(self._documents(read, tally))
-        made = self.prints(plain, tally)
-        pieces: list[bytes] = []
-        for one, fingerprint in made:
-            pieces += self.written(one, fingerprint, tally)
-        return pieces
+        for one, fingerprint in self.prints(list(self._documents(read, tally)), tally):
+            yield one.line, self.written(one, fingerprint, tally)
 
     def prints(self, plain: Sequence[Plain], tally: Tally) -> list[tuple[Plain, bytes]]:
         """Return the documents that have a text, each with its fingerprint as JSON."""

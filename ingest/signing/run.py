@@ -279,6 +279,8 @@ class _Run:
             # The first documents are out before code is loaded, which the workers after them share.
             yield from answers(islice(questions, _FIRST))
             tools.fingerprinter.compile()
+            if quick := self.job.signer.quick():
+                quick.warm()
         yield from answers(questions)
 
     def _by_workers(

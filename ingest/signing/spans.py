@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, NamedTuple
 
 from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.records import Record
@@ -37,22 +37,41 @@ def read_lines(task: Span | Lines, max_bytes: int) -> Read:
     return Read(task.source, task.encoding, found, len(found))
 
 
-def _span_lines(task: Span, max_bytes: int) -> list[Line]:
+class Stretch(NamedTuple):
+    """The bytes of a range: whole lines from ``begin`` to ``end``, and the one that begins behind them."""
+
+    data: bytes
+    begin: int
+    end: int
+    last: Line | None
+
+
+def read_stretch(task: Span, max_bytes: int) -> Stretch:
+    """Return the bytes of the lines that begin in a range.
+
+    Args:
+        max_bytes: a longer line has a reason instead of its bytes.
+    """
     # Unbuffered: the whole range is one read.
     with open(task.source, "rb", buffering=0) as file:
-        begin = max(0, task.begin - 1)
-        file.seek(begin)
-        data = _whole(file, task.end - begin)
+        before = max(0, task.begin - 1)
+        file.seek(before)
+        data = _whole(file, task.end - before)
         # A line that begins before the range is another task's; what is behind its end begins here.
-        raws = data.split(b"\n")
-        del raws[: 1 if task.begin else 0]
-        if not raws:
-            return []
-        if raws[-1] == b"":
-            raws.pop()
-            return _numbered(raws)
-        last, reason = _to_its_end(file, raws.pop(), max_bytes)
-        return [*_numbered(raws), Line(len(raws) + 1, last.rstrip(b"\r"), reason)]
+        begin = data.find(b"\n") + 1 if task.begin else 0
+        if task.begin and not begin:
+            return Stretch(data, 0, 0, None)
+        end = data.rfind(b"\n") + 1
+        if end == len(data):
+            return Stretch(data, begin, end, None)
+        last, reason = _to_its_end(file, data[end:], max_bytes)
+        return Stretch(data, begin, end, Line(0, last.rstrip(b"\r"), reason))
+
+
+def _span_lines(task: Span, max_bytes: int) -> list[Line]:
+    data, begin, end, last = read_stretch(task, max_bytes)
+    found = _numbered(data[begin:end].split(b"\n")[:-1])
+    return found if last is None else [*found, last._replace(number=len(found) + 1)]
 
 
 def _numbered(raws: Sequence[bytes]) -> list[Line]:

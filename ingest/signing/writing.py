@@ -50,7 +50,9 @@ class PartWriter:
 
             tally.size = sign_rows(self.signer, task, question.path, tally, as_parquet=self.parquet)
             return
-        pieces = self.signer.signed_lines(one_line(task, question.alone, self.signer), tally)
+        pieces = self.signer.signed_lines(
+            one_line(task, question.alone, self.signer), tally, sample=question.sample
+        )
         if self.parquet:
             from shinglefold.ingest.signing.parquet import write_ids
 
@@ -67,7 +69,7 @@ def one_line(task: Span | Lines, place: int | None, signer: Signer) -> Span | Li
     return Lines(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
 
 
-def _written(path: str, pieces: Sequence[bytes]) -> int:
+def _written(path: str, pieces: Sequence[bytes | memoryview]) -> int:
     data = memoryview(b"".join(pieces))
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:

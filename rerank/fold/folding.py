@@ -1,6 +1,6 @@
 """Folding: hits in rank order to groups, by a leader of each or by connection."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from shinglefold.model import Int64s
 from shinglefold.rerank.fold.columns import Columns, Counts, Reader
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
-from shinglefold.rerank.fold.neighbours import Found, Neighbours, places, sets
+from shinglefold.rerank.fold.neighbours import Found, Neighbours, led, places
 from shinglefold.rerank.hits import Hit, identity, mark
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import checked_scheme, hits_of
@@ -228,20 +228,26 @@ class LeaderFolding(_Folding):
 
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
-        waiting = sets(np.frombuffer(free, np.bool_)[None])[0]
-        neighbours = Neighbours(self._matcher, block, waiting)
-        while neighbours.free:
-            found = self._chosen(neighbours, block, base) if self._policies else neighbours.led()
+        waiting = [place for place, one in enumerate(free) if one]
+        for found in self._found(block, base, waiting):
             self._shown += [base + shown for shown, _ in found]
             self._members += [[base + member for member in group] if base else group for _, group in found]
 
-    def _chosen(self, neighbours: Neighbours, block: Compared, base: int) -> list[Found]:
+    def _found(self, block: Compared, base: int, waiting: list[int]) -> Iterator[list[Found]]:
+        if not self._policies:
+            yield from led(self._matcher, block, waiting)
+            return
+        neighbours = Neighbours(self._matcher, block, sum(1 << place for place in waiting))
+        while neighbours.free:
+            yield [self._chosen(neighbours, block, base)]
+
+    def _chosen(self, neighbours: Neighbours, block: Compared, base: int) -> Found:
         """Take the next group out of the free hits: whom a policy chooses to show, and all its members."""
         shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
         if near := neighbours.of(leader):
             shown = self._choose(places(near | 1 << leader), block.prints, base)
             near = near if shown == leader else neighbours.of(shown)
-        return [(shown, neighbours.take(near | 1 << shown))]
+        return shown, neighbours.take(near | 1 << shown)
 
 
 class ConnectedFolding(_Folding):

@@ -16,6 +16,11 @@ from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, 
 Mask = NDArray[np.bool_]
 #: Hits compared with many at a time where all pairs are decided: what lies between stays in the cache.
 ROWS = 64
+#: Pairs up to which their lengths are compared one by one.
+_FEW_PAIRS = 1 << 13
+#: By how many standard deviations strangers must differ in more bits than those that match may: one candidate
+#: costs as much as a word of bits of all pairs.
+_DEVIATIONS = 5
 #: Candidates a hit up to which they are decided one by one.
 _DENSE = 16
 
@@ -59,6 +64,15 @@ class Compared:
         """Whether any text is there twice."""
         texts: list[int] = self.prints.digests[self.prints.digests >= 0].tolist()
         return len(set(texts)) < len(texts)
+
+    def take(self, rows: list[int]) -> "Compared":
+        """Return the fingerprints of some rows, with what was made of them."""
+        taken = Compared(self.prints.take(rows), self.bits)
+        made = taken.__dict__
+        for name in ("plane", "planes"):
+            if name in self.__dict__:
+                made[name] = self.__dict__[name][:, :, rows]
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +136,12 @@ class Matcher:
     def candidates(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs may match by their signatures.
 
-        Of each value one bit is compared: two signatures agree in at least as many bits as values, and
-        strangers agree in half of them, so this loses nothing and leaves few to be decided.
+        Of each value one bit is compared, and of so many values as tell strangers, who agree in half of the
+        bits: two signatures agree in at least as many bits as values, so this loses nothing and leaves few to
+        be decided.
         """
-        near = self._agreeing(ones.plane, rows, others.plane, begin)
+        words = self._telling
+        near = self._agreeing(ones.plane[:, :words], rows, others.plane[:, :words], begin)
         if self.min_shared:
             near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
         return _without_itself(near, ones, rows, others, begin)
@@ -133,7 +149,7 @@ class Matcher:
     def all_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which of many candidates match, comparing all pairs at once."""
         near = near & self._agreeing(ones.planes, rows, others.planes, begin)
-        near &= self._alike(ones.prints, rows, others.prints, begin)
+        near &= self._alike(ones, rows, others, begin)
         return self._beside_signatures(near, ones, rows, others, begin)
 
     def those_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
@@ -155,22 +171,34 @@ class Matcher:
             near &= np.abs(here - others.prints.scopes[None, begin:, column]) <= span
         return near
 
+    @property
+    def _telling(self) -> int | None:
+        """How many words of bits tell strangers from those that match; None: all."""
+        return _words_that_tell(self.values, self.bits, self.values - self.need)
+
     def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
         """Return which pairs differ in no more values than matching ones may, as far as the planes tell."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
         return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
-    def _alike(self, ones: Columns, rows: Int64s, others: Columns, begin: int) -> Mask:
+    def _alike(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs may be compared by their signatures at all."""
-        alike = ones.signed[rows, None] & others.signed[None, begin:]
+        here, there = ones.prints, others.prints
+        alike = here.signed[rows, None] & there.signed[None, begin:]
         if not self.across_languages:
-            alike &= ones.languages[rows, None] == others.languages[None, begin:]
+            alike &= here.languages[rows, None] == there.languages[None, begin:]
         if self.min_length_ratio:
-            least, most = length_bounds(ones.shingles[rows], self.min_length_ratio)
-            lengths = others.shingles[None, begin:]
-            alike &= (lengths >= least[:, None]) & (lengths <= most[:, None])
+            alike &= self._as_long(ones, rows, others, begin)
         return alike
+
+    def _as_long(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+        """Return which pairs are of lengths that are similar enough."""
+        own, lengths = ones.prints.shingles[rows, None], others.prints.shingles[None, begin:]
+        if own.size * lengths.size <= _FEW_PAIRS:
+            return length_ratio(own, lengths) >= self.min_length_ratio
+        least, most = length_bounds(own[:, 0], self.min_length_ratio)
+        return (lengths >= least[:, None]) & (lengths <= most[:, None])
 
     def _decide(self, near: Mask, ones: Columns, rows: Int64s, others: Columns, begin: int) -> None:
         """Leave of some candidates those that match by their signatures."""
@@ -211,6 +239,19 @@ def _agreement_for(resemblance: float, values: int, bits: int) -> int:
     """Return the least number of agreeing values whose estimate is at least so much."""
     estimates, _ = estimate(np.arange(values + 1), values, bits)
     return int(np.searchsorted(estimates, resemblance))
+
+
+@lru_cache(64)
+def _words_that_tell(values: int, bits: int, most: int) -> int | None:
+    """Return how many words of 64 values each differ in more than ``most`` bits between nearly all strangers.
+
+    None where all values do not tell them. Half of the bits differ, ± half a square root of their number.
+    """
+    for words in range(1, values * bits // (64 * bits) + 1):
+        compared = 64 * words
+        if compared / 2 - _DEVIATIONS * compared**0.5 / 2 >= most:
+            return words
+    return None
 
 
 def _without_itself(near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:

@@ -3,6 +3,8 @@
 Sets of hits are whole numbers, whose bit p stands for place p. At this size they beat arrays.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, crowd
 _PAIRS = 1 << 16
 #: Ones of a set up to which taking them out one by one is faster than unpacking all bits.
 _FEW = 16
+#: Hits looked at first where one of them may decide about most, and how many times as many next.
+_FIRST, _GROWTH = 16, 4
 #: A group: whom to show, and all its members.
 Found = tuple[int, list[int]]
 
@@ -37,7 +41,7 @@ class Neighbours:
         """Return the free hits that match a free hit, itself left out."""
         if place not in self._decided:
             waiting = [row for row in places(self.free) if row >= place and row not in self._decided]
-            rows, begin, near = self._decide(waiting, backwards=True)
+            rows, begin, near = self._decide(waiting)
             self._decided.update(zip(rows.tolist(), sets(near, begin), strict=True))
         return self._decided[place] & self.free
 
@@ -46,74 +50,119 @@ class Neighbours:
         self.free &= ~group
         return places(group)
 
-    def led(self) -> list[Found]:
-        """Take the next groups: of each the leader, which is the first free hit, and those it matches.
-
-        Most hits match none, and are groups without being looked at.
-        """
-        waiting = places(self.free)
-        rows, begin, near = self._decide(waiting, backwards=False)
-        if crowded(near):
-            return self._of_sets(rows, begin, near)
-        return self._of_pairs(waiting, rows, begin, near)
-
-    def _of_sets(self, rows: Int64s, begin: int, near: Mask) -> list[Found]:
-        """Take the groups of leaders that match many."""
-        found = []
-        for place, group in zip(rows.tolist(), sets(near, begin), strict=True):
-            if self.free >> place & 1:
-                found.append((place, self.take(group & self.free | 1 << place)))
-        return found
-
-    def _of_pairs(self, waiting: list[int], rows: Int64s, begin: int, near: Mask) -> list[Found]:
-        """Take the groups of leaders that match few."""
-        free = bytearray(len(self._block))
-        for place in waiting:
-            free[place] = 1
-        groups: dict[int, list[int]] = {}
-        row, column = nonzero(near)
-        for one, other in zip(rows[row].tolist(), (column + begin).tolist(), strict=True):
-            if free[one] and free[other]:
-                # A leader stays free for now: no later one matches it.
-                free[other] = 0
-                groups.setdefault(one, [one]).append(other)
-        leaders = [place for place in rows.tolist() if free[place]]
-        for place in leaders:
-            free[place] = 0
-        self.free = sets(np.frombuffer(free, np.bool_)[None])[0]
-        return [(leader, groups.get(leader) or [leader]) for leader in leaders]
-
-    def _decide(self, waiting: list[int], *, backwards: bool) -> tuple[Int64s, int, Mask]:
+    def _decide(self, waiting: list[int]) -> tuple[Int64s, int, Mask]:
         """Decide the first of some free hits.
-
-        Args:
-            backwards: whether free hits before each matter; they do not where all are decided in order.
 
         Returns:
             these hits, and bool (R, m): which they match of the m hits from a place on, the second value.
         """
         begin = (self.free & -self.free).bit_length() - 1
         rows = np.array(waiting[: rows_at_once(len(self._block) - begin)], np.int64)
-        near = self._candidates(rows, begin, backwards=backwards)
+        near = np.zeros((len(rows), len(self._block) - begin), np.bool_)
+        for part in (slice(0, ROWS), slice(ROWS, None)):
+            if not len(rows[part]):
+                break
+            found = self._matcher.candidates(self._block, rows[part], self._block, begin)
+            if crowded(found):
+                near = found if not part.start else near[:ROWS]
+                break
+            near[part] = found
         rows = rows[: len(near)]
         decide = self._matcher.all_of if crowded(near) else self._matcher.those_of
         return rows, begin, decide(near, self._block, rows, self._block, begin)
 
-    def _candidates(self, rows: Int64s, begin: int, *, backwards: bool) -> Mask:
-        """Return the candidates of some rows: of few where there are many, as most are taken undecided."""
-        near = np.zeros((len(rows), len(self._block) - begin), np.bool_)
-        for part in (slice(0, ROWS), slice(ROWS, None)):
-            some = rows[part]
-            if not len(some):
-                break
-            later = begin if backwards else int(some[0])
-            found = self._matcher.candidates(self._block, some, self._block, later)
-            if not backwards:
-                found &= np.arange(later, len(self._block)) > some[:, None]
-            if crowded(found):
-                return found if not part.start else near[:ROWS]
-            near[part, later - begin :] = found
-        return near
+
+def led(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[list[Found]]:
+    """Yield the groups of free hits in rank order: of each the leader, the first one left, and its members.
+
+    Most hits match none, and are groups without being looked at. Where most are alike, a few decide what
+    becomes of most: these are looked at first, and then only what they left.
+    """
+    few, doubtful = _FIRST, False
+    while waiting:
+        whole = len(waiting) == len(block)
+        left = block if whole else block.take(waiting)
+        near, doubtful = _near(matcher, left, few, doubtful)
+        found, free = _of_sets(near) if crowded(near) else _of_pairs(near)
+        if whole:
+            yield found
+        else:
+            yield [(waiting[leader], [waiting[member] for member in group]) for leader, group in found]
+        waiting = [place for place, one in zip(waiting, free, strict=True) if one]
+        few *= _GROWTH
+
+
+def _near(matcher: Matcher, block: Compared, few: int, doubtful: bool) -> tuple[Mask, bool]:
+    """Return which of the hits behind it each of the first hits matches, and whether most were in doubt.
+
+    Args:
+        few: how many hits to look at where these have many candidates.
+        doubtful: whether to take all for candidates.
+    """
+    count = len(block)
+    most = rows_at_once(count)
+    if doubtful:
+        rows = np.arange(min(few, most, count))
+        return matcher.all_of(_behind(rows, count), block, rows, block, 0), True
+    near = np.zeros((min(most, count), count), np.bool_)
+    begin = 0
+    for end in _ends(min(few, len(near)), len(near)):
+        rows = np.arange(begin, end)
+        found = matcher.candidates(block, rows, block, begin) & _behind(rows, count)[:, begin:]
+        if begin and crowded(found):
+            near = near[:begin]
+            break
+        near[begin:end, begin:] = found
+        if crowded(found):
+            near = near[:end]
+            break
+        begin = end
+    rows = np.arange(len(near))
+    if not crowded(near):
+        return matcher.those_of(near, block, rows, block, 0), False
+    return matcher.all_of(near, block, rows, block, 0), bool(2 * np.count_nonzero(near) > near.size)
+
+
+def _ends(first: int, last: int) -> list[int]:
+    """Return where the rows end that are looked at together: what lies before them need not be compared."""
+    return list(dict.fromkeys((first, (first + last) // 2, last)))
+
+
+def _behind(rows: Int64s, count: int) -> Mask:
+    """Return bool (R, count): which hits stand behind each."""
+    return np.arange(count) > rows[:, None]
+
+
+def _of_sets(near: Mask) -> tuple[list[Found], Sequence[int]]:
+    """Return the groups of leaders that match many, and a byte for each hit: whether it is in none."""
+    count = near.shape[1]
+    free = (1 << count) - 1
+    found = []
+    for place, group in enumerate(sets(near)):
+        if free >> place & 1:
+            taken = group & free | 1 << place
+            free &= ~taken
+            found.append((place, places(taken)))
+    left = bytearray(count)
+    for place in places(free):
+        left[place] = 1
+    return found, left
+
+
+def _of_pairs(near: Mask) -> tuple[list[Found], Sequence[int]]:
+    """Return the groups of leaders that match few, and a byte for each hit: whether it is in none."""
+    free = bytearray(b"\1") * near.shape[1]
+    groups: dict[int, list[int]] = {}
+    row, column = nonzero(near)
+    for one, other in zip(row.tolist(), column.tolist(), strict=True):
+        if free[one] and free[other]:
+            # A leader stays free for now: no later one matches it.
+            free[other] = 0
+            groups.setdefault(one, [one]).append(other)
+    leaders = [place for place in range(len(near)) if free[place]]
+    for place in leaders:
+        free[place] = 0
+    return [(leader, groups.get(leader) or [leader]) for leader in leaders], free
 
 
 def places(bits: int) -> list[int]:

@@ -2,11 +2,15 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter, fingerprint
+from shinglefold.ingest.field_json import plain_tails
 from shinglefold.registry import make_scheme
+from shinglefold.scheme import SketchOptions
+from shinglefold.sketch import Sketcher
 
 TEXTS = [article["body"] for article in articles()]
 
@@ -42,3 +46,28 @@ def test_nothing_is_imported_or_compiled_for_a_few_texts():
         "Fingerprinter(make_scheme()).fingerprint(['a few words']); assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SketchOptions(),
+        SketchOptions(values=168, bits=4, counted=False, both_ends=False),
+        SketchOptions(values=84, bits=8, groups=6, group_size=14, both_ends=False),
+        SketchOptions(values=70, bits=1, groups=66, group_size=1, both_ends=False),
+        SketchOptions(values=30, bits=16, groups=3, group_size=5),
+        SketchOptions(values=5, bits=32, groups=1, group_size=5, both_ends=False),
+    ],
+)
+def test_keywords_and_signatures_are_written_as_numpy_writes_them(options):
+    pytest.importorskip("numba")
+    from shinglefold.ingest.compiled_json import compiled_tails
+
+    chance = np.random.default_rng(1)
+    lengths = chance.integers(0, 60, 90)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    sketcher = Sketcher(options)
+    made = sketcher.sketch(chance.integers(0, 2**64, offsets[-1], dtype=np.uint64), offsets)
+    assert 0 < np.count_nonzero(made.valid) < 90
+    assert list(compiled_tails(sketcher, made)) == list(plain_tails(sketcher, made))
+    assert list(compiled_tails(sketcher, sketcher.sketch(np.zeros(0, np.uint64), offsets[:1]))) == []

@@ -18,7 +18,7 @@ from shinglefold.ingest.signing import run
 from shinglefold.ingest.signing.run import sign
 from shinglefold.ingest.signing.spans import read_lines
 from shinglefold.ingest.signing.tasks import Span
-from shinglefold.sketch.shingles import count_repeats
+from shinglefold.sketch.sketcher import plain_documents
 
 _TEXT = "Съешь же ещё этих мягких французских булок, да выпей чаю; the quick brown fox jumps over the dog"
 _PAGE = f"<html><head><title>x</title></head><body><p>{_TEXT}</p><script>no()</script></body></html>"
@@ -128,7 +128,7 @@ def test_long_sources_are_signed_by_compiled_code_that_workers_share(make_job, f
     for workers in (1, 2):
         job = make_job(file, "-", workers=workers)
         assert signed_lines(job) == expected
-        assert job.signer.tools.fingerprinter.sketcher.repeats is not count_repeats
+        assert job.signer.tools.fingerprinter.sketcher.documents is not plain_documents
 
 
 @pytest.mark.usefixtures("small")
