@@ -101,13 +101,13 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
     words = padded.view(np.uint64).reshape(len(rows), count, bits)
     lowest = np.uint64(_lowest(bits, 8))
     planes = np.empty((bits if wanted is None else wanted, count, len(rows)), np.uint64)
-    for bit, plane in enumerate(planes):
+    for bit in range(len(planes)):
         for place in range(bits):
             part = (words[:, :, place].T >> np.uint64(bit)) & lowest
             if place:
-                plane |= part << np.uint64(place)
+                planes[bit] |= part << np.uint64(place)
             else:
-                plane[:] = part
+                planes[bit] = part
     return planes
 
 

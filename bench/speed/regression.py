@@ -6,11 +6,14 @@ use, too, is slow now and then, never fast. What loses at first is given more ro
 """
 
 import argparse
+import atexit
 import json
 import platform
+import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,9 +23,8 @@ from bench import corpora
 from bench.clock import processor_time
 from shinglefold.canon import strip_html
 from shinglefold.ingest import Fingerprinter
-from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.signing.parts import Signer, SignOptions, Tally
-from shinglefold.ingest.signing.tasks import Lines
+from shinglefold.ingest.signing.tasks import Span
 from shinglefold.registry import make_scheme
 
 RECORD = Path(__file__).with_name("ratios.json")
@@ -129,17 +131,27 @@ def every_way() -> dict[str, Work]:
     signer = Signer(make_scheme(), SignOptions(("body",)), quick.canonicalizer)
     assert signer.tools.fingerprinter.compile()
     encoded = [msgspec.json.encode({"id": str(number), "body": text}) for number, text in enumerate(texts)]
-    lines = Lines("texts", tuple(Line(number, raw, "") for number, raw in enumerate(encoded)), "utf-8", 1.0)
+    span = _span(encoded)
+    assert signer.quick() is not None
     ways: dict[str, Work] = {
         "text → fingerprint, numpy": lambda: plain.fingerprint_json(texts),
         "text → fingerprint, compiled": lambda: quick.fingerprint_json(texts),
-        "line → line with fingerprint": lambda: signer.signed_lines(lines, Tally()),
+        "line → line with fingerprint": lambda: signer.signed_lines(span, Tally()),
         "HTML → text": lambda: list(map(strip_html, pages)),
         "text without markup → text": lambda: list(map(strip_html, texts)),
     }
     for work in ways.values():
         work()
     return ways
+
+
+def _span(lines: Sequence[bytes]) -> Span:
+    """Return lines as a range of a file, which is removed when this process ends."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    path = Path(folder) / "lines.jsonl"
+    path.write_bytes(b"\n".join([*lines, b""]))
+    return Span(str(path), 0, path.stat().st_size, "utf-8", 1.0)
 
 
 def slowed(work: Work, factor: float) -> Work:
