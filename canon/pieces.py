@@ -4,6 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from shinglefold.model import Int64s
+
 #: Characters of a piece; a longer document is cut here, at the next space or Chinese character.
 PIECE = 1 << 17
 #: How far the next good place is looked for before a piece is cut inside a word.
@@ -35,9 +39,13 @@ class Block(NamedTuple):
 
 def blocks(texts: Sequence[str]) -> Iterator[Block]:
     """Yield the pieces of all texts in blocks."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    if lengths.max(initial=0) <= PIECE + REACH:
+        yield from _blocks_of_whole(texts, np.cumsum(lengths + 1))
+        return
     block, size = Block([], [], []), 0
     for number, text in enumerate(texts):
-        for offset, piece in ((0, text),) if len(text) <= PIECE + REACH else pieces(text):
+        for offset, piece in pieces(text):
             if block.pieces and size + len(piece) > BLOCK:
                 yield block
                 block, size = Block([], [], []), 0
@@ -45,5 +53,18 @@ def blocks(texts: Sequence[str]) -> Iterator[Block]:
             block.offsets.append(offset)
             block.pieces.append(piece)
             size += len(piece) + 1
-    if block.pieces:
-        yield block
+    yield block
+
+
+def _blocks_of_whole(texts: Sequence[str], ends: Int64s) -> Iterator[Block]:
+    """Yield texts of one piece each; nothing is done for each of them.
+
+    Args:
+        ends: where each text and what parts it from the next one end.
+    """
+    begin = done = 0
+    while begin < len(texts):
+        # What parts the last one from the next is no longer in the block.
+        end = max(begin + 1, int(np.searchsorted(ends, done + BLOCK + 1, "right")))
+        yield Block(list(range(begin, end)), [0] * (end - begin), list(texts[begin:end]))
+        begin, done = end, int(ends[end - 1])
