@@ -64,6 +64,16 @@ def test_mutants_that_may_survive_are_still_in_the_code():
         assert before != after
 
 
+def test_tests_of_every_package_pass_without_a_mutant_wherever_trials_are_begun():
+    program = (
+        "import sys; from support.mutation.trial import prepare, try_out; prepare(); "
+        "print(try_out(None, sys.argv[1:], 2.0).word)"
+    )
+    command = [sys.executable, "-c", program, "tests/groups/test_rules.py"]
+    done = subprocess.run(command, cwd=_ROOT / "tests", capture_output=True, text=True, check=True)
+    assert done.stdout == "survived\n"
+
+
 @pytest.mark.long
 def test_tests_that_pass_let_a_mutant_survive_and_those_that_notice_kill_it():
     before = (_ROOT / "core" / "order.py").read_bytes()

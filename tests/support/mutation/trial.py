@@ -46,7 +46,12 @@ class Outcome:
 
 
 def prepare() -> None:
-    """Import what is shared, and have property tests neither shrink nor differ from run to run."""
+    """Import what is shared, and have property tests neither shrink nor differ from run to run.
+
+    Some tests have texts from ``bench``, which stands beside them, wherever the trials are begun.
+    """
+    if str(_ROOT) not in sys.path:
+        sys.path.insert(0, str(_ROOT))
     for name in _HEAVY:
         with suppress(ImportError):
             import_module(name)
