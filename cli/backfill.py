@@ -6,7 +6,13 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
-from shinglefold.cli.maintenance import checkpoint_path, opened_index, reporter, scan_options
+from shinglefold.cli.maintenance import (
+    checkpoint_option,
+    checkpoint_path,
+    opened_index,
+    reporter,
+    scan_options,
+)
 from shinglefold.cli.options import groups_verified
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
 from shinglefold.cli.rules import rules_of_groups
@@ -32,11 +38,7 @@ _LISTED = 10
     help="Number the groups, too: documents without a number get that of the group they belong to.",
 )
 @groups_verified
-@click.option(
-    "--checkpoint",
-    metavar="FILE",
-    help="Where to note how far it is; by default a file in the folder of the setting data_dir.",
-)
+@checkpoint_option
 @scan_options
 @click.pass_obj
 def backfill(
@@ -84,8 +86,7 @@ def backfill(
             part=share,
             only_missing=only_missing,
             requests_per_second=requests_per_second,
-            checkpoint=checkpoint
-            or checkpoint_path(settings, "backfill", index, f"-{share.number}-of-{share.of}"),
+            checkpoint=checkpoint or checkpoint_path(asked, "backfill", f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
             groups=numbering,
         )

@@ -45,6 +45,12 @@ scan_options = options(
     workers_option,
     preset_option,
 )
+checkpoint_option = click.option(
+    "--checkpoint",
+    metavar="FILE",
+    help="Where to note how far it is; by default a file beside an embedded index, else in the folder of the "
+    "setting data_dir.",
+)
 
 
 class Opened(NamedTuple):
@@ -90,15 +96,18 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
         keep_lexicon(lexicon, settings.lexicon_file)
 
 
-def checkpoint_path(settings: "Settings", command: str, index: str, more: str = "") -> "Path":
-    """Return where a command notes how far it is: in the working folder where the setting names a server."""
+def checkpoint_path(asked: "Asked", command: str, more: str = "") -> "Path":
+    """Return where a command notes how far it is: beside an embedded index, else in the folder of settings.
+
+    That is the working folder where the setting names a server.
+    """
     from pathlib import Path
 
-    from shinglefold.engines.http import is_server
+    from shinglefold.engines import folder_of
 
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in index)
-    folder = Path() if is_server(settings.data_dir) else Path(settings.data_dir)
-    return folder / f".{command}-{plain}{more}.json"
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in asked.index)
+    folder = folder_of(asked.where) or folder_of(asked.settings.data_dir) or ""
+    return Path(folder) / f".{command}-{plain}{more}.json"
 
 
 def reporter(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:

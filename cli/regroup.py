@@ -7,6 +7,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
 from shinglefold.cli.hints import again
+from shinglefold.cli.maintenance import checkpoint_option, checkpoint_path
 from shinglefold.cli.options import NumberRange, deciding_by, engine_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
@@ -61,11 +62,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Read, and write, at most so many documents a second; by default there is no limit.",
 )
-@click.option(
-    "--checkpoint",
-    metavar="FILE",
-    help="Where to note how far it is; by default a file in the folder of the setting data_dir.",
-)
+@checkpoint_option
 @engine_option
 @click.pass_obj
 def regroup(
@@ -93,7 +90,6 @@ def regroup(
     runs and for new documents. When it is cut short, the same command goes on where it was. Exit code 3 says
     that some documents could not be written, or that others wrote until the end.
     """
-    from shinglefold.cli.maintenance import checkpoint_path
     from shinglefold.cli.progress import progress_bar
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store
@@ -111,7 +107,7 @@ def regroup(
         scope=scope,
         by_scheme=by_scheme,
         requests_per_second=requests_per_second,
-        checkpoint=checkpoint or checkpoint_path(asked.settings, "regroup", index),
+        checkpoint=checkpoint or checkpoint_path(asked, "regroup"),
         dry_run=dry_run,
     )
     with opened_store(asked) as store:

@@ -7,7 +7,7 @@ from shinglefold.contracts import Engine
 from shinglefold.engines.http import Connection, is_server, load_connection, looks_like_server, shown
 from shinglefold.errors import ConfigError
 
-__all__ = ["Connection", "is_server", "load_connection", "open_engine"]
+__all__ = ["Connection", "folder_of", "is_server", "load_connection", "open_engine"]
 
 _EMBEDDED = "embedded:"
 
@@ -42,6 +42,11 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
     from shinglefold.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(address.removeprefix(_EMBEDDED), canonicalizer)
+
+
+def folder_of(where: str) -> str | None:
+    """Return the folder that an address names, None where it names a server."""
+    return None if is_server(where) else where.removeprefix(_EMBEDDED)
 
 
 def _open_server(connection: Connection) -> Engine:

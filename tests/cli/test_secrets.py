@@ -7,6 +7,7 @@ import pytest
 
 from shinglefold.cli.hints import Hints, again
 from shinglefold.cli.maintenance import checkpoint_path
+from shinglefold.cli.recipes import Asked
 from shinglefold.settings import Settings
 
 ADDRESSES = [
@@ -49,12 +50,19 @@ def test_neither_do_the_commands_to_type_next():
     assert again(["doctor", "--engine", "pages@2024"]).endswith("--engine pages@2024")
 
 
-def test_a_checkpoint_is_not_named_after_a_server():
-    at_server = checkpoint_path(Settings(data_dir="http://ada:hidden@host"), "backfill", "pages")
-    assert at_server == Path(".backfill-pages.json")
-    assert checkpoint_path(Settings(data_dir="site"), "regroup", "a/b", "-1-of-2") == Path(
-        "site/.regroup-a_b-1-of-2.json"
-    )
+@pytest.mark.parametrize(
+    ("data_dir", "engine", "where"),
+    [
+        ("http://ada:hidden@host", None, ""),
+        ("site", None, "site"),
+        ("site", "http://ada:hidden@host", "site"),
+        ("site", "another folder", "another folder"),
+        ("site", "embedded:another", "another"),
+    ],
+)
+def test_a_checkpoint_stands_beside_its_index_and_is_not_named_after_a_server(data_dir, engine, where):
+    asked = Asked("a/b", Settings(data_dir=data_dir), Hints(engine))
+    assert checkpoint_path(asked, "regroup", "-1-of-2") == Path(where, ".regroup-a_b-1-of-2.json")
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
