@@ -41,6 +41,7 @@ def compare(
     b: str,
     text: bool,
     kind: str,
+    encoding: str,
     language: str | None,
     passages: int,
     preset: str | None,
@@ -59,7 +60,7 @@ def compare(
 
     scheme = chosen_scheme(invocation, preset, **decision)
     check_language(scheme, language)
-    texts, names = two_texts(a, b, kind, itself=text)
+    texts, names = two_texts(a, b, kind, encoding, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     found = compare_texts(texts, names, (language, language), scheme, canonicalizer)
     matched = find_passages(*(canonicalizer.placed(one, language) for one in texts))

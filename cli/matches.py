@@ -53,6 +53,7 @@ def matches(
     engine: str | None,
     text: bool,
     kind: str,
+    encoding: str,
     language: str | None,
     min_share: float,
     size: int,
@@ -80,7 +81,7 @@ def matches(
         if not store.recipe.passages:
             raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(asked)}")
         terms = checked_terms(store, index, filters)
-        wanted = what if text else read_text(what, kind)
+        wanted = what if text else read_text(what, kind, encoding)
         seal = seal_of_index(asked, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)

@@ -82,6 +82,12 @@ def text_options(whose: str, language: str) -> Callable[[Function], Function]:
             help="What a file holds; auto goes by its name.",
         ),
         click.option(
+            "--encoding",
+            metavar="NAME",
+            default="",
+            help="Encoding of what is read; by default as for index.",
+        ),
+        click.option(
             "--language", metavar="CODE", help=f"Language {language}; by default chosen word by word."
         ),
     )

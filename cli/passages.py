@@ -64,6 +64,7 @@ def passages(
     b: str,
     text: bool,
     kind: str,
+    encoding: str,
     language: str | None,
     width: int,
     gap: int,
@@ -87,7 +88,7 @@ def passages(
     check_page(html, "--html", () if text else (a, b))
     scheme = chosen_scheme(invocation)
     check_language(scheme, language)
-    texts, names = two_texts(a, b, kind, itself=text)
+    texts, names = two_texts(a, b, kind, encoding, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
     found, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)

@@ -49,6 +49,7 @@ def similar(
     by_id: bool,
     text: bool,
     kind: str,
+    encoding: str,
     language: str | None,
     after: str | None,
     filters: tuple[str, ...],
@@ -63,6 +64,7 @@ def similar(
     from shinglefold.cli.filters import checked_terms
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store, same_id, stored_hit
+    from shinglefold.cli.texts import read_text
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
@@ -75,7 +77,8 @@ def similar(
         seal = seal_of_index(asked, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
-            wanted: tuple[str, str] | Asked = _asked(store, what, kind, language, itself=text)
+            said = what if text else read_text(what, kind, encoding)
+            wanted: tuple[str, str] | Asked = _asked(store, said, language)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
@@ -104,15 +107,14 @@ def _options(
     return SimilarOptions(size=size, source=SHOWN, filters=filters, scope=scopes, **decision)
 
 
-def _asked(store: "Store", what: str, kind: str, language: str | None, *, itself: bool) -> "Asked":
+def _asked(store: "Store", text: str, language: str | None) -> "Asked":
     """Return a text with its fingerprint, as the index has them."""
-    from shinglefold.cli.texts import check_language, read_text
+    from shinglefold.cli.texts import check_language
     from shinglefold.errors import InputError
     from shinglefold.ingest import Fingerprinter
     from shinglefold.rerank.similar import Asked
 
     check_language(store.scheme, language)
-    text = what if itself else read_text(what, kind)
     (made,) = Fingerprinter(store.scheme).fingerprint([text], [language])
     if not made.digest:
         raise InputError(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from shinglefold.canon import strip_html
+from shinglefold.cli.output import printable, remark
 from shinglefold.errors import InputError, UnknownLanguage
 from shinglefold.ingest import ReadOptions, read
 from shinglefold.recipe import TEXTS
@@ -16,13 +17,14 @@ _PAGES = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
 
 
-def read_text(path: str, kind: str) -> str:
+def read_text(path: str, kind: str, encoding: str = "") -> str:
     """Return the text of a file or of standard input (``-``), markup out.
 
     Of a file with documents (JSON lines, CSV), packed or not, it is the title and the body of the only one.
 
     Args:
         kind: ``html``, ``text``, or ``auto`` to go by the name.
+        encoding: empty to go by what the file says of itself.
 
     Raises:
         InputError: it can't be read.
@@ -31,18 +33,24 @@ def read_text(path: str, kind: str) -> str:
         raise InputError(f"{path} is a folder; give one file, or see: shinglefold pairs --help")
     name = path.lower().removesuffix(".gz")
     if kind == "auto" and name.endswith(_RECORDS):
-        return _only_text(path)
+        return _only_text(path, encoding)
     if kind == "auto":
         kind = "html" if name.endswith(_PAGES) else "text"
-    record = next(iter(read(path, ReadOptions(format="html" if kind == "html" else "text"))), None)
+    options = ReadOptions(format="html" if kind == "html" else "text", encoding=encoding)
+    record = next(iter(read(path, options)), None)
     if record is None or record.document is None:
         raise InputError(f"{path}: {record.reason if record else 'nothing in it'}; give another file")
     body = str(record.document["body"])
+    if "\0" in body:
+        remark(
+            f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that do not "
+            "say so (--encoding utf-16-le): what is read of it may be no words"
+        )
     return strip_html(body, keep_hidden=True) if kind == "html" else body
 
 
-def _only_text(path: str) -> str:
-    records = list(islice(read(path), 2))
+def _only_text(path: str, encoding: str) -> str:
+    records = list(islice(read(path, ReadOptions(encoding=encoding)), 2))
     if len(records) > 1:
         raise InputError(
             f"{path} has several documents; give a file with one text, or find pairs among them: "
@@ -57,11 +65,13 @@ def _only_text(path: str) -> str:
     return "\n".join(texts)
 
 
-def two_texts(a: str, b: str, kind: str, *, itself: bool) -> tuple[tuple[str, str], tuple[str, str]]:
+def two_texts(
+    a: str, b: str, kind: str, encoding: str, *, itself: bool
+) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return two texts and their names.
 
     Args:
-        kind: as in ``read_text``.
+        kind: as in ``read_text``; ``encoding`` likewise, of both.
         itself: ``a`` and ``b`` are the texts.
 
     Raises:
@@ -72,7 +82,7 @@ def two_texts(a: str, b: str, kind: str, *, itself: bool) -> tuple[tuple[str, st
         return (a, b), ("A", "B")
     if a == b == "-":
         raise click.UsageError("only one of the two can be standard input")
-    return (read_text(a, kind), read_text(b, kind)), (a, b)
+    return (read_text(a, kind, encoding), read_text(b, kind, encoding)), (a, b)
 
 
 def check_language(scheme: Scheme, language: str | None) -> None:
