@@ -85,7 +85,7 @@ def text_options(whose: str, language: str) -> Callable[[Function], Function]:
             "--encoding",
             metavar="NAME",
             default="",
-            help="Encoding of what is read; by default as for index.",
+            help="Encoding; by default what the text declares, else UTF-8.",
         ),
         click.option(
             "--language", metavar="CODE", help=f"Language {language}; by default chosen word by word."

@@ -43,8 +43,8 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
     body = str(record.document["body"])
     if "\0" in body:
         remark(
-            f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that do not "
-            "say so (--encoding utf-16-le): what is read of it may be no words"
+            f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that "
+            "do not say so (--encoding utf-16-le): what is read of it may be no words"
         )
     return strip_html(body, keep_hidden=True) if kind == "html" else body
 
