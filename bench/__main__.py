@@ -19,6 +19,8 @@ BENCHMARKS: Mapping[str, str] = {
     "spark": "bench.speed.spark",
     "spark.words": "bench.speed.spark_words",
     "quality": "bench.quality",
+    "quality.edits": "bench.quality.edits",
+    "quality.seeds": "bench.quality.seeds",
     "relatives": "bench.quality.relatives",
     "quality_schemes": "bench.quality_schemes",
     "sketch": "bench.sketch",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shinglefold.canon.compiled import Kernel, Run
 
 #: Counts up whenever canon itself would yield other tokens.
-RULES = 1
+RULES = 2
 
 
 class Canonicalizer:

@@ -15,7 +15,7 @@ from shinglefold.canon.characters import APOSTROPHE, COMPOSING, INVISIBLE, UNIT,
 from shinglefold.canon.clean import joined
 from shinglefold.canon.hashing import HashedBlock, merged
 from shinglefold.canon.lexicon import Lexicon, Slots
-from shinglefold.canon.routing import ALIKE, RARITY, SCRIPT_BITS, Router
+from shinglefold.canon.routing import ALIKE, MARKS, OWN, RARITY, SCRIPT_BITS, Router
 from shinglefold.canon.segment import BASE, LONGEST_WORD
 from shinglefold.compiled import compiled
 from shinglefold.model import Int64s, Uint64s
@@ -227,8 +227,9 @@ _BASE, _LAST = np.uint64(BASE), np.uint64(LONGEST_WORD - 1)
 _ONE, _ONE32 = np.uint64(1), np.uint32(1)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_MARKS = np.uint32(SCRIPT_BITS)
+_OWN, _MARKS = np.uint32(OWN), np.uint32(MARKS)
 _ALIKE = len(ALIKE)
+_ALL_ALIKE = np.uint32((1 << _ALIKE) - 1)
 
 
 def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
@@ -334,9 +335,11 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
             tokens += 1
             scripts = mark & _SCRIPTS
             if scripts & (scripts - _ONE32):
-                mixed += 1
-                group_at[place] = groups + 1
-                continue
+                scripts = (mark >> _OWN) & _ALL_ALIKE
+                if not scripts or scripts & (scripts - _ONE32):
+                    mixed += 1
+                    group_at[place] = groups + 1
+                    continue
             group = group_of[scripts]
             group_at[place] = group
             inside[group] += 1
@@ -350,7 +353,7 @@ def _hash_block(codes, origins, declared, tables, routes, slots, work, told):  #
         if odd:
             unusual[text] = True
             continue
-        # 2: words that mix scripts are of the commonest in their text; the others told which that is.
+        # 2: words that mix scripts, where no letter told which, are of the commonest of those told.
         if mixed:
             pure = inside.copy()
             for token in range(base, base + tokens):

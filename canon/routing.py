@@ -20,6 +20,7 @@ from shinglefold.canon.characters import (
     Characters,
     characters,
 )
+from shinglefold.canon.lookalikes import twins
 from shinglefold.canon.segment import Segments, Tables
 from shinglefold.errors import ConfigError
 from shinglefold.language import Language
@@ -29,11 +30,14 @@ from shinglefold.model import Int64s
 #: in one word of eight, Ukrainian in two of five; a borrowed name must not turn a whole page.
 RARITY = 50
 
-#: Bits of a word's traits that tell its scripts; those above, one a language, tell whose letters it has.
-SCRIPT_BITS = 16
-_SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
 #: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
 ALIKE = ("Cyrl", "Latn", "Grek")
+#: Bits of a word's traits, from the lowest: its scripts; those of ``ALIKE`` it has a letter of that looks like
+#: none of another; the languages whose letters it has.
+SCRIPT_BITS = 13
+OWN = SCRIPT_BITS
+MARKS = OWN + len(ALIKE)
+_SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
 
 #: Of a language: the letters that tell it, its scripts, and its unit.
 _Told = tuple[str, frozenset[str], str]
@@ -73,8 +77,8 @@ def make_router(languages: Sequence[Language]) -> Router:
     """Return the router of some languages.
 
     Raises:
-        ConfigError: no language takes what the others leave, or there are more than 16 scripts or languages
-            to tell apart.
+        ConfigError: no language takes what the others leave, or there are more than 12 scripts or 16
+            languages to tell apart.
     """
     rest = next((i for i, language in enumerate(languages) if COMMON in language.scripts), None)
     if rest is None:
@@ -82,7 +86,7 @@ def make_router(languages: Sequence[Language]) -> Router:
     claimed = {script for language in languages for script in language.scripts} - {COMMON}
     scripts = sorted({*claimed, *ALIKE}, key=lambda s: (ALIKE.index(s) if s in ALIKE else len(ALIKE), s))
     if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
-        raise ConfigError("more than 15 scripts or 16 languages at once; name fewer in languages")
+        raise ConfigError("more than 12 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
     told = tuple((language.marks, language.scripts, language.unit) for language in languages)
     return Router(
@@ -128,13 +132,26 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
 def _by_company(
     segments: Segments, group: NDArray[np.uint8], text_of: Int64s, mixed: Int64s
 ) -> NDArray[np.uint8]:
-    """Return the script, as its group, of words that mix several: of those the commonest in their text."""
-    pure = np.ones(len(group), np.bool_)
-    pure[mixed] = False
-    common = np.stack([_per_text(segments, pure & (group == number)) for number in range(len(ALIKE))])
-    own = (segments.traits[mixed] >> np.arange(len(ALIKE), dtype=np.uint32)[:, None]) & np.uint32(1) > 0
-    best = np.where(own, common[:, text_of[mixed]] + 1, 0)
+    """Return the script, as its group, of words that mix several: that of a letter which looks like none of
+    another script, else of their scripts the commonest in their text.
+
+    Where each word of a Ukrainian page was tampered with, the only words left whole may be names in Latin
+    letters: they don't tell what the others are.
+    """
+    present, own = (_alike_bits(segments.traits[mixed], lowest) for lowest in (0, OWN))
+    told = own.sum(axis=0) == 1
+    known, counted = group.copy(), np.ones(len(group), np.bool_)
+    known[mixed[told]] = own.argmax(axis=0)[told]
+    counted[mixed[~told]] = False
+    common = np.stack([_per_text(segments, counted & (known == number)) for number in range(len(ALIKE))])
+    best = np.where(np.where(told, own, present), common[:, text_of[mixed]] + 1, 0)
     return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
+
+
+def _alike_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool_]:
+    """Return of each script with look-alikes its bit of some traits, bool (3, T)."""
+    bits = np.arange(lowest, lowest + len(ALIKE), dtype=np.uint32)[:, None]
+    return (traits >> bits) & np.uint32(1) > 0
 
 
 def _by_letters(
@@ -163,7 +180,7 @@ def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[
 
 
 def _has(segments: Segments, member: int) -> NDArray[np.bool_]:
-    return (segments.traits >> np.uint32(SCRIPT_BITS + member)) & np.uint32(1) > 0
+    return (segments.traits >> np.uint32(MARKS + member)) & np.uint32(1) > 0
 
 
 def _per_text(segments: Segments, flags: NDArray[np.bool_]) -> Int64s:
@@ -188,7 +205,8 @@ def _group_table(count: int) -> NDArray[np.uint8]:
 def _tables(scripts: tuple[str, ...], languages: tuple[_Told, ...]) -> Tables:
     """Return what the characters are to some languages, which nobody may change. Cost: 15 ms."""
     facts = characters()
-    traits = _script_traits(facts, scripts) | _mark_traits(facts, [marks for marks, _, _ in languages])
+    traits = _script_traits(facts, scripts) | _own_traits(facts)
+    traits |= _mark_traits(facts, [marks for marks, _, _ in languages])
     kinds = _kinds(facts, [(claimed, unit) for _, claimed, unit in languages])
     kinds.flags.writeable = traits.flags.writeable = False
     return Tables(kinds, traits)
@@ -204,11 +222,20 @@ def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint
     return bits[facts.script]
 
 
+def _own_traits(facts: Characters) -> NDArray[np.uint32]:
+    """Return the bits of letters that look like none of another script."""
+    alike = [ord(letter) for table in twins().values() for letter in table]
+    bits = np.zeros(256, np.uint32)
+    for number, script in enumerate(ALIKE):
+        bits[facts.scripts.index(script)] = 1 << (OWN + number)
+    return np.where(np.isin(facts.fold, alike), np.uint32(0), bits[facts.script])
+
+
 def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
     traits = np.zeros(CODE_POINTS, np.uint32)
     for number, letters in enumerate(marks):
         for mark in letters:
-            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (SCRIPT_BITS + number))
+            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (MARKS + number))
     return traits
 
 

@@ -22,7 +22,8 @@ from shinglefold.sketch.minhash import Affine32, minima
 Words = Sequence[Sequence[str]]
 #: Words of a shingle that are tried.
 WIDTHS = (1, 2, 3, 5)
-_SWEEP = np.arange(0.3, 0.96, 0.02).round(2).tolist()
+#: Thresholds that are tried.
+SWEEP = np.arange(0.3, 0.96, 0.02).round(2).tolist()
 #: Documents of one TextProfileSignature compared each with each; more are a signature of nothing.
 _MOST = 200
 
@@ -48,7 +49,7 @@ def swept(
     candidates: NDArray[np.int64], alike: NDArray[np.float64], setting: str, seconds: float
 ) -> Iterator[tuple[str, set[Pair], float]]:
     """Yield what folds at each threshold."""
-    for least in _SWEEP:
+    for least in SWEEP:
         rows = candidates[alike >= least].tolist()
         yield f"{setting}, t={least}", {(a, b) for a, b in rows}, seconds
 

@@ -1,6 +1,7 @@
 import pytest
 
 from shinglefold.canon.lookalikes import repair
+from shinglefold.testing.edits import edited
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,16 @@ def test_the_company_a_word_keeps_decides_its_script(canonicalizer):
     russian = [t.text for t in canonicalizer.tokens("Мост закрыли yтpoм у тpoтyapa, где ocтaнoвкa и сop")]
     assert russian == ["мост", "закрыть", "утром", "у", "тротуар", "где", "остановка", "и", "сор"]
     assert [t.text for t in canonicalizer.tokens("the сop and раypal")] == ["the", "cop", "and", "paypal"]
+
+
+def test_a_letter_without_a_twin_tells_the_script_whatever_the_company(canonicalizer):
+    names = "GNOME Terminal Preferences Profiles Scrolling"
+    text = f"Виберіть {names}: кожна закладка пояснена окремо, налаштування застосовуються одразу"
+    tampered = edited(text, "look-alikes", 1.0, "uk")
+    assert tampered.changed > 6
+    found, wanted = ([(t.text, t.language) for t in canonicalizer.tokens(one)] for one in (tampered.text, text))
+    assert found == wanted
+    assert ("закладка", "uk") in found
 
 
 def test_repairs_are_counted_with_the_document(canonicalizer):
