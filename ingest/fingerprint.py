@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.canon.facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
 from shinglefold.ingest.meter import Meter
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, facts_of, find_pairs
+from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
 
 #: Characters after which compiled code will save more than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25

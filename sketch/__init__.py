@@ -8,7 +8,6 @@ from shinglefold.sketch.digest import digests
 from shinglefold.sketch.edit import Texts, Words, alike_by_text, least_estimate, similarity
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
-from shinglefold.sketch.facts import facts_of, numbers_of
 from shinglefold.sketch.forest import Forest, connected
 from shinglefold.sketch.grouping import megashingles, supershingles
 from shinglefold.sketch.groups import led
@@ -46,7 +45,6 @@ __all__ = [
     "differing",
     "digests",
     "estimate",
-    "facts_of",
     "find_pairs",
     "from_letters",
     "iter_pairs",
@@ -57,7 +55,6 @@ __all__ = [
     "low_bits",
     "megashingles",
     "nominate",
-    "numbers_of",
     "pack",
     "packed_size",
     "probability",

@@ -18,7 +18,7 @@ from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
-from shinglefold.sketch import Texts, Words, alike_by_text, facts_of, least_estimate, standard_error
+from shinglefold.sketch import Texts, Words, alike_by_text, least_estimate, standard_error
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -207,6 +207,8 @@ class TextStage:
         said = [texts[place] for place in places]
         words = self._dictionaries.words(said)
         if self.scheme.decision.facts == "numbers":
+            from shinglefold.canon.facts import facts_of
+
             words = replace(words, facts=facts_of(said))
         alike, similarity = alike_by_text(words, ones, others, self.needed)
         unknown, same = np.isnan(similarity), words.same_facts(ones, others)

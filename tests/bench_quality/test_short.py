@@ -1,7 +1,7 @@
 """The labelled short texts."""
 
 from bench.quality.short import LENGTHS, labelled
-from shinglefold.sketch import numbers_of
+from shinglefold.canon.facts import numbers_of
 
 
 def test_every_pair_is_of_a_length_that_is_told_and_none_is_there_twice():

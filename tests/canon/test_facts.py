@@ -1,15 +1,17 @@
 """Words with digits tell apart what is alike otherwise, where that is asked for."""
 
+import time
+
 import numpy as np
 import pytest
 
+from shinglefold.canon.facts import facts_of, numbers_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.similar import SimilarOptions
 from shinglefold.scheme import Decision
-from shinglefold.sketch import facts_of, numbers_of
 
 CARD = "Смартфон Samsung Galaxy S23 на 128 ГБ, чёрный, две камеры, экран шесть дюймов, доставка завтра"
 
@@ -29,6 +31,45 @@ def test_numbers_are_found_in_any_script_width_and_case():
     assert numbers_of("男士跑步鞋黑色42码") == {"42"}
     assert numbers_of("без чисел \ud800") == frozenset()
     assert len(np.unique(facts_of(["S23 128", "128 s23 128", "S23 256", ""]))) == 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("цена 1 500 грн", "цена 1500 грн"),
+        ("за 1\u00a0500 ₽", "за 1,500 ₽"),
+        ("1 000 000 просмотров", "1000000 просмотров"),
+        ("iPhone 14 128 ГБ", "iPhone 14, 128 ГБ"),
+        ("школа №5", "школа № 5"),
+        ("Galaxy A52", "Galaxy А52"),
+        ("Galaxy S23, 128", "Galaxy S\u200b23, 1\u00ad28"),
+        ("1.5 л", "1,5 л"),
+    ],
+)
+def test_a_number_is_the_same_however_it_is_written(one, other):
+    assert numbers_of(one) == numbers_of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1000", "1 000 000"),
+        ("1 500", "1 600"),
+        ("1500", "15"),
+        ("A52", "B52"),
+        ("1.5", "15"),
+        ("2026", "2025"),
+    ],
+)
+def test_another_number_is_another_fact(one, other):
+    assert numbers_of(one) != numbers_of(other)
+
+
+def test_long_runs_of_letters_or_digits_take_no_time():
+    start = time.process_time()
+    assert numbers_of("a" * 300_000) == frozenset()
+    assert len(numbers_of("7" * 300_000)) == 100_000
+    assert time.process_time() - start < 5
 
 
 def test_other_numbers_part_what_is_alike_and_other_words_do_not(scheme):

@@ -10,6 +10,7 @@ from support.hits import split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.canon.facts import numbers_of
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
@@ -18,7 +19,6 @@ from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, duplicates
 from shinglefold.rerank.similar import Asked, SimilarOptions, SimilarSearch, find_similar
 from shinglefold.scheme import Scheme
-from shinglefold.sketch import numbers_of
 
 ALL = SimilarOptions(size=100)
 
