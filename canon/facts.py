@@ -14,9 +14,9 @@ from shinglefold.canon.lookalikes import twins
 from shinglefold.model import Uint64s
 
 _LETTER = r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]"
-#: Digits with the letters before them (S23); those behind are mostly units, which stand apart as often. Without
-#: letters, groups of three digits behind are the same number, whatever parts them. Letters are looked at from
-#: their first on, so that long runs of them take no time.
+#: Digits with the letters before them (S23); those behind are mostly units, which stand apart as often.
+#: Without letters, groups of three digits behind are the same number, whatever parts them. Letters are looked
+#: at from their first on, so that long runs of them take no time.
 _NUMBER = re.compile(rf"((?<!{_LETTER}){_LETTER}++\d+)|(\d+(?:[ ,.'’]\d{{3}}(?!\d))*)")
 _DIGITS = re.compile(r"\d+")
 
@@ -57,7 +57,7 @@ def _groups(digits: str) -> list[str]:
 
 
 def _numbered(groups: Iterable[str]) -> Iterator[str]:
-    """Yield the groups of a number, repeated ones with how often they came before: a million is no thousand."""
+    """Yield the groups of a number, repeated ones with their count before: a million is no thousand."""
     seen: Counter[str] = Counter()
     for group in groups:
         yield f"{group}+{seen[group]}" if seen[group] else group

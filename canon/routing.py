@@ -32,8 +32,8 @@ RARITY = 50
 
 #: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
 ALIKE = ("Cyrl", "Latn", "Grek")
-#: Bits of a word's traits, from the lowest: its scripts; those of ``ALIKE`` it has a letter of that looks like
-#: none of another; the languages whose letters it has.
+#: Bits of a word's traits, from the lowest: its scripts; those of ``ALIKE`` it has a letter of that looks
+#: like none of another; the languages whose letters it has.
 SCRIPT_BITS = 13
 OWN = SCRIPT_BITS
 MARKS = OWN + len(ALIKE)

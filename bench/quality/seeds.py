@@ -1,7 +1,7 @@
 """How much of an order of ways to decide by sketches is chance: the same ones under other seeds.
 
-A sketch draws its functions once. Where a corpus has a few hundred pairs, a handful of them changes sides with
-the draw, so one draw of each way says little of which is better.
+A sketch draws its functions once. Where a corpus has a few hundred pairs, a handful of them changes sides
+with the draw, so one draw of each way says little of which is better.
 """
 
 from collections.abc import Callable, Iterator, Sequence

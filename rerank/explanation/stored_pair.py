@@ -8,8 +8,9 @@ from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
 from shinglefold.rerank.explanation.folded import explain
+from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.folding import collapse
-from shinglefold.rerank.fold.text_stage import TextStage, in_doubt
+from shinglefold.rerank.fold.text_stage import Signatures, TextStage
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
@@ -93,8 +94,9 @@ def _said(
     """Return what the text stage says: ``asked`` where signatures leave the pair in doubt."""
     texts = [stage.text(hit["_source"]) for hit in hits]
     similarity = stage.similarity(*texts)
-    doubt, _ = in_doubt(dict(enumerate(hits)), scheme, FoldOptions(), field, seal)
-    said = stage.decide_texts(sorted(doubt), dict(enumerate(texts))).get((0, 1))
+    prints = Reader(scheme, field, seal=seal).read(hits)
+    doubt, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
+    said = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
     return {
         "similarity": None if similarity is None else round(similarity, 4),
         "needed": stage.needed,

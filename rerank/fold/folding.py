@@ -127,6 +127,14 @@ class _Folding:
         self._repeated += free.count(0)
         return free
 
+    def columns(self, places: Sequence[int]) -> Columns:
+        """Return the fingerprints of some hits."""
+        # Read once more, which counts nothing.
+        seen, self._reader.counts = self._reader.counts, Counts()
+        prints = self._reader.read([self.hits[place] for place in places])
+        self._reader.counts = seen
+        return prints
+
     def _choose(self, places: Iterable[int], prints: Columns, base: int) -> int:
         """Return whom to show among hits of a block that begins at ``base``."""
         candidates = [
@@ -175,6 +183,13 @@ class LeaderFolding(_Folding):
         found = zip(self._shown, self._members, strict=True)
         groups = tuple([Group(shown, tuple(members)) for shown, members in found])
         return Collapsed(groups, self._reader.counts)
+
+    def columns(self, places: Sequence[int]) -> Columns:
+        """Return the fingerprints of some hits; those of the last block are at hand."""
+        if self._waiting is not None and all(place >= self._waiting[1] for place in places):
+            prints, base = self._waiting
+            return prints.take([place - base for place in places])
+        return super().columns(places)
 
     def _add(self, hits: Sequence[Hit]) -> None:
         base = len(self.hits)

@@ -1,7 +1,8 @@
 """Which hits match: the decision of one request, for a few hits against many at a time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,6 +201,29 @@ class Matcher:
         least, most = length_bounds(own[:, 0], self.min_length_ratio)
         return (lengths >= least[:, None]) & (lengths <= most[:, None])
 
+    def of_pairs(
+        self, prints: Columns, one: Int64s, other: Int64s, agreeing: NDArray[np.integer[Any]]
+    ) -> Mask:
+        """Tell of pairs of hits which match, bool (P,), as ``matches`` does of all.
+
+        Args:
+            agreeing: in how many values each pair agrees.
+        """
+        near = self._comparable(prints, one, prints, other) & (agreeing >= self.need)
+        if self.min_shared:
+            words = [set(own) for own in prints.keywords]
+            shared = [len(words[a] & words[b]) for a, b in zip(one.tolist(), other.tolist(), strict=True)]
+            near &= np.array(shared, np.int64) >= self.min_shared
+        texts = prints.digests
+        near |= (texts[one] == texts[other]) & (texts[one] >= 0)
+        for column, span in enumerate(self.spans):
+            near &= np.abs(prints.scopes[one, column] - prints.scopes[other, column]) <= span
+        return near
+
+    def at(self, resemblance: float) -> "Matcher":
+        """Return the same decision with another resemblance to be reached."""
+        return replace(self, need=_agreement_for(resemblance, self.values, self.bits))
+
     def _decide(self, near: Mask, ones: Columns, rows: Int64s, others: Columns, begin: int) -> None:
         """Leave of some candidates those that match by their signatures."""
         flat = np.flatnonzero(near)
@@ -207,16 +231,21 @@ class Matcher:
             return
         row, column = np.divmod(flat, near.shape[1])
         one, other = rows[row], column + begin
-        close = ones.signed[one] & others.signed[other]
+        close = self._comparable(ones, one, others, other)
         if self.need:
             # Whole rows are copied several times faster by take than by an index.
             signatures = ones.signatures.take(one, axis=0), others.signatures.take(other, axis=0)
             close &= agreement_rows(*signatures, self.bits, self.values) >= self.need
+        near.reshape(-1)[flat] = close
+
+    def _comparable(self, ones: Columns, one: Int64s, others: Columns, other: Int64s) -> Mask:
+        """Return which pairs may be compared by their signatures at all, bool (P,)."""
+        close: Mask = ones.signed[one] & others.signed[other]
         if not self.across_languages:
             close &= ones.languages[one] == others.languages[other]
         if self.min_length_ratio:
             close &= length_ratio(ones.shingles[one], others.shingles[other]) >= self.min_length_ratio
-        near.reshape(-1)[flat] = close
+        return close
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:

@@ -1,33 +1,47 @@
 """The text stage: pairs that signatures leave in doubt are decided by the texts themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from itertools import chain, combinations, compress, product
+from math import isnan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.columns import Columns
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal
-from shinglefold.sketch import Texts, Words, alike_by_text, least_estimate, standard_error
+from shinglefold.scheme import Decision, Scheme
+from shinglefold.sketch import (
+    Texts,
+    Words,
+    agreement_rows,
+    alike_by_text,
+    least_estimate,
+    standard_error,
+)
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
 #: Standard errors of the estimate above the threshold within which texts are asked.
 DOUBT = 2.0
-#: Texts whose words are kept, and the most bytes of one (1,000 words): pages show the same hits again.
-_KEPT, _LONGEST_KEPT = 2000, 4000
+#: Texts whose words are kept, and the most bytes of one (1,000 words): pages show the same hits again. What
+#: was decided is kept of pairs of any length, 150 bytes each.
+_KEPT, _LONGEST_KEPT, _DECIDED = 2000, 4000, 20_000
 Pair = tuple[int, int]
+#: Two texts by their names.
+_Names = tuple[bytes, bytes]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Said(NamedTuple):
@@ -74,17 +88,17 @@ class Zone(NamedTuple):
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "Zone | None":
         """Return the zone of a decision; None where no estimate is asked for."""
-        decision, sketch = scheme.decision, scheme.sketch
         asked = options.min_resemblance
-        least = decision.min_resemblance if asked is None else asked
-        if least <= 0:
-            return None
-        low, most = doubtful(scheme, least)
-        possible = replace(options, min_resemblance=low, across_languages=True)
-        sure = Matcher.of(scheme, replace(options, min_resemblance=min(1.0, most)))
-        if most > 1:
-            sure = replace(sure, need=sketch.values + 1)
-        return cls(Matcher.of(scheme, possible), sure)
+        least = scheme.decision.min_resemblance if asked is None else asked
+        return None if least <= 0 else _zone(Matcher.of(scheme, options), scheme, scheme.decision, least)
+
+
+@lru_cache(16)
+def _zone(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> Zone:
+    """Return the zone; ``decision`` is the scheme's, by which schemes do not differ."""
+    low, most = doubtful(scheme, least)
+    sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
+    return Zone(replace(matcher, across_languages=True).at(low), sure)
 
 
 def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
@@ -101,11 +115,15 @@ def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
 
 
 class _Dictionaries:
-    """The canonicalizers of a scheme, loaded when a text is first read, and words of texts read lately."""
+    """The canonicalizers of a scheme, loaded when a text is first read, words of texts read lately, and what
+    was decided on pairs of them.
+    """
 
     def __init__(self, scheme: Scheme, canonical: "Canonicalizer | None") -> None:
         self._scheme, self._given = scheme, canonical
-        self._known: dict[bytes, tuple[bytes, bytes]] = {}
+        self._known: dict[bytes, bytes] = {}
+        self._tokens: dict[bytes, bytes] = {}
+        self._verdicts: dict[tuple[_Names, float], tuple[bool, float]] = {}
         self.missing = ""
 
     @cached_property
@@ -116,25 +134,68 @@ class _Dictionaries:
         return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
 
     def forget(self) -> None:
-        """Forget the words of texts read lately."""
-        self._known = {}
+        """Forget what was read lately."""
+        for known in (self._known, self._tokens, self._verdicts):
+            known.clear()
 
-    def words(self, texts: Sequence[str]) -> Texts:
-        """Return what texts say; those read lately are not read again."""
-        names = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
-        known = self._known
-        said = {name: known[name] for name in names if name in known}
-        new = {name: text for name, text in zip(names, texts, strict=True) if name not in said}
+    def alike(
+        self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
+    ) -> list[tuple[bool, float]]:
+        """Tell of pairs of texts whether they say the same, and their similarity, NaN where one is too long.
+
+        Args:
+            texts: by their names.
+        """
+        known = self._verdicts
+        told = {pair: found for pair in pairs if (found := known.get((pair, least))) is not None}
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in told]
         if new:
-            batches = [one.hash_batch(list(new.values())) for one in self.both]
-            each = (Words.of(batch.hashes, batch.offsets).bytes_of() for batch in batches)
-            said |= dict(zip(new, zip(*each, strict=True), strict=True))
-            if len(known) + len(new) > _KEPT:
-                # Another thread may hold the old one, which it may go on reading.
-                self._known = known = {}
-            known |= {name: said[name] for name in new if len(said[name][0]) <= _LONGEST_KEPT}
-        written, canonical = zip(*(said[name] for name in names), strict=True)
-        return Texts(Words.packed(written), Words.packed(canonical))
+            told |= zip(new, self._decided(new, texts, least), strict=True)
+            _keep(known, {(pair, least): told[pair] for pair in new}, _DECIDED)
+        return [told[pair] for pair in pairs]
+
+    def _decided(
+        self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
+    ) -> Iterator[tuple[bool, float]]:
+        """Decide by words first: few pairs are left for tokens, which cost more to make."""
+        alike, similarity = self._compared(pairs, texts, least, anywhere=False)
+        rest = np.flatnonzero(~alike & ~np.isnan(similarity)).tolist()
+        if rest:
+            alike[rest], similarity[rest] = self._compared(
+                [pairs[at] for at in rest], texts, least, anywhere=True
+            )
+        return zip(alike.tolist(), similarity.tolist(), strict=True)
+
+    def _compared(
+        self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float, *, anywhere: bool
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        row = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
+        ones, others = (np.array([row[pair[side]] for pair in pairs], np.int64) for side in (0, 1))
+        own = {name: texts[name] for name in row}
+        written = self.written(own)
+        said = Texts(written, self._words(self._tokens, self.both[1], own) if anywhere else written)
+        return alike_by_text(said, ones, others, least, np.full(len(pairs), anywhere))
+
+    def written(self, texts: Mapping[bytes, str]) -> Words:
+        """Return the words of texts as they are written."""
+        return self._words(self._known, self.both[0], texts)
+
+    def _words(self, known: dict[bytes, bytes], tool: "Canonicalizer", texts: Mapping[bytes, str]) -> Words:
+        """Return the words of texts; those read lately are not read again."""
+        said = {name: found for name in texts if (found := known.get(name)) is not None}
+        new = {name: text for name, text in texts.items() if name not in said}
+        if new:
+            batch = tool.hash_batch(list(new.values()))
+            said |= zip(new, Words.of(batch.hashes, batch.offsets).bytes_of(), strict=True)
+            _keep(known, {name: said[name] for name in new if len(said[name]) <= _LONGEST_KEPT}, _KEPT)
+        return Words.packed([said[name] for name in texts])
+
+
+def _keep(known: dict[Key, Value], new: Mapping[Key, Value], most: int) -> None:
+    """Add what is new to what is known; where that would be too much, only the new is kept."""
+    if len(known) + len(new) > most:
+        known.clear()
+    known.update(new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,37 +257,42 @@ class TextStage:
     def decide_texts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> dict[Pair, Said]:
         """Return what texts say of pairs of them; pairs without both, or with one too long, are left out.
 
-        Cost: 5 to 40 µs a pair of usual texts, beside reading them: some 100 µs each the first time.
+        Cost: 5 to 40 µs a pair of usual texts, beside reading them: some 100 µs each the first time. Of pairs
+        decided lately no more than making sure that these are the texts: 15 µs each.
         """
         known = [(a, b) for a, b in pairs if texts.get(a) and texts.get(b)]
         if not known or not self.ready():
             return {}
-        places = sorted({place for pair in known for place in pair})
-        row = {place: at for at, place in enumerate(places)}
-        ones, others = (np.array([row[pair[side]] for pair in known], np.int64) for side in (0, 1))
-        said = [texts[place] for place in places]
-        words = self._dictionaries.words(said)
-        if self.scheme.decision.facts == "numbers":
-            from shinglefold.canon.facts import facts_of
-
-            words = replace(words, facts=facts_of(said))
-        alike, similarity = alike_by_text(words, ones, others, self.needed)
-        unknown, same = np.isnan(similarity), words.same_facts(ones, others)
-        told = zip(known, alike.tolist(), similarity.tolist(), same.tolist(), unknown.tolist(), strict=True)
+        name = {place: _named(texts[place]) for pair in known for place in pair}
+        asked = [(name[a], name[b]) for a, b in known]
+        said = self._dictionaries.alike(asked, {name[place]: texts[place] for place in name}, self.needed)
+        same = self._same_facts(known, texts)
+        told = zip(known, said, same, strict=True)
         # Of a text that is too long its facts can be told all the same.
         return {
-            pair: Said(verdict, 0.0 if unasked else share, equal)
-            for pair, verdict, share, equal, unasked in told
-            if not (unasked and equal)
+            pair: Said(alike and equal, 0.0 if isnan(share) else share, equal)
+            for pair, (alike, share), equal in told
+            if not (isnan(share) and equal)
         }
+
+    def _same_facts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> list[bool]:
+        """Tell of which pairs the numbers are the same, where these count."""
+        if self.scheme.decision.facts == "any":
+            return [True] * len(pairs)
+        from shinglefold.canon.facts import numbers_of
+
+        facts = {place: numbers_of(texts[place]) for pair in pairs for place in pair}
+        return [facts[a] == facts[b] for a, b in pairs]
 
     def similarity(self, one: str, other: str) -> float | None:
         """Return the edit similarity of two texts, however small; None where one is too long, or empty."""
-        if not self.ready():
+        if not (one and other and self.ready()):
             return None
-        words = self._dictionaries.words([one, other]).written
+        if one == other:
+            return 1.0
+        words = self._dictionaries.written({_named(text): text for text in (one, other)})
         (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
-        return None if np.isnan(found) or not (one and other) else float(found)
+        return None if isnan(found) else float(found)
 
     def text(self, source: Mapping[str, Any]) -> str:
         """Return what a document says."""
@@ -273,32 +339,65 @@ class Stages:
             dictionaries.forget()
 
 
-def in_doubt(
-    hits: Mapping[int, Hit], scheme: Scheme, options: FoldOptions, dedup: str, seal: Seal | None
-) -> tuple[set[Pair], set[Pair]]:
-    """Return the pairs of places, a < b, on which signatures are no word, and those that surely match."""
-    zone = Zone.of(scheme, options)
-    if zone is None or len(hits) < 2:
-        return set(), set()
-    places = sorted(hits)
-    prints = Reader(scheme, dedup, options.scope, seal).read([hits[place] for place in places])
-    rows = np.arange(len(places))
-    found = []
-    for matcher in (zone.possible, zone.sure):
-        ready = matcher.prepare(prints)
-        found.append(matcher.matches(ready, rows, ready))
-    doubtful, sure = (
-        {(places[a], places[b]) for a, b in np.argwhere(np.triu(mask, 1)).tolist()}
-        for mask in (found[0] & ~found[1], found[1])
-    )
-    return doubtful, sure
+class Weighed(NamedTuple):
+    """What signatures say of pairs: which are in doubt, and which surely match."""
+
+    doubtful: list[Pair]
+    sure: set[Pair]
 
 
-def pairs_to_ask(groups: Sequence[Group], attached: Sequence[Sequence[int]], doubt: set[Pair]) -> list[Pair]:
-    """Return those in doubt that decide on a page: hits shown with one another and with their own members."""
-    shown = {group.representative for group in groups}
-    own = {_pair(group.representative, at) for group, at_ in zip(groups, attached, strict=True) for at in at_}
-    return sorted(pair for pair in doubt if pair in own or shown.issuperset(pair))
+class Signatures:
+    """The signatures of the hits of a page.
+
+    Args:
+        places: of the hits, ascending.
+        prints: their fingerprints, in this order.
+    """
+
+    def __init__(self, scheme: Scheme, options: FoldOptions, places: Sequence[int], prints: Columns) -> None:
+        self._zone = Zone.of(scheme, options)
+        self._scheme, self._prints = scheme, prints
+        self._row = {place: row for row, place in enumerate(places)}
+
+    def weigh(self, pairs: Iterable[Pair]) -> Weighed:
+        """Tell what they say of some pairs of places, a < b. Cost: about .1 ms for a page."""
+        asked = [(a, b) for a, b in pairs if a in self._row and b in self._row]
+        if self._zone is None or not asked:
+            return Weighed([], set())
+        rows = np.array([(self._row[a], self._row[b]) for a, b in asked], np.int64)
+        one, other = rows.T
+        signatures, sketch = self._prints.signatures, self._scheme.sketch
+        agreeing = agreement_rows(signatures[one], signatures[other], sketch.bits, sketch.values)
+        possible, sure = (matcher.of_pairs(self._prints, one, other, agreeing) for matcher in self._zone)
+        doubt = compress(asked, (possible & ~sure).tolist())
+        return Weighed(sorted(doubt), set(compress(asked, sure.tolist())))
+
+
+def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list[Pair]:
+    """Return the pairs that decide on a page: hits shown with one another, and with their own members."""
+    shown = sorted(group.representative for group in groups)
+    own = {
+        _pair(group.representative, at)
+        for group, places in zip(groups, attached, strict=True)
+        for at in places
+        if at != group.representative
+    }
+    return [*combinations(shown, 2), *sorted(own)]
+
+
+def pairs_beside(
+    groups: Sequence[Group], attached: Sequence[Sequence[int]], verdicts: Mapping[Pair, bool]
+) -> list[Pair]:
+    """Return the pairs of members that part with one another, and with the hits shown."""
+    own = zip(groups, attached, strict=True)
+    gone = [
+        at
+        for group, places in own
+        for at in places
+        if at != group.representative and verdicts.get(_pair(group.representative, at)) is False
+    ]
+    shown = [group.representative for group in groups]
+    return [_pair(*pair) for pair in (*product(gone, shown), *combinations(gone, 2))]
 
 
 def settle(groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = True) -> Settled:
@@ -328,6 +427,10 @@ def settle(groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = 
         else:
             result.append(group)
     return Settled(result, len(kept) + len(apart) - len(result), len(apart))
+
+
+def _named(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _pair(one: int, other: int) -> Pair:

@@ -102,19 +102,20 @@ def _settled(
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
         return None
-    from shinglefold.rerank.fold.text_stage import in_doubt, pairs_to_ask, settle
+    from shinglefold.rerank.fold.text_stage import Signatures, pairs_beside, pairs_of, settle
 
-    hits = {place: reading.hits[place] for place in found}
-    doubt, sure = in_doubt(hits, stage.scheme, reading.options, reading.field, reading.seal)
-    pairs = pairs_to_ask(groups, attached, doubt)
+    places = sorted(found)
+    signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
+    pairs, sure = signatures.weigh(pairs_of(groups, attached))
     sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
     shown = read_source_filter(reading.body.get("_source"))
     if pairs and not all(map(shown.shows, stage.fields)):
         sources = yield from _stored(reading, sorted(sources), index, stage.fields)
-    # Whoever parts may be a copy of another hit shown, beyond doubt.
     reading.said = stage.decide(pairs, sources)
-    verdicts = dict.fromkeys(sure, True) | {pair: said.alike for pair, said in reading.said.items()}
-    return settle(groups, verdicts, part=reading.options.linkage == "leader")
+    verdicts = {pair: said.alike for pair, said in reading.said.items()}
+    # Whoever parts may be a copy of another hit shown, beyond doubt.
+    sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure
+    return settle(groups, dict.fromkeys(sure, True) | verdicts, part=reading.options.linkage == "leader")
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:

@@ -9,6 +9,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import whole_runs
 from shinglefold.rerank.explanation.stored_passages import Texts
+from shinglefold.rerank.fold.columns import Columns
 from shinglefold.rerank.fold.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit
@@ -148,6 +149,10 @@ class Reading:
     def collapsed(self) -> Collapsed:
         """Return the groups of the hits read."""
         return self._folding.collapsed()
+
+    def columns(self, places: Sequence[int]) -> Columns:
+        """Return the fingerprints of some hits."""
+        return self._folding.columns(places)
 
     def border(self, place: int) -> int:
         """Return where the block of a hit begins."""

@@ -30,7 +30,8 @@ def test_a_letter_without_a_twin_tells_the_script_whatever_the_company(canonical
     text = f"Виберіть {names}: кожна закладка пояснена окремо, налаштування застосовуються одразу"
     tampered = edited(text, "look-alikes", 1.0, "uk")
     assert tampered.changed > 6
-    found, wanted = ([(t.text, t.language) for t in canonicalizer.tokens(one)] for one in (tampered.text, text))
+    both = canonicalizer.tokens_batch([tampered.text, text])
+    found, wanted = ([(t.text, t.language) for t in tokens] for tokens in both)
     assert found == wanted
     assert ("закладка", "uk") in found
 

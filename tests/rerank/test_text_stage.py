@@ -12,8 +12,9 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.folding import Group
-from shinglefold.rerank.fold.text_stage import TextStage, in_doubt, pairs_to_ask, settle
+from shinglefold.rerank.fold.text_stage import Signatures, TextStage, pairs_of, settle
 from shinglefold.scheme import Scheme
 
 
@@ -96,15 +97,15 @@ def test_pages_go_on_from_each_other(search: FoldedSearch, pages: list[dict[str,
 
 def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     options = FoldOptions(min_resemblance=0.0, min_shared=1)
-    assert in_doubt({0: {}, 1: {}}, scheme, options, "dedup", None) == (set(), set())
+    prints = Reader(scheme, "dedup").read([{}, {}])
+    assert Signatures(scheme, options, (0, 1), prints).weigh([(0, 1)]) == ([], set())
 
 
 GROUPS = [Group(0, (0, 2)), Group(1, (1,)), Group(3, (3, 4))]
 
 
 def test_only_what_is_shown_and_its_own_members_are_asked():
-    doubt = {(0, 1), (0, 2), (0, 4), (2, 3), (1, 3)}
-    assert pairs_to_ask(GROUPS, [[0, 2], [1], [3, 4]], doubt) == [(0, 1), (0, 2), (1, 3)]
+    assert pairs_of(GROUPS, [[0, 2], [1], [3, 4]]) == [(0, 1), (0, 3), (1, 3), (0, 2), (3, 4)]
 
 
 def test_alike_groups_join_the_better_ranked_and_others_part():
