@@ -8,6 +8,7 @@ from shinglefold.contracts import JSON
 from shinglefold.groups.gate.member import Alike, Member
 from shinglefold.groups.likeness import Likeness
 from shinglefold.ingest.paths import put
+from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.similar import Asked
 from shinglefold.stored import stored_parts
 
@@ -33,10 +34,28 @@ class Fingerprints:
         return [found.get(place) for place in places]
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and what others are decided by may match, as far as that tells."""
-        asked, hits, places = _distinct(pairs)
+        """Return whether members and what others are decided by may match, as far as that tells.
+
+        A gate of another policy may leave out what this one goes by. Then they may: as documents they are told.
+        """
+        asked, hits, places = _distinct([(member, self._filled(member, told)) for member, told in pairs])
         found = {(pair.one, pair.other) for pair in self.likeness_of.possible(asked, hits)}
         return [place in found for place in places]
+
+    def _filled(self, member: Member, told: JSON) -> JSON:
+        """Return what another is decided by, with what it leaves out as the member has it."""
+        field, likeness = self.likeness_of.field, self.likeness_of
+        own = stored_parts(member.document, field)
+        there = stored_parts(told, field)
+        left = [name for name in likeness.parts if name in own and name not in there]
+        # Of a document without values a gate that goes by them tells so.
+        unknown = [scope.field for scope in likeness.scopes if stored_value(told, scope.field) is None]
+        if not left and not unknown:
+            return told
+        told = put(told, field, {**there, **{name: own[name] for name in left}})
+        for path in unknown:
+            told = put(told, path, list(member.print.values.get(path, ())))
+        return told
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
         """Return the pairs of members that match, by their places, the earlier one first."""
