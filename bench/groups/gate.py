@@ -36,9 +36,9 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
     for index in (INDEX, intents_name(INDEX), CLAIMS):
         if engine.index_exists(index):
             engine.delete_index(index)
-    fill(engine, INDEX, stored)
-    note = f"beside {stored:,} documents; {name}"
     made_by = pipeline()
+    fill(engine, INDEX, stored, made_by.scheme)
+    note = f"beside {stored:,} documents; {name}"
     known = texts(_KNOWN)
     result = engine.bulk(_stored(documents("known", known, made_by)))
     assert not result.failures

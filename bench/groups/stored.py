@@ -28,7 +28,7 @@ def count() -> int:
     return int(os.environ.get("SHINGLEFOLD_BENCH_STORED", "100000"))
 
 
-def prints(number: int, seed: int = 1) -> Iterator[tuple[int, Fingerprint]]:
+def prints(number: int, seed: int = 1, scheme: Scheme = SCHEME) -> Iterator[tuple[int, Fingerprint]]:
     """Yield fingerprints with the numbers of their groups; every fifth document is a copy."""
     for begin in range(0, number, _BLOCK):
         size = min(_BLOCK, number - begin)
@@ -39,7 +39,7 @@ def prints(number: int, seed: int = 1) -> Iterator[tuple[int, Fingerprint]]:
         signatures = pack(low_bits(minima, SCHEME.sketch.bits), SCHEME.sketch.bits)
         for row in range(size):
             made = Fingerprint(
-                SCHEME.id, "ru", 300, f"{seed:x}{begin + row:x}", tuple(words[row]), signatures[row].tobytes()
+                scheme.id, "ru", 300, f"{seed:x}{begin + row:x}", tuple(words[row]), signatures[row].tobytes()
             )
             yield begin + int(originals[row]), made
 
@@ -57,23 +57,23 @@ def _block(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return minima, originals
 
 
-def fill(engine: Engine, index: str, number: int) -> None:
+def fill(engine: Engine, index: str, number: int, scheme: Scheme = SCHEME) -> None:
     """Make an index of so many documents, where it does not have them yet."""
     if engine.index_exists(index):
         (info,) = engine.indices(index)
         if info.documents == number:
             return
         engine.delete_index(index)
-    made = recipe_mappings(Recipe(SCHEME, groups=True))
+    made = recipe_mappings(Recipe(scheme, groups=True))
     made["properties"] |= {"host": {"type": "keyword"}, "title": {"type": "text"}, "other": {"type": "long"}}
     engine.create_index(index, made, {})
-    result = engine.bulk(_actions(index, number))
+    result = engine.bulk(_actions(index, number, scheme))
     assert not result.failures
     engine.refresh(index)
 
 
-def _actions(index: str, number: int) -> Iterator[dict[str, Any]]:
-    for at, (group, made) in enumerate(prints(number)):
+def _actions(index: str, number: int, scheme: Scheme) -> Iterator[dict[str, Any]]:
+    for at, (group, made) in enumerate(prints(number, scheme=scheme)):
         source = {
             "title": f"heron lake {'river' if at % 3 else 'pond'} {at % 97}",
             "host": f"h{at % 7}.example",

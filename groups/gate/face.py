@@ -8,7 +8,7 @@ from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
-from shinglefold.errors import ConfigError, InputError, Refused, ShinglefoldError
+from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
 from shinglefold.groups.gate.jobs import Caller, Job
 from shinglefold.groups.gate.judge import words_of
 from shinglefold.groups.gate.keys import id_and_routing, key
@@ -18,6 +18,7 @@ from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.paths import get
 from shinglefold.ingest.processors.texts import gather
+from shinglefold.model import Fingerprint
 from shinglefold.seal import Seal
 from shinglefold.stored import without_fingerprint
 
@@ -34,6 +35,14 @@ class Face:
     """Makes members of documents, and words of verdicts."""
 
     def __init__(self, opened: Opened, pipeline: Pipeline | None, seal: Seal | None) -> None:
+        if pipeline is not None and pipeline.scheme.id != opened.recipe.scheme.id:
+            # What it makes would be like nothing that is stored.
+            raise SchemeMismatch(
+                opened.recipe.scheme.id,
+                pipeline.scheme.id,
+                f"index {opened.index!r}",
+                "Leave the pipeline out, and the gate takes the one that the index notes.",
+            )
         self._opened, self._pipeline, self._seal = opened, pipeline, seal
         self.policy, self.index, self.recipe = opened.terms.policy, opened.index, opened.recipe
 
@@ -68,6 +77,7 @@ class Face:
             if self._opened.intents:
                 _check_id(id_)
             asked = self._opened.likeness.asked(document)
+            _check_scheme(asked.print, self.recipe.scheme.id)
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
             text = gather(document, fields, True) if fields else ""
         except ShinglefoldError as error:
@@ -154,6 +164,18 @@ def _characters(value: object) -> int:
     if isinstance(value, Mapping):
         return sum(map(_characters, value.values()))
     return sum(map(_characters, value)) if isinstance(value, list | tuple) else 8
+
+
+def _check_scheme(made: Fingerprint, scheme: str) -> None:
+    """Refuse a fingerprint that can be compared with none of the index.
+
+    Raises:
+        InputError: it is of another scheme.
+    """
+    if made.scheme != scheme:
+        raise InputError(
+            f"its fingerprint is of the scheme {made.scheme}, and the index was made with {scheme}"
+        )
 
 
 def _check_id(id_: str) -> None:

@@ -36,7 +36,7 @@ class Fingerprints:
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
         """Return whether members and what others are decided by may match, as far as that tells.
 
-        A gate of another policy may leave out what this one goes by. Then they may: as documents they are told.
+        A gate of another policy may leave out what this one goes by. Then they may: documents have it.
         """
         asked, hits, places = _distinct([(member, self._filled(member, told)) for member, told in pairs])
         found = {(pair.one, pair.other) for pair in self.likeness_of.possible(asked, hits)}

@@ -2,13 +2,15 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.errors import ConfigError, Refused
+from shinglefold.errors import ConfigError, Refused, SchemeMismatch
 from shinglefold.groups import Gate, Policy
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest import Pipeline, ensure_index
+from shinglefold.scheme import PRESETS
 
 
 def _gate(engine, pipeline, *options, **more):
@@ -168,3 +170,15 @@ def test_a_gate_on_an_embedded_index_lets_others_write_once_it_is_idle(engine, p
                 with _gate(other, pipeline) as beside:
                     beside.add({"id": f"other-{number}", "body": text(10 + number)})
     assert len(_ids(engine)) == 7
+
+
+def test_fingerprints_of_another_scheme_are_refused_as_they_would_be_like_nothing(engine, pipeline, text):
+    scheme = replace(PRESETS["once"], languages=pipeline.scheme.languages)
+    other = Pipeline.from_json(pipeline.definition, scheme)
+    with pytest.raises(SchemeMismatch, match="Leave the pipeline out"):
+        Gate(engine, "texts", pipeline=other)
+    (made,) = other.run_block([{"_id": "a", "body": text("a")}])
+    with Gate(engine, "texts", pipeline=pipeline) as gate:
+        (told,) = gate.admit([{**made.document, "_id": "a"}])
+    assert told.status == "failed"
+    assert f"the index was made with {pipeline.scheme.id}" in told.reason
