@@ -11,6 +11,7 @@ from shinglefold.cli.output import printable, remark
 from shinglefold.errors import ConfigError
 from shinglefold.spark.failures import translated
 from shinglefold.spark.frames import Frame, Session, session, sql
+from shinglefold.spark.work import place_of
 
 #: Where the figures of Spark are not asked for: one line a stage is told instead.
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
@@ -44,23 +45,32 @@ def job(master: str) -> Iterator[Session]:
             found.stop()
 
 
-def free(found: Session, output: str, overwrite: bool, inputs: tuple[str, ...]) -> None:
-    """Refuse an output that is there, or is read from.
+def free(found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], work: str = "") -> None:
+    """Refuse an output that is there, or that would take with it what is read or worked in.
 
     Raises:
-        ConfigError: it is.
+        ConfigError: it is, or would.
     """
-    files = found._jvm.org.apache.hadoop.fs  # noqa: SLF001 - Spark has no other door to it
-    settings = found._jsc.hadoopConfiguration()  # noqa: SLF001
-    place = files.Path(output)
-    system = place.getFileSystem(settings)
-    whole = system.makeQualified(place).toString()
+    system, place = place_of(found, output)
     for source in inputs:
-        other = files.Path(source)
-        if other.getFileSystem(settings).makeQualified(other).toString() == whole:
+        if any(_together(place.toString(), read) for read in _meant(found, source)):
             raise ConfigError(f"{output} is read from, too: name another output with -o")
+    if work and _together(place.toString(), place_of(found, work)[1].toString()):
+        raise ConfigError(f"{output} is worked in, too: name another output, or another folder with --work")
     if not overwrite and system.exists(place):
         raise ConfigError(f"{output} is there already: name another one, or replace it with --overwrite")
+
+
+def _meant(found: Session, source: str) -> list[str]:
+    """Return the addresses that one with wildcards means, and itself where it has none."""
+    system, place = place_of(found, source)
+    return [one.getPath().toString() for one in system.globStatus(place) or ()] or [place.toString()]
+
+
+def _together(one: str, other: str) -> bool:
+    """Tell whether one of two addresses is the other, or within it."""
+    a, b = (address.rstrip("/") + "/" for address in (one, other))
+    return a.startswith(b) or b.startswith(a)
 
 
 def write(frame: Frame, output: str, overwrite: bool) -> None:

@@ -83,7 +83,7 @@ def groups_command(
     scheme = chosen_scheme(invocation, preset, **decision)
     options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)
     with job(master) as session:
-        free(session, output, overwrite, sources)
+        free(session, output, overwrite, sources, work)
         kept = Work(session, work)
         try:
             found = groups(session.read.parquet(*sources), scheme, kept, options, progress)

@@ -79,3 +79,36 @@ def test_documents_that_fail_leave_a_code_and_their_reasons(run, tmp_path):
     assert found["1"]["dedup"] is None
     assert "body" in found["1"]["sign_problem"]
     assert found["2"]["dedup"]["digest"]
+
+
+def test_work_is_done_in_no_folder_of_something_else(run, pages, tmp_path):
+    own = tmp_path / "work" / "pairs" / "mine.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("not to be lost", "utf-8")
+    assert run("sign", "pages.parquet", "-o", "signed")[0] == 0
+    code, _, err = run("groups", "signed", "-o", "groups-out", "--work", "work")
+    assert code == 2
+    assert "work holds other files: name an empty or a new folder with --work" in err
+    assert own.read_text("utf-8") == "not to be lost"
+    own.unlink()
+    own.parent.rmdir()
+    for _ in range(2):
+        code, _, err = run(
+            "groups", "signed", "-o", "groups-out", "--work", "work", "--keep-work", "--overwrite"
+        )
+        assert (code, (tmp_path / "work" / "pairs").exists()) == (0, True), err
+    assert run("groups", "signed", "-o", "groups-out", "--work", "work", "--overwrite")[0] == 0
+    assert not (tmp_path / "work").exists()
+
+
+def test_an_output_takes_nothing_that_is_read_or_worked_in_with_it(run, pages, tmp_path):
+    source = tmp_path / "signed" / "part" / "pages.parquet"
+    source.parent.mkdir(parents=True)
+    (tmp_path / "pages.parquet").rename(source)
+    for given in (source, tmp_path / "signed" / "*"):
+        code, _, err = run("sign", str(given), "-o", "signed", "--overwrite")
+        assert (code, "is read from, too" in err) == (2, True)
+        assert source.exists()
+    within = str(tmp_path / "work" / "groups")
+    code, _, err = run("groups", str(source.parent), "-o", within, "--work", "work")
+    assert (code, "--work" in err) == (2, True)
