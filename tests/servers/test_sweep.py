@@ -9,6 +9,7 @@ from support.gate.crashes import make_pipeline
 
 from shinglefold.cli.main import main
 from shinglefold.engines import open_engine
+from shinglefold.engines.http.guarded import GuardedEngine
 from shinglefold.groups import Gate
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.ingest import ensure_index
@@ -54,14 +55,29 @@ def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
     assert left == {"whole", "alive"}
 
 
-def test_what_can_not_be_removed_is_not_said_to_be(server, index, capsys):
-    server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": True})
-    try:
-        assert main(["sweep", index, "--engine", server.url]) == 3
-        told = capsys.readouterr()
-    finally:
-        server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": None})
+def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, capsys, monkeypatch):
+    written = GuardedEngine.write
+
+    def late(self, actions, **options):
+        """Write when somebody else has."""
+        for id_, beside in (("dead", ""), ("far", "?routing=x")):
+            held = {"dedup": {"pending": int(time.time() * 1000) - 4000, "attempt": "b"}}
+            server.ask("PUT", f"/{index}/_doc/{id_}{beside}", held)
+        return written(self, actions, **options)
+
+    monkeypatch.setattr(GuardedEngine, "write", late)
+    assert main(["sweep", index, "--engine", server.url]) == 3
+    told = capsys.readouterr()
     assert "removed 0 places" in told.out
     assert "2 could not be removed: " in told.err
-    assert "blocked" in told.err
+    assert "version conflict" in told.err
     assert told.err.endswith(f"once mended: shinglefold sweep {index} --engine {server.url}\n")
+
+
+def test_a_block_is_told_with_what_lifts_it(server, index, capsys):
+    server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": True})
+    try:
+        assert main(["sweep", index, "--engine", server.url]) == 1
+    finally:
+        server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": None})
+    assert "set index.blocks.* of the index to null" in capsys.readouterr().err
