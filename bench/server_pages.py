@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.awake import awake
+from bench.clock import processor_time
 from bench.search import title_searches
 from bench.server_indices import STAGED, Site
 from bench.table import Row
@@ -15,7 +16,10 @@ from shinglefold.contracts import JSON
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 _PAGE, _WINDOW, _MEMBERS = 10, 200, 5
+#: A window to begin with that is mostly enough for a page; where it is not, more is read.
+_SMALL = 50
 _WARM = 100
+_GROWING = f"folded page with members, windows of {_SMALL}"
 _Ways = dict[str, Callable[[JSON], JSON]]
 _COLLAPSE = {"collapse": {"field": "group"}}
 _MEMBER_HITS = {"name": "duplicates", "size": _MEMBERS + 1}
@@ -43,11 +47,14 @@ def latency(site: Site) -> list[Row]:
     asleep = _ratios(_timed(ways, bodies))
     with awake():
         seconds = _timed(ways, bodies)
+    costs = _costs(ways, bodies)
     note = f"{len(bodies)} searches by title, pages of {_PAGE} with sources, one connection, cores kept awake"
     rows = [row for name, taken in seconds.items() for row in _percentiles(name, taken, note)]
     return [
         *rows,
         *_ratios(seconds),
+        *costs,
+        *_grown(ways, bodies),
         *(replace(row, name=f"{row.name}, cores asleep in between") for row in asleep),
     ]
 
@@ -64,17 +71,58 @@ def _timed(ways: _Ways, bodies: Sequence[JSON]) -> dict[str, list[float]]:
     return seconds
 
 
+def _costs(ways: _Ways, bodies: Sequence[JSON]) -> list[Row]:
+    """Return the client's processor time for a page of each way, all ways in turn."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for body in bodies:
+        for name, search in ways.items():
+            taken[name].append(processor_time(lambda search=search: search(body)))  # type: ignore[misc]  # noqa: B023
+    return [
+        Row(
+            f"{name}, CPU of the client",
+            float(np.median(times)) * 1e3,
+            "ms",
+            "median; asked 3 of a folded page",
+        )
+        for name, times in taken.items()
+    ]
+
+
+def _grown(ways: _Ways, bodies: Sequence[JSON]) -> list[Row]:
+    """Return what windows that grow where they must leave out of the answers."""
+    same = more = 0
+    told = dict.fromkeys(("folded page with members", _GROWING), 0)
+    for body in bodies:
+        answers = {name: ways[name](body) for name in told}
+        whole, grown = answers.values()
+        same += [hit["_id"] for hit in whole["hits"]["hits"]] == [hit["_id"] for hit in grown["hits"]["hits"]]
+        more += grown["dedup"]["window"] > _SMALL
+        for name, answer in answers.items():
+            groups = [
+                hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] for hit in answer["hits"]["hits"]
+            ]
+            told[name] += sum(groups) - len(groups)
+    note = f"{len(bodies)} searches; windows of {_SMALL} beside one of {_WINDOW}"
+    return [
+        Row("the same page by small windows", same / len(bodies), "share", note),
+        Row("pages that needed more than one small window", more / len(bodies), "share", note),
+        Row("members told of by small windows", told[_GROWING] / max(1, *told.values()), "share", note),
+    ]
+
+
 def _ways(site: Site) -> _Ways:
     engine = site.engine
     folded = FoldedSearch(engine, site.pipeline.scheme)
     alone = FoldOptions(members=0, window=_WINDOW)
     members = FoldOptions(members=_MEMBERS, window=_WINDOW)
+    small = FoldOptions(members=_MEMBERS, window=_SMALL)
     ways: _Ways = {
         "plain page": lambda body: engine.search(STAGED, body),
         "native collapse": lambda body: engine.search(STAGED, body | _COLLAPSE),
         "folded page": lambda body: folded.search(STAGED, body, alone),
         "native collapse with members": lambda body: engine.search(STAGED, body | _COLLAPSE_MEMBERS),
         "folded page with members": lambda body: folded.search(STAGED, body, members),
+        _GROWING: lambda body: folded.search(STAGED, body, small),
     }
     if engine.info()["distribution"] == "opensearch":
         ways["native oversample + collapse"] = lambda body: engine.search(
@@ -112,6 +160,7 @@ def _ratios(seconds: dict[str, list[float]]) -> list[Row]:
             "native collapse with members",
             f"up to {_MEMBERS} members with their sources on either side; target: 1.3",
         ),
+        (_GROWING, "folded page with members", f"windows of {_SMALL} until the page is full"),
         ("folded page", "native oversample + collapse", f"a window of {_WINDOW} on either side"),
         ("folded page", "plain page", ""),
     ]

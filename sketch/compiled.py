@@ -117,11 +117,16 @@ def _documents(hashes, offsets, width, wanted, counted, both, functions, found, 
         if distinct < wanted:
             continue
         valid[document] = True
-        found[document, 0:count_of:2] = low_least
-        found[document, 1:count_of:2] = high_least
+        out = found[document]
+        for f in range(len(low_least)):
+            out[2 * f] = low_least[f]
+        for f in range(len(high_least)):
+            out[2 * f + 1] = high_least[f]
         if both:
-            found[document, count_of::2] = EMPTY - low_most
-            found[document, count_of + 1 :: 2] = EMPTY - high_most
+            for f in range(len(low_most)):
+                out[count_of + 2 * f] = ~low_most[f]
+            for f in range(len(high_most)):
+                out[count_of + 2 * f + 1] = ~high_most[f]
 
 
 @compiled
