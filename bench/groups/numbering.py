@@ -16,7 +16,12 @@ from shinglefold.ingest import Pipeline, ensure_index, index_documents
 
 CORPUS, INDEX = "libreoffice-ru", "bench-numbered"
 _PAGES, _TURNS = 3000, 3
-_DEFINITION = {"processors": [{"supershingle": {"fields": ["title", "body"], "html": True}}]}
+_DEFINITION = {
+    "processors": [
+        {"html_strip": {"field": "body", "ignore_missing": True}},
+        {"supershingle": {"fields": ["title", "body"]}},
+    ]
+}
 
 
 def measure() -> list[Row]:
@@ -66,7 +71,8 @@ def _indexed(
     recipe = replace(pipeline.recipe(), groups=groups)
     ensure_index(engine, INDEX, recipe)
     start, own = perf_counter(), process_time()
-    numbering = Numbering(engine, INDEX, recipe) if groups else None
+    made_by = pipeline.tools.canonicalizer
+    numbering = Numbering(engine, INDEX, recipe, canonicalizer=made_by) if groups else None
     summary = index_documents(engine, INDEX, pages, pipeline, workers=1, groups=numbering)
     engine.refresh(INDEX)
     took = perf_counter() - start, process_time() - own
