@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import combinations
 from tempfile import TemporaryDirectory
+from time import process_time
 
 from bench.groups.places import words
 from bench.quality.corpus import Corpus, Pair, corpus, names
@@ -14,12 +15,15 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.groups.insert import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.regroup.options import Linkage
+from shinglefold.groups.rules import Rules
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.rerank import FoldOptions, collapse
+from shinglefold.scheme import Verify
 
 INDEX = "bench-labelled"
 _LINKAGES: tuple[Linkage, ...] = ("leader", "connected")
+_WAYS: tuple[Verify, ...] = ("signature", "text")
 _PIPELINE = {"processors": [{"supershingle": {"fields": ["body"]}}]}
 
 
@@ -30,19 +34,27 @@ def measure() -> list[Row]:
 
 def _corpus(pages: Corpus) -> Iterator[Row]:
     pipeline = Pipeline.from_json(_PIPELINE)
+    made_by = pipeline.tools.canonicalizer
     with TemporaryDirectory() as folder, closing(EmbeddedEngine(folder, words)) as engine:
-        numbering = Numbering(engine, INDEX, pipeline.recipe())
-        summary = index_documents(engine, INDEX, _documents(pages), pipeline, workers=1, groups=numbering)
-        assert summary.indexed == len(pages)
-        yield _row(pages, "native, numbered at insert", _numbered(engine))
+        for verify in _WAYS:
+            if engine.index_exists(INDEX):
+                engine.delete_index(INDEX)
+            numbering = Numbering(engine, INDEX, pipeline.recipe(), None, Rules(verify=verify), made_by)
+            summary = index_documents(engine, INDEX, _documents(pages), pipeline, workers=1, groups=numbering)
+            assert summary.indexed == len(pages)
+            yield _row(pages, f"native, numbered at insert, by {verify}", _numbered(engine))
+            for linkage in _LINKAGES:
+                begin = process_time()
+                done = regroup(engine, INDEX, RegroupOptions(linkage, verify=verify), canonicalizer=made_by)
+                spent, asked = process_time() - begin, done.counts.asked
+                name = f"native, regrouped, linkage {linkage}, by {verify}"
+                yield _row(pages, name, _numbered(engine))
+                yield Row(f"{pages.name}: {name}", spent, "s CPU", f"pairs decided by text: {asked:,}")
         hits = _stored(engine)
         for linkage in _LINKAGES:
             found = collapse(hits, pipeline.scheme, FoldOptions(linkage=linkage))
             several = ([int(hits[at]["_id"]) for at in group.members] for group in found.groups)
             yield _row(pages, f"one window over all, linkage {linkage}", _pairs(several))
-        for linkage in _LINKAGES:
-            regroup(engine, INDEX, RegroupOptions(linkage))
-            yield _row(pages, f"native, regrouped, linkage {linkage}", _numbered(engine))
 
 
 def _documents(pages: Corpus) -> Iterator[JSON]:
