@@ -160,11 +160,13 @@ def collected(
 
 def _signed(asked: _Asked, told: bool | None) -> bool:
     """Tell whether fingerprints are taken from the sources."""
-    from shinglefold.errors import ConfigError
+    from shinglefold.errors import ConfigError, InputError
     from shinglefold.ingest.linking.gathering import are_signed
     from shinglefold.ingest.signing.tasks import is_parquet
 
     if told is False and (tables := [source for source in asked.sources if is_parquet(source)]):
+        if not Path(tables[0]).exists():
+            raise InputError(f"cannot read {tables[0]}: no such file; check the path")
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
             f"{advised('sign', tables[0], output='signed.parquet')}, and give that"

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 from shinglefold.advice import advised
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
@@ -30,7 +31,8 @@ def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool
     """
     found: dict[str, bool] = {}
     for source in sources:
-        if is_repeatable(source):
+        # A table that is not there says so itself.
+        if is_repeatable(source) or (is_parquet(source) and not Path(source).exists()):
             found[source] = "scheme" in first_parts(source, field, options)
     signed = [source for source, told in found.items() if told]
     other = [source for source in sources if source not in signed]

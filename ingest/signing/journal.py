@@ -9,13 +9,15 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 from shinglefold.errors import ConfigError, Unwritable
+from shinglefold.ingest.signing.tasks import is_repeatable
+from shinglefold.quoted import shortened
 
 #: Seconds between notes: what a kill costs at most.
 _PAUSE = 1.0
@@ -138,8 +140,21 @@ class Journal:
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return the first thing in which two runs differ, in words."""
     name = next((name for name in now if before.get(name) != now[name]), "")
+    if name == "sources":
+        return _other_sources(before.get(name) or [], now[name])
     return (
         f"another {name} ({before.get(name)!r:.200}, here {now.get(name)!r:.200})"
         if name
         else "other options"
     )
+
+
+def _other_sources(before: Sequence[Sequence[Any]], now: Sequence[Sequence[Any]]) -> str:
+    """Return which sources are others; each is its name and what tells whether it changed."""
+    names = [[str(one[0]) for one in several] for several in (before, now)]
+    if names[0] != names[1]:
+        return f"other sources ({shortened(', '.join(names[0]))}, here {shortened(', '.join(names[1]))})"
+    changed = next(one[0] for one, other in zip(before, now, strict=True) if list(one) != list(other))
+    if not is_repeatable(changed):
+        return f"what came through another pipe ({changed}), which nobody can read again"
+    return f"{changed} as it was before it changed"

@@ -1,5 +1,6 @@
 """pairs and groups of what sign wrote: by fingerprints alone, from JSONL and Parquet, and no mixtures."""
 
+import gzip
 import json
 import signal
 import subprocess
@@ -220,3 +221,27 @@ def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypa
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 3
     assert told[-1] == "fingerprints: 3,000 documents, 7/s, 6:52 left, 40% done"
+
+
+@pytest.mark.parametrize("options", [[], ["--texts"]])
+def test_a_table_that_is_not_there_is_told_as_such(run, options):
+    refused = run("groups", "nowhere.parquet", *options)
+    assert (refused.code, refused.err) == (
+        1,
+        "error: cannot read nowhere.parquet: no such file; check the path\n",
+    )
+
+
+def test_a_folder_of_other_sources_is_told_in_words(run, examples_file):
+    Path("one.jsonl").write_bytes(examples_file.read_bytes())
+    assert run("groups", "one.jsonl", "--work", "work").code == 0
+    refused = run("groups", examples_file, "--work", "work")
+    assert refused.code == 2
+    assert f"other sources ({Path('one.jsonl').resolve()}, here {examples_file})" in refused.err
+    with Path("one.jsonl").open("a") as file:
+        file.write("\n")
+    assert "one.jsonl as it was before it changed: repeat" in run("groups", "one.jsonl", "--work", "work").err
+    text = gzip.decompress(examples_file.read_bytes()).decode("utf-8")
+    assert run("groups", "-", "--work", "piped", stdin=text).code == 0
+    refused = run("groups", "-", "--work", "piped", stdin=text)
+    assert "what came through another pipe (-), which nobody can read again" in refused.err

@@ -89,7 +89,7 @@ def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, who
         sign(make_job(source, tmp_path / "out.jsonl", fields=("body", "title")))
     source.write_bytes(source.read_bytes() + b'{"id": "new"}\n')
     changed = make_job(source, tmp_path / "out.jsonl")
-    with pytest.raises(ConfigError, match=r"another sources.*--restart"):
+    with pytest.raises(ConfigError, match=r"as it was before it changed.*--restart"):
         sign(changed)
     assert sign(replace(changed, restart=True)).signed == 300
     assert (tmp_path / "out.jsonl").read_bytes().startswith(whole)
