@@ -29,6 +29,7 @@ BENCHMARKS: Mapping[str, str] = {
     "pairs": "bench.pairs",
     "search": "bench.search",
     "embedded_pages": "bench.embedded_pages",
+    "embedded_commits": "bench.embedded_commits",
     "servers": "bench.servers",
     "text_pages": "bench.text_pages",
     "groups": "bench.groups",

@@ -64,6 +64,8 @@ class Canonicalizer:
         # The word face has a cache of its own, smaller because it holds strings.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
         self._canonical = Strings(min(capacity, 1 << 18))
+        #: Whether strings are wanted of the texts that are hashed, so that no form is looked at twice.
+        self._strings = False
 
     @classmethod
     def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
@@ -258,7 +260,8 @@ class Canonicalizer:
             mixed: whether each has letters of several scripts.
         """
         rows = zip(words, languages, mixed, strict=True)
-        values, repairs = hashed([self._uncached_form(word, language, mix) for word, language, mix in rows])
+        form = self._form if self._strings else self._uncached_form
+        values, repairs = hashed([form(word, language, mix) for word, language, mix in rows])
         self.lexicon.learn(keys, np.array(values, np.uint64), np.array(repairs, np.uint8))
 
     def text_batch(self, texts: Sequence[str]) -> list[str]:
@@ -266,6 +269,7 @@ class Canonicalizer:
 
         Cost: about 0.25 µs a token once its form is known. Memory: as ``hash_batch``, and the answer.
         """
+        self._strings = True
         declared = self._declared(texts, None)
         found: list[list[str]] = [[] for _ in texts]
         for block in blocks(texts):
@@ -297,7 +301,8 @@ class Canonicalizer:
         tokens = missing[first]
         mixed = self._router.mixed(segments.traits[tokens]).tolist()
         rows = zip(tokens.tolist(), chosen[tokens].tolist(), mixed, strict=True)
-        forms = [self._uncached_form(segments.word(token), language, mix) for token, language, mix in rows]
+        form = self._form if self._strings else self._uncached_form
+        forms = [form(segments.word(token), language, mix) for token, language, mix in rows]
         values, repairs = hashed(forms)
         learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
         self.lexicon.learn(new, *learned)

@@ -8,6 +8,8 @@ from shinglefold.engines.embedded.mapping import definition_for
 
 #: What stands beside the fields of a document on its way.
 _BESIDE = ("_id", "_index")
+#: Characters of a text whose words the engine makes: they would weigh as much again on their way to it.
+_LONG = 1 << 21
 
 
 class Beforehand:
@@ -40,7 +42,7 @@ class Beforehand:
 
     def _of(self, item: object, path: str, manner: str) -> Iterator[str]:
         if isinstance(item, str):
-            if self._is_text(item, path, manner):
+            if len(item) < _LONG and self._is_text(item, path, manner):
                 yield item
         elif isinstance(item, Mapping):
             own = self._objects.get(path, manner)

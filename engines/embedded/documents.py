@@ -11,12 +11,13 @@ import tantivy
 
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.fields import Field, Indexed, Kind, to_index
+from shinglefold.engines.embedded.fields import Field, Indexed, Kind, are_short_strings, to_index
 from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.mapping import definition_for
 from shinglefold.engines.embedded.schema import MANY, NAMES, SOURCE
 
 _DEEPEST = 20
+_SCALARS = frozenset({str, int, float, bool})
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -70,6 +71,10 @@ class _Walk:
             if not isinstance(name, str) or not name.strip(".") or ".." in name:
                 raise ValueError(f"{name!r} is no name for a field")
             path = f"{prefix}.{name}" if prefix else name
+            # The usual case first, as each document has some dozens of values.
+            if path in self.catalog.by_source and (plain := _plain(value)):
+                self.values.setdefault(path, []).extend(plain)
+                continue
             for item in _items(value):
                 self._item(path, item, depth)
 
@@ -176,12 +181,14 @@ def stored_sources(
     return [Source(*parts) for parts in zip(mains, heads.load(searcher, addresses), strict=True)]
 
 
-def indexed_values(own: Field, values: Iterable[Any]) -> list[Indexed]:
+def indexed_values(own: Field, values: list[Any]) -> list[Indexed]:
     """Return what is indexed of a document's values for a field.
 
     Raises:
         ValueError: one does not fit its mapping.
     """
+    if own.kind is Kind.KEYWORD and are_short_strings(own, values):
+        return values
     try:
         return [found for value in values if (found := to_index(own, value)) is not None]
     except ValueError as error:
@@ -254,6 +261,13 @@ def _add_value(document: tantivy.Document, own: Field, value: Indexed) -> None:
         document.add_float(own.column, value)
     else:
         document.add_integer(own.column, value)
+
+
+def _plain(value: object) -> Sequence[Any]:
+    """Return the values of a field that are strings and numbers; none where others are among them."""
+    if type(value) is list:
+        return value if all(type(item) is str for item in value) else ()
+    return (value,) if type(value) in _SCALARS else ()
 
 
 def _items(value: object) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -97,6 +97,17 @@ def to_index(field: Field, value: object) -> Indexed | None:
         if 4 * len(converted) > _LONGEST_KEYWORD and len(converted.encode()) > _LONGEST_KEYWORD:
             raise ValueError(f"keyword longer than {_LONGEST_KEYWORD} bytes; set ignore_above or use text")
     return converted
+
+
+def are_short_strings(field: Field, values: Sequence[object]) -> bool:
+    """Tell whether values are strings that are indexed as they are: all together shorter than a keyword."""
+    if not all(type(value) is str for value in values):
+        return False
+    try:
+        size = len("".join(map(str, values)).encode())
+    except UnicodeEncodeError:
+        return False
+    return size <= min(field.ignore_above, _LONGEST_KEYWORD)
 
 
 def well_formed(text: str) -> str:

@@ -205,7 +205,7 @@ class ExclusiveStore:
     def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         """Answer one request of the protocol."""
         ways: dict[type, Callable[[Any], Any]] = {
-            Write: lambda asked: [self._write(action) for action in asked.actions],
+            Write: lambda asked: self._written(asked.actions),
             Read: lambda asked: self._held(asked.ids),
             FindDocuments: lambda asked: drive(self.documents.seen(asked.members, asked.far), operator.call),
             FindGroups: self._in_groups,
@@ -242,12 +242,17 @@ class ExclusiveStore:
             version, source = self._places[name]
         return None if source is None else Held(name, source, Guard(version, 0))
 
-    def _read(self, name: str) -> Held | None:
-        (held,) = self._held([name])
-        return held
+    def _written(self, actions: Sequence[Action]) -> list[Written]:
+        """Run actions in order; what they change is read once for all of them, again where it comes twice."""
+        names = dict.fromkeys(action.id for action in actions)
+        known = dict(zip(names, self._held(list(names)), strict=True))
+        written = []
+        for action in actions:
+            held = known.pop(action.id) if action.id in known else self._held([action.id])[0]
+            written.append(self._write(action, held))
+        return written
 
-    def _write(self, action: Action) -> Written:
-        held = self._read(action.id)
+    def _write(self, action: Action, held: Held | None) -> Written:
         if isinstance(action, Put) and action.create:
             return Written(CONFLICT) if held is not None else self._keep(action)
         if held is None or (action.guard is not None and action.guard != held.guard):

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shinglefold.contracts import Document
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.step import METADATA
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.bulk import Action
 from shinglefold.ingest.writing.workers import Answer
+
+#: Characters of a text that must not be there twice.
+_LONG = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
         reason = "the pipeline changed _index; run it for each index apart"
         batch.refused.append(Refused("pipeline", reason, record))
     else:
+        _share_long_texts(record.document, outcome.document)
         action = _action(index, outcome.document, outcome.text)
         if outcome.words is not None:
             action["_words"] = outcome.words
@@ -65,6 +70,13 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
             batch.ids.add(action["_id"])
         batch.actions.append(action)
         batch.records.append(record)
+
+
+def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> None:
+    """Have a document hold the very texts it was given: what comes from a worker is a copy, as heavy."""
+    for name, value in made.items():
+        if isinstance(value, str) and len(value) > _LONG and given is not None and given.get(name) == value:
+            made[name] = given[name]
 
 
 def _action(index: str, document: Mapping[str, Any], text: str | None) -> dict[str, Any]:

@@ -115,3 +115,4 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
         (made,) = make([document])
         assert sorted(made) == ["deep text", "found both ways", "known text", "new text"]
         assert make([]) == []
+        assert make([{"body": "a long text " * 200_000}]) == [{}]

@@ -8,7 +8,10 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Options, Pipeline, Tools
+from shinglefold.ingest import Options, Outcome, Pipeline, Tools
+from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.writing.batch import make_batch
 from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.scheme import Scheme
 
@@ -105,3 +108,14 @@ def test_word_forms_the_workers_learn_are_kept(scheme: Scheme):
 def test_a_negative_number_of_workers_is_refused(deadly: Pipeline):
     with pytest.raises(ConfigError, match="0 for one per core"):
         process_blocks(deadly, iter([]), -1)
+
+
+def test_a_long_text_that_comes_back_from_a_worker_as_it_went_is_held_once():
+    text = "слово " * 200_000
+    given = {"body": text, "title": "a title", "other": text + "."}
+    made = {"body": "".join(list(text)), "title": "a title", "other": text, "dedup": {}}
+    answer = Answer([Outcome("done", made)], Meter())
+    (action,) = make_batch("pages", [Record(given, "file", 1)], answer).actions
+    assert action["_source"] == {**made, "other": text}
+    assert action["_source"]["body"] is given["body"]
+    assert action["_source"]["other"] is not given["other"]
