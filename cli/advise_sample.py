@@ -79,7 +79,9 @@ def _print(
         for row in rows
     ]
     print_table((name, "pairs", "documents folded"), cells)
-    write_line(f"\n* the threshold; of {documents:,} documents. The pairs nearest to it:")
+    write_line(f"\n* the threshold; documents: {documents:,}")
+    if near:
+        write_line("The pairs nearest to it:")
     for pair in near:
         write_line(f"{pair['alike']:.4f}\t{printable(pair['a'])}\t{printable(pair['b'])}")
 

@@ -123,12 +123,18 @@ def advise(needs: Requirements = Requirements()) -> Advice:
         ConfigError: no layout of up to 64 groups does; the message says what to relax.
     """
     granted = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
-    borne = [layout for layout in granted if layout[1] <= needs.strangers]
-    if not borne:
-        least = min((layout[1] for layout in granted), default=float("inf"))
+    if not granted:
         raise ConfigError(
             f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
-            f"{needs.resemblance} with at most {needs.strangers:g} strangers a document (the fewest are "
+            f"{needs.resemblance:.3g}, however many strangers are borne: bear more misses, or want a higher "
+            "resemblance"
+        )
+    borne = [layout for layout in granted if layout[1] <= needs.strangers]
+    if not borne:
+        least = min(layout[1] for layout in granted)
+        raise ConfigError(
+            f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
+            f"{needs.resemblance:.3g} with at most {needs.strangers:g} strangers a document (the fewest are "
             f"{least:.3g}): bear more strangers, more misses, or want a higher resemblance"
         )
     groups, strangers, size, shared = min(borne)

@@ -40,3 +40,12 @@ def test_a_sample_is_asked_for_by_an_option_or_a_command(words, capsys, tmp_path
     told = json.loads(capsys.readouterr().out)
     assert told["documents"] == 2
     assert max(row["pairs"] for row in told["tried"]) == 1
+
+
+def test_a_sample_without_pairs_promises_none(capsys, tmp_path):
+    page = tmp_path / "page.jsonl"
+    page.write_text(json.dumps({"id": "a", "body": "one two three four five six"}), "utf-8")
+    assert main(["advise", "sample", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert "documents: 1\n" in said
+    assert "nearest" not in said

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from support.doubtful_texts import doubtful_texts
 from support.hits import split
@@ -14,8 +15,11 @@ from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.folding import Group
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.fold.text_stage import Signatures, TextStage, pairs_of, settle
+from shinglefold.rerank.request.options import Scope
 from shinglefold.scheme import Scheme
+from shinglefold.sketch import agreement_rows
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,33 @@ def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     options = FoldOptions(min_resemblance=0.0, min_shared=1)
     prints = Reader(scheme, "dedup").read([{}, {}])
     assert Signatures(scheme, options, (0, 1), prints).weigh([(0, 1)]) == ([], set())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        FoldOptions(),
+        FoldOptions(min_resemblance=0.3, min_length_ratio=0.0),
+        FoldOptions(min_resemblance=0.3, across_languages=True, min_length_ratio=0.99),
+        FoldOptions(min_shared=2),
+        FoldOptions(scope=(Scope("host"),)),
+    ],
+)
+def test_pairs_one_by_one_match_as_all_of_a_page_do(
+    scheme: Scheme, pages: list[dict[str, Any]], options: FoldOptions
+):
+    made = [one.document or {} for one in Pipeline.from_json(default_definition(), scheme).run(pages)]
+    hits = [{"_source": {**one, "host": f"h{at % 2}"}} for at, one in enumerate([*made, made[0], {}])]
+    prints = Reader(scheme, "dedup", options.scope).read(hits)
+    matcher = Matcher.of(scheme, options)
+    ready, rows = matcher.prepare(prints), np.arange(len(hits))
+    one, other = np.triu_indices(len(hits), 1)
+    agreeing = agreement_rows(
+        prints.signatures[one], prints.signatures[other], scheme.sketch.bits, scheme.sketch.values
+    )
+    whole = matcher.matches(ready, rows, ready)[one, other]
+    assert matcher.of_pairs(prints, one, other, agreeing).tolist() == whole.tolist()
+    assert 0 < whole.sum() < len(whole)
 
 
 GROUPS = [Group(0, (0, 2)), Group(1, (1,)), Group(3, (3, 4))]
