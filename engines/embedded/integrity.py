@@ -77,9 +77,13 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
     there = dict(volumes(folder))
     whole = most is None or sum(file.stat().st_size for file in there.values()) <= most
     found = []
-    for number in living(searcher):
+    used = sorted(living(searcher))
+    for number in used:
         if (file := there.get(number)) is None:
             found.append(f"{folder.name}/{number:08d}.records is missing")
+            continue
+        if not whole and number != used[-1]:
+            # Each costs a pass, and an index is opened for every search of a command.
             continue
         end = walk(file).end if whole else file.stat().st_size
         if last_place(searcher, index.schema, number) >= end:
