@@ -95,7 +95,7 @@ def _said(
     texts = [stage.text(hit["_source"]) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = Reader(scheme, field, seal=seal).read(hits)
-    doubt, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
+    doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
     said = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
     return {
         "similarity": None if similarity is None else round(similarity, 4),

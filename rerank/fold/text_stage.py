@@ -1,10 +1,10 @@
 """The text stage: pairs that signatures leave in doubt are decided by the texts themselves."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from itertools import chain, combinations, compress, product
+from itertools import combinations, compress, product
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -38,8 +38,8 @@ DOUBT = 2.0
 #: was decided is kept of pairs of any length, 150 bytes each.
 _KEPT, _LONGEST_KEPT, _DECIDED = 2000, 4000, 20_000
 Pair = tuple[int, int]
-#: Two texts by their names.
-_Names = tuple[bytes, bytes]
+#: Two texts by their names, and whether their tokens are looked at wherever they stand.
+_Names = tuple[bytes, bytes, bool]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -114,6 +114,13 @@ def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
     return low, min(1.0, least + DOUBT * standard_error(least, sketch.values, sketch.bits))
 
 
+def _hopeful(scheme: Scheme) -> float:
+    """Return the estimate below which texts can't have as many tokens in common as copies must."""
+    sketch = scheme.sketch
+    width = max(sketch.word_width, sketch.char_width)
+    return least_estimate((1 + scheme.decision.min_similarity) / 2, width, sketch)
+
+
 class _Dictionaries:
     """The canonicalizers of a scheme, loaded when a text is first read, words of texts read lately, and what
     was decided on pairs of them.
@@ -159,7 +166,8 @@ class _Dictionaries:
     ) -> Iterator[tuple[bool, float]]:
         """Decide by words first: few pairs are left for tokens, which cost more to make."""
         alike, similarity = self._compared(pairs, texts, least, anywhere=False)
-        rest = np.flatnonzero(~alike & ~np.isnan(similarity)).tolist()
+        hopeful = np.array([pair[2] for pair in pairs])
+        rest = np.flatnonzero(hopeful & ~alike & ~np.isnan(similarity)).tolist()
         if rest:
             alike[rest], similarity[rest] = self._compared(
                 [pairs[at] for at in rest], texts, least, anywhere=True
@@ -169,8 +177,9 @@ class _Dictionaries:
     def _compared(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float, *, anywhere: bool
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        row = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
-        ones, others = (np.array([row[pair[side]] for pair in pairs], np.int64) for side in (0, 1))
+        row = {name: at for at, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair[:2]))}
+        ones = np.array([row[one] for one, _, _ in pairs], np.int64)
+        others = np.array([row[other] for _, other, _ in pairs], np.int64)
         own = {name: texts[name] for name in row}
         written = self.written(own)
         said = Texts(written, self._words(self._tokens, self.both[1], own) if anywhere else written)
@@ -250,12 +259,23 @@ class TextStage:
         """Why texts could not be read when they would have been asked; empty where they could."""
         return self._dictionaries.missing
 
-    def decide(self, pairs: Sequence[Pair], sources: Mapping[int, Mapping[str, Any]]) -> dict[Pair, Said]:
+    def decide(
+        self,
+        pairs: Sequence[Pair],
+        sources: Mapping[int, Mapping[str, Any]],
+        hopeful: Container[Pair] | None = None,
+    ) -> dict[Pair, Said]:
         """Return what the texts of sources say of pairs of them; pairs without both texts are left out."""
-        return self.decide_texts(pairs, {place: self.text(source) for place, source in sources.items()})
+        texts = {place: self.text(source) for place, source in sources.items()}
+        return self.decide_texts(pairs, texts, hopeful)
 
-    def decide_texts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> dict[Pair, Said]:
+    def decide_texts(
+        self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair] | None = None
+    ) -> dict[Pair, Said]:
         """Return what texts say of pairs of them; pairs without both, or with one too long, are left out.
+
+        Args:
+            hopeful: of which pairs the tokens are looked at wherever they stand; None means all.
 
         Cost: 5 to 40 µs a pair of usual texts, beside reading them: some 100 µs each the first time. Of pairs
         decided lately no more than making sure that these are the texts: 15 µs each.
@@ -264,7 +284,7 @@ class TextStage:
         if not known or not self.ready():
             return {}
         name = {place: _named(texts[place]) for pair in known for place in pair}
-        asked = [(name[a], name[b]) for a, b in known]
+        asked = [(name[a], name[b], hopeful is None or (a, b) in hopeful) for a, b in known]
         said = self._dictionaries.alike(asked, {name[place]: texts[place] for place in name}, self.needed)
         same = self._same_facts(known, texts)
         told = zip(known, said, same, strict=True)
@@ -340,10 +360,13 @@ class Stages:
 
 
 class Weighed(NamedTuple):
-    """What signatures say of pairs: which are in doubt, and which surely match."""
+    """What signatures say of pairs: which are in doubt, which surely match, and of which tokens may be the
+    same wherever they stand, as ``pairs`` has it.
+    """
 
     doubtful: list[Pair]
     sure: set[Pair]
+    hopeful: set[Pair]
 
 
 class Signatures:
@@ -363,14 +386,17 @@ class Signatures:
         """Tell what they say of some pairs of places, a < b. Cost: about .1 ms for a page."""
         asked = [(a, b) for a, b in pairs if a in self._row and b in self._row]
         if self._zone is None or not asked:
-            return Weighed([], set())
+            return Weighed([], set(), set())
         rows = np.array([(self._row[a], self._row[b]) for a, b in asked], np.int64)
         one, other = rows.T
         signatures, sketch = self._prints.signatures, self._scheme.sketch
         agreeing = agreement_rows(signatures[one], signatures[other], sketch.bits, sketch.values)
         possible, sure = (matcher.of_pairs(self._prints, one, other, agreeing) for matcher in self._zone)
         doubt = compress(asked, (possible & ~sure).tolist())
-        return Weighed(sorted(doubt), set(compress(asked, sure.tolist())))
+        hopes = agreeing >= self._zone.possible.at(_hopeful(self._scheme)).need
+        return Weighed(
+            sorted(doubt), set(compress(asked, sure.tolist())), set(compress(asked, hopes.tolist()))
+        )
 
 
 def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list[Pair]:

@@ -106,12 +106,12 @@ def _settled(
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
-    pairs, sure = signatures.weigh(pairs_of(groups, attached))
+    pairs, sure, hopeful = signatures.weigh(pairs_of(groups, attached))
     sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
     shown = read_source_filter(reading.body.get("_source"))
     if pairs and not all(map(shown.shows, stage.fields)):
         sources = yield from _stored(reading, sorted(sources), index, stage.fields)
-    reading.said = stage.decide(pairs, sources)
+    reading.said = stage.decide(pairs, sources, hopeful)
     verdicts = {pair: said.alike for pair, said in reading.said.items()}
     # Whoever parts may be a copy of another hit shown, beyond doubt.
     sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure

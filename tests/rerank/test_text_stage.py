@@ -102,7 +102,7 @@ def test_pages_go_on_from_each_other(search: FoldedSearch, pages: list[dict[str,
 def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     options = FoldOptions(min_resemblance=0.0, min_shared=1)
     prints = Reader(scheme, "dedup").read([{}, {}])
-    assert Signatures(scheme, options, (0, 1), prints).weigh([(0, 1)]) == ([], set())
+    assert Signatures(scheme, options, (0, 1), prints).weigh([(0, 1)]) == ([], set(), set())
 
 
 @pytest.mark.parametrize(
