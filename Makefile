@@ -45,7 +45,9 @@ mutants: $(LINKED) ## change the code, and tell what no test notices; ARGS="--pa
 	@PYTHONPATH=tests $(BIN)/python -m support.mutation $(ARGS)
 
 gate-run: $(LINKED) ## add 10,000 near-copies by writers that are killed, and keep the evidence; SERVERS=opensearch-3 on a server
-	@SHINGLEFOLD_GATE_TEXTS=$(or $(TEXTS),10000) SHINGLEFOLD_TEST_SERVERS=$(SERVERS) $(BIN)/python -m pytest -q -s -k test_the_whole_run \
+	@SHINGLEFOLD_GATE_TEXTS=$(or $(TEXTS),10000) SHINGLEFOLD_TEST_SERVERS=$(SERVERS) \
+		$(if $(SERVERS),PYTHONPATH=$$(PYTHONPATH=tests $(BIN)/python -m support.servers client $(SERVERS))) \
+		$(BIN)/python -m pytest -q -s -k test_the_whole_run \
 		$(if $(SERVERS),tests/servers/test_gate.py,tests/groups/test_killed_writers.py)
 
 engine-up: $(LINKED) ## start a real server: ENGINE=opensearch-3, opensearch-2, elasticsearch-9 or elasticsearch-8

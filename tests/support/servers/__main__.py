@@ -1,8 +1,13 @@
-"""Start and stop a server by hand: ``make engine-up ENGINE=opensearch-3``, ``make engine-down``."""
+"""Start and stop a server by hand: ``make engine-up ENGINE=opensearch-3``, ``make engine-down``.
+
+``client NAME`` prints the folder of the client that a server needs where another one is installed.
+"""
 
 import sys
 from pathlib import Path
 
+from support.servers.choose import client_fits
+from support.servers.generations import client_folder
 from support.servers.kinds import Unavailable, all_kinds, kind
 from support.servers.local import LocalServer
 from support.servers.places import cache
@@ -12,13 +17,17 @@ _PORT = 9200
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``up NAME`` or ``down``."""
+    """Run ``up NAME``, ``down``, or ``client NAME``."""
     match arguments:
         case ["up", name]:
             return up(name)
         case ["down"]:
             return down()
-    print(f"usage: up NAME | down; NAME is one of {', '.join(all_kinds())}", file=sys.stderr)
+        case ["client", name]:
+            one = kind(name)
+            print("" if client_fits(one) else client_folder(one))
+            return 0
+    print(f"usage: up NAME | down | client NAME; NAME is one of {', '.join(all_kinds())}", file=sys.stderr)
     return 2
 
 
