@@ -10,8 +10,9 @@ from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
 from shinglefold.model import Fingerprint, Int64s
 from shinglefold.rerank.fold.columns import Columns, Reader
+from shinglefold.rerank.fold.doubt import Zone
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
-from shinglefold.rerank.fold.text_stage import Said, TextStage, Zone
+from shinglefold.rerank.fold.text_stage import Said, TextStage
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.rerank.similar import Asked

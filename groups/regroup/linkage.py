@@ -12,7 +12,7 @@ from shinglefold.groups.regroup.census import Census
 from shinglefold.groups.regroup.options import RegroupOptions
 from shinglefold.groups.regroup.verdicts import ALIKE, UNKNOWN, Said
 from shinglefold.model import Int64s
-from shinglefold.rerank.fold.text_stage import doubtful
+from shinglefold.rerank.fold.doubt import doubtful
 from shinglefold.scheme import Decision, Scheme
 from shinglefold.sketch import Forest, iter_pairs, led
 from shinglefold.sketch.estimators import Floats

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
 from shinglefold.ingest.mapping import check_index, check_takes_new, ensure_index, new_mappings
+from shinglefold.ingest.writing.workers import WantsWords, Words
 from shinglefold.recipe import Recipe
 
 
@@ -39,10 +40,19 @@ class Destination:
             check_takes_new(self.engine, self.index)
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
 
-    @property
-    def mappings(self) -> JSON:
-        """Those the index gets where it is missing."""
-        return new_mappings(self.recipe, self.properties)
+    def words(self) -> Words | None:
+        """Return what makes the words of documents that the engine wants beforehand, if it does.
+
+        Raises:
+            UnsupportedQuery: the index can't be made with these fields.
+        """
+        if not isinstance(self.engine, WantsWords):
+            return None
+        try:
+            return self.engine.words_for(self.index, new_mappings(self.recipe, self.properties))
+        except ShinglefoldError as error:
+            self.refusal = error
+            raise
 
     def prepare(self) -> None:
         """Make the index where it is missing.

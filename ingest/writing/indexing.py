@@ -21,7 +21,7 @@ from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
-from shinglefold.ingest.writing.workers import Answer, WantsWords, process_blocks
+from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.stored import without_fingerprint
 
 _Records = Iterable[Record | Mapping[str, Any]]
@@ -121,12 +121,8 @@ class _Run:
 
     def _answers(self, documents: Iterator[list[Document]], workers: int) -> Generator[Answer, None, None]:
         # Numbers go into the document as it is.
-        engine = self.ledger.engine
-        as_json = engine.can.takes_json and self.groups is None
-        words = None
-        if isinstance(engine, WantsWords):
-            words = engine.words_for(self.ledger.index, self.destination.mappings)
-        check = self.ledger.interrupts.check
+        as_json = self.ledger.engine.can.takes_json and self.groups is None
+        words, check = self.destination.words(), self.ledger.interrupts.check
         return process_blocks(self.pipeline, documents, workers, as_json, check, words=words)
 
     def _put(self, batch: Batch) -> None:

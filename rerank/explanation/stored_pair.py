@@ -9,8 +9,9 @@ from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
 from shinglefold.rerank.explanation.folded import explain
 from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.doubt import Signatures
 from shinglefold.rerank.fold.folding import collapse
-from shinglefold.rerank.fold.text_stage import Signatures, TextStage
+from shinglefold.rerank.fold.text_stage import TextStage
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme

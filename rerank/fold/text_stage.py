@@ -1,10 +1,9 @@
 """The text stage: pairs that signatures leave in doubt are decided by the texts themselves."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
-from itertools import combinations, compress, product
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -14,30 +13,17 @@ from numpy.typing import NDArray
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.fold.columns import Columns
-from shinglefold.rerank.fold.folding import Group
-from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.fold.settling import Pair
 from shinglefold.rerank.hits import Hit, stored_value
-from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.scheme import Decision, Scheme
-from shinglefold.sketch import (
-    Texts,
-    Words,
-    agreement_rows,
-    alike_by_text,
-    least_estimate,
-    standard_error,
-)
+from shinglefold.scheme import Scheme
+from shinglefold.sketch import Texts, Words, alike_by_text
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
-#: Standard errors of the estimate above the threshold within which texts are asked.
-DOUBT = 2.0
 #: Texts whose words are kept, and the most bytes of one (1,000 words): pages show the same hits again. What
 #: was decided is kept of pairs of any length, 150 bytes each.
 _KEPT, _LONGEST_KEPT, _DECIDED = 2000, 4000, 20_000
-Pair = tuple[int, int]
 #: Two texts by their names, and whether their tokens are looked at wherever they stand.
 _Names = tuple[bytes, bytes, bool]
 Key = TypeVar("Key")
@@ -61,64 +47,6 @@ class Said(NamedTuple):
         if not self.same_facts:
             told["facts"] = "differ"
         return {**told, "needed": needed, "decided": True}
-
-
-class Settled(NamedTuple):
-    """A page after its texts were asked; ``joined``: groups that went into another; ``parted``: members that
-    stand for themselves.
-    """
-
-    groups: list[Group]
-    joined: int
-    parted: int
-
-
-class Zone(NamedTuple):
-    """Where signatures are no word: which pairs may be alike by their texts, and which surely are.
-
-    ``possible``: matches from the least estimate at which texts can still be alike. Below the threshold a
-    page has few: two standard errors would leave as many copies as they find. The language of a
-    half-translated page is no word either: these are of any languages, which share few words.
-    ``sure``: matches from two standard errors above the threshold; of equal texts alone where facts count.
-    """
-
-    possible: Matcher
-    sure: Matcher
-
-    @classmethod
-    def of(cls, scheme: Scheme, options: FoldOptions) -> "Zone | None":
-        """Return the zone of a decision; None where no estimate is asked for."""
-        asked = options.min_resemblance
-        least = scheme.decision.min_resemblance if asked is None else asked
-        return None if least <= 0 else _zone(Matcher.of(scheme, options), scheme, scheme.decision, least)
-
-
-@lru_cache(16)
-def _zone(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> Zone:
-    """Return the zone; ``decision`` is the scheme's, by which schemes do not differ."""
-    low, most = doubtful(scheme, least)
-    sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
-    return Zone(replace(matcher, across_languages=True).at(low), sure)
-
-
-def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
-    """Return from which estimate on texts are asked, and from which on no more, at a threshold of it.
-
-    Where facts count the second is above 1: no estimate tells of them, only equal texts surely have the same.
-    """
-    decision, sketch = scheme.decision, scheme.sketch
-    width = max(sketch.word_width, sketch.char_width)
-    low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
-    if decision.facts == "numbers":
-        return low, 2.0
-    return low, min(1.0, least + DOUBT * standard_error(least, sketch.values, sketch.bits))
-
-
-def _hopeful(scheme: Scheme) -> float:
-    """Return the estimate below which texts can't have as many tokens in common as copies must."""
-    sketch = scheme.sketch
-    width = max(sketch.word_width, sketch.char_width)
-    return least_estimate((1 + scheme.decision.min_similarity) / 2, width, sketch)
 
 
 class _Dictionaries:
@@ -323,6 +251,10 @@ class TextStage:
         return _said_in(hit.get("_source") or {}, self.by_index.get(hit["_index"], self.fields))
 
 
+def _named(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def _said_in(source: Mapping[str, Any], fields: Sequence[str]) -> str:
     found = (stored_value(source, name) for name in fields)
     parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
@@ -357,107 +289,3 @@ class Stages:
         """Forget the words of texts read lately."""
         for dictionaries in self._known.values():
             dictionaries.forget()
-
-
-class Weighed(NamedTuple):
-    """What signatures say of pairs: which are in doubt, which surely match, and of which tokens may be the
-    same wherever they stand, as ``pairs`` has it.
-    """
-
-    doubtful: list[Pair]
-    sure: set[Pair]
-    hopeful: set[Pair]
-
-
-class Signatures:
-    """The signatures of the hits of a page.
-
-    Args:
-        places: of the hits, ascending.
-        prints: their fingerprints, in this order.
-    """
-
-    def __init__(self, scheme: Scheme, options: FoldOptions, places: Sequence[int], prints: Columns) -> None:
-        self._zone = Zone.of(scheme, options)
-        self._scheme, self._prints = scheme, prints
-        self._row = {place: row for row, place in enumerate(places)}
-
-    def weigh(self, pairs: Iterable[Pair]) -> Weighed:
-        """Tell what they say of some pairs of places, a < b. Cost: about .1 ms for a page."""
-        asked = [(a, b) for a, b in pairs if a in self._row and b in self._row]
-        if self._zone is None or not asked:
-            return Weighed([], set(), set())
-        rows = np.array([(self._row[a], self._row[b]) for a, b in asked], np.int64)
-        one, other = rows.T
-        signatures, sketch = self._prints.signatures, self._scheme.sketch
-        agreeing = agreement_rows(signatures[one], signatures[other], sketch.bits, sketch.values)
-        possible, sure = (matcher.of_pairs(self._prints, one, other, agreeing) for matcher in self._zone)
-        doubt = compress(asked, (possible & ~sure).tolist())
-        hopes = agreeing >= self._zone.possible.at(_hopeful(self._scheme)).need
-        return Weighed(
-            sorted(doubt), set(compress(asked, sure.tolist())), set(compress(asked, hopes.tolist()))
-        )
-
-
-def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list[Pair]:
-    """Return the pairs that decide on a page: hits shown with one another, and with their own members."""
-    shown = sorted(group.representative for group in groups)
-    own = {
-        _pair(group.representative, at)
-        for group, places in zip(groups, attached, strict=True)
-        for at in places
-        if at != group.representative
-    }
-    return [*combinations(shown, 2), *sorted(own)]
-
-
-def pairs_beside(
-    groups: Sequence[Group], attached: Sequence[Sequence[int]], verdicts: Mapping[Pair, bool]
-) -> list[Pair]:
-    """Return the pairs of members that part with one another, and with the hits shown."""
-    own = zip(groups, attached, strict=True)
-    gone = [
-        at
-        for group, places in own
-        for at in places
-        if at != group.representative and verdicts.get(_pair(group.representative, at)) is False
-    ]
-    shown = [group.representative for group in groups]
-    return [_pair(*pair) for pair in (*product(gone, shown), *combinations(gone, 2))]
-
-
-def settle(groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = True) -> Settled:
-    """Return the groups of a page as texts decide, by their best-ranked members.
-
-    A member whose text is another than that of the hit shown becomes a group of its own; a group whose hit
-    shown has the text of one before goes into that one. Each is decided with hits shown only, so that no
-    chain forms.
-
-    Args:
-        verdicts: of pairs of places, a < b; pairs that are not there stay as they are.
-        part: whether members may leave their groups; not where chains are wanted.
-    """
-    apart: list[Group] = []
-    kept: list[Group] = []
-    for group in groups:
-        gone = [at for at in group.members if part and verdicts.get(_pair(group.representative, at)) is False]
-        kept.append(Group(group.representative, tuple(at for at in group.members if at not in gone)))
-        apart += [Group(at, (at,)) for at in gone]
-    result: list[Group] = []
-    for group in sorted([*kept, *apart], key=lambda one: one.members[0]):
-        for place, other in enumerate(result):
-            if verdicts.get(_pair(other.representative, group.representative)):
-                members = tuple(sorted(other.members + group.members))
-                result[place] = Group(other.representative, members)
-                break
-        else:
-            result.append(group)
-    return Settled(result, len(kept) + len(apart) - len(result), len(apart))
-
-
-def _named(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _pair(one: int, other: int) -> Pair:
-    return (one, other) if one < other else (other, one)

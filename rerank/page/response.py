@@ -20,7 +20,7 @@ from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
     from shinglefold.rerank.explanation.stored_passages import Texts
-    from shinglefold.rerank.fold.text_stage import Settled
+    from shinglefold.rerank.fold.settling import Settled
 
 #: The key of the counters.
 KEY = "dedup"
@@ -102,7 +102,8 @@ def _settled(
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
         return None
-    from shinglefold.rerank.fold.text_stage import Signatures, pairs_beside, pairs_of, settle
+    from shinglefold.rerank.fold.doubt import Signatures
+    from shinglefold.rerank.fold.settling import pairs_beside, pairs_of, settle
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))

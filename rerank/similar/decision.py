@@ -9,8 +9,9 @@ import numpy as np
 
 from shinglefold.model import Int64s
 from shinglefold.rerank.fold.columns import Columns, Counts, Reader
+from shinglefold.rerank.fold.doubt import Zone
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
-from shinglefold.rerank.fold.text_stage import TextStage, Zone
+from shinglefold.rerank.fold.text_stage import TextStage
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.similar.asked import Asked, Match

@@ -1,0 +1,107 @@
+"""What signatures leave in doubt: the pairs of a page whose texts are asked."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+
+from shinglefold.rerank.fold.columns import Columns
+from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.fold.settling import Pair
+from shinglefold.rerank.request.options import FoldOptions
+from shinglefold.scheme import Decision, Scheme
+from shinglefold.sketch import agreement_rows, least_estimate, standard_error
+
+#: Standard errors of the estimate above the threshold within which texts are asked.
+DOUBT = 2.0
+
+
+class Zone(NamedTuple):
+    """Where signatures are no word: which pairs may be alike by their texts, and which surely are.
+
+    ``possible``: matches from the least estimate at which texts can still be alike. Below the threshold a
+    page has few: two standard errors would leave as many copies as they find. The language of a
+    half-translated page is no word either: these are of any languages, which share few words.
+    ``sure``: matches from two standard errors above the threshold; of equal texts alone where facts count.
+    """
+
+    possible: Matcher
+    sure: Matcher
+
+    @classmethod
+    def of(cls, scheme: Scheme, options: FoldOptions) -> "Zone | None":
+        """Return the zone of a decision; None where no estimate is asked for."""
+        asked = options.min_resemblance
+        least = scheme.decision.min_resemblance if asked is None else asked
+        return None if least <= 0 else _zone(Matcher.of(scheme, options), scheme, scheme.decision, least)
+
+
+@lru_cache(16)
+def _zone(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> Zone:
+    """Return the zone; ``decision`` is the scheme's, by which schemes do not differ."""
+    low, most = doubtful(scheme, least)
+    sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
+    return Zone(replace(matcher, across_languages=True).at(low), sure)
+
+
+def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
+    """Return from which estimate on texts are asked, and from which on no more, at a threshold of it.
+
+    Where facts count the second is above 1: no estimate tells of them, only equal texts surely have the same.
+    """
+    decision, sketch = scheme.decision, scheme.sketch
+    width = max(sketch.word_width, sketch.char_width)
+    low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
+    if decision.facts == "numbers":
+        return low, 2.0
+    return low, min(1.0, least + DOUBT * standard_error(least, sketch.values, sketch.bits))
+
+
+def _hopeful(scheme: Scheme) -> float:
+    """Return the estimate below which texts can't have as many tokens in common as copies must."""
+    sketch = scheme.sketch
+    width = max(sketch.word_width, sketch.char_width)
+    return least_estimate((1 + scheme.decision.min_similarity) / 2, width, sketch)
+
+
+class Weighed(NamedTuple):
+    """What signatures say of pairs: which are in doubt, which surely match, and of which tokens may be the
+    same wherever they stand, as ``pairs`` has it.
+    """
+
+    doubtful: list[Pair]
+    sure: set[Pair]
+    hopeful: set[Pair]
+
+
+class Signatures:
+    """The signatures of the hits of a page.
+
+    Args:
+        places: of the hits, ascending.
+        prints: their fingerprints, in this order.
+    """
+
+    def __init__(self, scheme: Scheme, options: FoldOptions, places: Sequence[int], prints: Columns) -> None:
+        self._zone = Zone.of(scheme, options)
+        self._scheme, self._prints = scheme, prints
+        self._row = {place: row for row, place in enumerate(places)}
+
+    def weigh(self, pairs: Iterable[Pair]) -> Weighed:
+        """Tell what they say of some pairs of places, a < b. Cost: about .1 ms for a page."""
+        asked = [(a, b) for a, b in pairs if a in self._row and b in self._row]
+        if self._zone is None or not asked:
+            return Weighed([], set(), set())
+        rows = np.array([(self._row[a], self._row[b]) for a, b in asked], np.int64)
+        one, other = rows.T
+        signatures, sketch = self._prints.signatures, self._scheme.sketch
+        agreeing = agreement_rows(signatures[one], signatures[other], sketch.bits, sketch.values)
+        possible, sure = (matcher.of_pairs(self._prints, one, other, agreeing) for matcher in self._zone)
+        doubt = compress(asked, (possible & ~sure).tolist())
+        hopes = agreeing >= self._zone.possible.at(_hopeful(self._scheme)).need
+        return Weighed(
+            sorted(doubt), set(compress(asked, sure.tolist())), set(compress(asked, hopes.tolist()))
+        )
