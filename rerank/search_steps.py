@@ -15,7 +15,7 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.order import SEQ_NO
-from shinglefold.recipe import signed_fields
+from shinglefold.recipe import DIFFERING, signed_fields
 from shinglefold.rerank.explanation.stored_passages import Texts, shown_fields
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.msearch import run_side_by_side
@@ -75,6 +75,8 @@ class SearchSteps(Generic[Driven]):
         self._grouped = Grouped(self._scheme.id, field)
         #: By index looked at: its mappings, whose recipe fits.
         self._checked: dict[str, Mapping[str, Any]] = {}
+        #: By name that means several recipes: the mappings of each index.
+        self._each: dict[str, Mapping[str, Mapping[str, Any]]] = {}
 
     def _steps(
         self,
@@ -122,7 +124,7 @@ class SearchSteps(Generic[Driven]):
             seal=self._seal,
             own=self._place(),
         )
-        reading.stage = self._stage(index, chosen)
+        reading.stage = yield from self._stage(index, chosen)
         if "pit" in rest:
             if index is not None:
                 # Its own index and filters hold; those of the name given would be passed over.
@@ -217,7 +219,7 @@ class SearchSteps(Generic[Driven]):
         fields = shown_fields(body.get("_source"), options.explain.fields, self._signed(index))
         return Texts(fields, self._canonical().placed)
 
-    def _stage(self, index: str | None, options: FoldOptions) -> "TextStage | None":
+    def _stage(self, index: str | None, options: FoldOptions) -> "Steps[TextStage | None]":
         """Return what decides on pairs in doubt; None where nothing asks the texts."""
         copies = options.members_from == "index" and options.min_resemblance is None
         if options.verify != "text" and (options.verify is not None or not copies):
@@ -229,7 +231,27 @@ class SearchSteps(Generic[Driven]):
         scheme = self._scheme
         if options.facts != "any":
             scheme = scheme.with_options(verify="text", facts=options.facts)
-        return self._stages.stage(scheme, self._signed(index), wanted=options.verify == "text")
+        each = yield from self._signed_by_index(index_names(index))
+        fields = tuple(dict.fromkeys(field for own in each.values() for field in own))
+        wanted = options.verify == "text"
+        return self._stages.stage(scheme, fields or self._signed(index), wanted=wanted, by_index=each)
+
+    def _signed_by_index(self, names: Sequence[str]) -> Steps[dict[str, tuple[str, ...]]]:
+        """Return the fields that the fingerprints of each index were made of, where not all are the same."""
+        told = [self._checked.get(name, {}) for name in names]
+        same = len({signed_fields([one]) for one in told}) < 2
+        if same and not any(DIFFERING in (one.get("_meta") or {}) for one in told):
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            if name not in self._each:
+                try:
+                    self._each[name] = yield Call("all_mappings", (name,))
+                except PermissionDenied:
+                    # A role may read documents and not mappings.
+                    self._each[name] = {}
+            found |= {index: signed_fields([one]) for index, one in self._each[name].items()}
+        return found
 
     def _signed(self, index: str | None) -> tuple[str, ...]:
         """Return the fields that fingerprints were made of, as recipes tell."""
@@ -267,7 +289,7 @@ class SearchSteps(Generic[Driven]):
             seal=self._seal,
             own=self._place(),
         )
-        reading.stage = self._stage(index, options)
+        reading.stage = yield from self._stage(index, options)
         reading.tie, reading.pit, reading.keep = tie, cursor.pit, {"keep_alive": self._keep_alive}
         return (yield from read_page(reading, index, cursor, key))
 

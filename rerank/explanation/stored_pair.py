@@ -93,7 +93,7 @@ def _said(
     hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: TextStage, *, folds: bool
 ) -> dict[str, Any]:
     """Return what the text stage says: ``asked`` where signatures leave the pair in doubt."""
-    texts = [stage.text(hit["_source"]) for hit in hits]
+    texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = Reader(scheme, field, seal=seal).read(hits)
     doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])

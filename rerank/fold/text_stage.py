@@ -187,16 +187,6 @@ class TextStage:
         """Why texts could not be read when they would have been asked; empty where they could."""
         return self._dictionaries.missing
 
-    def decide(
-        self,
-        pairs: Sequence[Pair],
-        sources: Mapping[int, Mapping[str, Any]],
-        hopeful: Container[Pair] | None = None,
-    ) -> dict[Pair, Said]:
-        """Return what the texts of sources say of pairs of them; pairs without both texts are left out."""
-        texts = {place: self.text(source) for place, source in sources.items()}
-        return self.decide_texts(pairs, texts, hopeful)
-
     def decide_texts(
         self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair] | None = None
     ) -> dict[Pair, Said]:
@@ -242,13 +232,13 @@ class TextStage:
         (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
         return None if isnan(found) else float(found)
 
-    def text(self, source: Mapping[str, Any]) -> str:
-        """Return what a document says."""
-        return _said_in(source, self.fields)
+    def text(self, source: Mapping[str, Any], index: str = "") -> str:
+        """Return what a document says in the fields that its index makes fingerprints of."""
+        return _said_in(source, self.by_index.get(index, self.fields))
 
     def text_of(self, hit: Hit) -> str:
-        """Return what a document says in the fields that its index makes fingerprints of."""
-        return _said_in(hit.get("_source") or {}, self.by_index.get(hit["_index"], self.fields))
+        """Return what the document of a hit says."""
+        return self.text(hit.get("_source") or {}, hit["_index"])
 
 
 def _named(text: str) -> bytes:

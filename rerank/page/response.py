@@ -112,7 +112,8 @@ def _settled(
     shown = read_source_filter(reading.body.get("_source"))
     if pairs and not all(map(shown.shows, stage.fields)):
         sources = yield from _stored(reading, sorted(sources), index, stage.fields)
-    reading.said = stage.decide(pairs, sources, hopeful)
+    texts = {at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()}
+    reading.said = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: said.alike for pair, said in reading.said.items()}
     # Whoever parts may be a copy of another hit shown, beyond doubt.
     sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure

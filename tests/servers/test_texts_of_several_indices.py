@@ -1,0 +1,65 @@
+"""Where texts decide, each index says by its own recipe which of its fields they are."""
+
+from typing import Any
+
+import pytest
+from support.doubtful_texts import doubtful_texts
+
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.writing.workers import process
+from shinglefold.registry import make_scheme
+from shinglefold.rerank import FoldedSearch
+
+SCHEME = make_scheme(codes=["ru", "any"])
+BODY = {
+    "query": {"match_all": {}},
+    "sort": [{"rank": "asc"}],
+    "size": 30,
+    "ext": {"dedup": {"members": 30, "verify": "text"}},
+}
+
+
+def filled(engine, new_index, field: str, pages: list[dict[str, Any]]) -> str:
+    pipeline = Pipeline.from_json(default_definition("dedup", (field,)), SCHEME)
+    made = recipe_mappings(pipeline.recipe("dedup"))
+    made["properties"] |= {"rank": {"type": "integer"}, "body": {"type": "text"}, "notes": {"type": "text"}}
+    index = new_index(made, {"number_of_shards": 2, "number_of_replicas": 0})
+    documents = [outcome.document for outcome in process(pipeline, pages).outcomes]
+    actions = [{"_index": index, "_id": str(one["rank"]), "_source": one} for one in documents]
+    assert not engine.bulk(actions).failures
+    engine.refresh(index)
+    return index
+
+
+def groups(engine, index: str, **more: Any) -> list[list[str]]:
+    answer = FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker()).search(index, {**BODY, **more})
+    assert sum(answer["dedup"]["by_text"][what] for what in ("parted", "joined")) > 0
+    members = [hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in answer["hits"]["hits"]]
+    return [[member["_id"] for member in one] for one in members]
+
+
+@pytest.mark.parametrize("how", ["commas", "alias"])
+def test_a_page_over_several_indices_reads_each_by_its_own_recipe(engine, server, new_index, how):
+    texts = doubtful_texts()
+    alone = filled(engine, new_index, "body", [{"rank": at, "body": text} for at, text in enumerate(texts)])
+    # What is no text to an index says something else in each of its documents.
+    pages = [
+        [
+            {"rank": at, field: text, other: f"заметка{at} " * 80}
+            for at, text in enumerate(texts)
+            if at % 2 == rest
+        ]
+        for rest, field, other in ((0, "body", "notes"), (1, "notes", "body"))
+    ]
+    made = [
+        filled(engine, new_index, field, own) for field, own in zip(("body", "notes"), pages, strict=True)
+    ]
+    target = ",".join(made)
+    if how == "alias":
+        target = f"{made[0]}-both"
+        adds = [{"add": {"index": one, "alias": target}} for one in made]
+        server.ask("POST", "/_aliases", {"actions": adds})
+    wanted = groups(engine, alone)
+    assert groups(engine, target) == wanted
+    assert groups(engine, target, _source=["rank"]) == wanted
