@@ -1,5 +1,6 @@
 """Where texts decide, each index says by its own recipe which of its fields they are."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.ingest.writing.workers import process
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank.similar.options import SimilarOptions
+from shinglefold.rerank.similar.search import SimilarSearch
 
 SCHEME = make_scheme(codes=["ru", "any"])
 BODY = {
@@ -39,10 +42,8 @@ def groups(engine, index: str, **more: Any) -> list[list[str]]:
     return [[member["_id"] for member in one] for one in members]
 
 
-@pytest.mark.parametrize("how", ["commas", "alias"])
-def test_a_page_over_several_indices_reads_each_by_its_own_recipe(engine, server, new_index, how):
-    texts = doubtful_texts()
-    alone = filled(engine, new_index, "body", [{"rank": at, "body": text} for at, text in enumerate(texts)])
+def over_two(engine, server, new_index, texts: list[str], how: str) -> str:
+    """Put texts into two indices by turns, each in a field of its own; return what means both."""
     # What is no text to an index says something else in each of its documents.
     pages = [
         [
@@ -55,11 +56,31 @@ def test_a_page_over_several_indices_reads_each_by_its_own_recipe(engine, server
     made = [
         filled(engine, new_index, field, own) for field, own in zip(("body", "notes"), pages, strict=True)
     ]
-    target = ",".join(made)
-    if how == "alias":
-        target = f"{made[0]}-both"
-        adds = [{"add": {"index": one, "alias": target}} for one in made]
-        server.ask("POST", "/_aliases", {"actions": adds})
+    if how == "commas":
+        return ",".join(made)
+    alias = f"{made[0]}-both"
+    server.ask("POST", "/_aliases", {"actions": [{"add": {"index": one, "alias": alias}} for one in made]})
+    return alias
+
+
+@pytest.mark.parametrize("how", ["commas", "alias"])
+def test_a_page_over_several_indices_reads_each_by_its_own_recipe(engine, server, new_index, how):
+    texts = doubtful_texts()
+    alone = filled(engine, new_index, "body", [{"rank": at, "body": text} for at, text in enumerate(texts)])
+    target = over_two(engine, server, new_index, texts, how)
     wanted = groups(engine, alone)
     assert groups(engine, target) == wanted
     assert groups(engine, target, _source=["rank"]) == wanted
+
+
+@pytest.mark.parametrize("how", ["commas", "alias"])
+def test_copies_in_several_indices_are_read_each_by_its_own_recipe(engine, server, new_index, how):
+    texts = doubtful_texts()
+    search = SimilarSearch(engine, scheme=SCHEME)
+    everything = SimilarOptions(size=100)
+    alone = filled(engine, new_index, "body", [{"rank": at, "body": text} for at, text in enumerate(texts)])
+    wanted = {match.id for match in search.find(alone, "0", everything).matches}
+    target = over_two(engine, server, new_index, texts, how)
+    assert {match.id for match in search.find(target, "0", everything).matches} == wanted
+    signed = search.find(target, "0", replace(everything, verify="signature")).matches
+    assert {match.id for match in signed} < wanted
