@@ -6,6 +6,7 @@ of the words replaced: the first are copies by their signatures, the second by t
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from time import perf_counter
 
@@ -43,11 +44,19 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
     result = engine.bulk(_stored(documents("known", known, made_by)))
     assert not result.failures
     engine.refresh(INDEX)
-    fresh = documents("new", arriving(_CALLERS * _EACH + _BATCH * _BATCHES, known, seed=7), made_by)
-    with Gate(engine, INDEX, Policy("refuse"), pipeline=made_by) as gate:
-        gate.admit(documents("warm", arriving(40, known, seed=11), made_by))
-        yield from _singles(gate, fresh[: _CALLERS * _EACH], note)
-        yield from _batches(gate, fresh[_CALLERS * _EACH :], note)
+    one_by_one = _CALLERS * _EACH
+    fresh = documents("new", arriving(2 * one_by_one + _BATCH * _BATCHES, known, seed=7), made_by)
+    with ExitStack() as opened:
+        gates = [
+            opened.enter_context(Gate(engine, INDEX, Policy("refuse"), pipeline=made_by))
+            for _ in range(2 if engine.can.seq_no else 1)
+        ]
+        for at, gate in enumerate(gates):
+            gate.admit(documents(f"warm{at}", arriving(40, known, seed=11 + at), made_by))
+        yield from _singles(gates[:1], fresh[:one_by_one], note)
+        if len(gates) > 1:
+            yield from _singles(gates, fresh[one_by_one : 2 * one_by_one], note)
+        yield from _batches(gates[0], fresh[2 * one_by_one :], note)
     if engine.can.seq_no:
         yield _claims(engine, note)
 
@@ -57,10 +66,11 @@ def _stored(made: Sequence[JSON]) -> Iterator[JSON]:
         yield {"_index": INDEX, "_id": one["_id"], "_source": {k: v for k, v in one.items() if k != "_id"}}
 
 
-def _singles(gate: Gate, given: Sequence[JSON], note: str) -> Iterator[Row]:
+def _singles(gates: Sequence[Gate], given: Sequence[JSON], note: str) -> Iterator[Row]:
     times: list[float] = []
 
     def call(number: int) -> None:
+        gate = gates[number % len(gates)]
         for document in given[number::_CALLERS]:
             begin = perf_counter()
             gate.admit([document])
@@ -74,10 +84,11 @@ def _singles(gate: Gate, given: Sequence[JSON], note: str) -> Iterator[Row]:
         thread.join()
     seconds = perf_counter() - start
     assert len(times) == len(given)
-    who = f"{_CALLERS} callers of one gate, one document each; {note}"
-    yield Row("decisions one at a time", len(times) / seconds, "documents/s", who)
+    of, more = ("one gate", "") if len(gates) == 1 else (f"{len(gates)} gates", f", {len(gates)} gates")
+    who = f"{_CALLERS} callers of {of}, one document each; {note}"
+    yield Row(f"decisions one at a time{more}", len(times) / seconds, "documents/s", who)
     for share in (50, 99):
-        yield Row(f"a decision, p{share}", float(np.percentile(times, share)) * 1e3, "ms", who)
+        yield Row(f"a decision, p{share}{more}", float(np.percentile(times, share)) * 1e3, "ms", who)
 
 
 def _batches(gate: Gate, given: Sequence[JSON], note: str) -> Iterator[Row]:
