@@ -101,7 +101,9 @@ class Shelf:
     def close(self) -> None:
         """Let another run go on, and give back what temporary files hold."""
         for file in self._files.values():
-            file.close()
+            # What a full disk does not take was not noted, and is made again.
+            with suppress(OSError):
+                file.close()
         self._files.clear()
         if self._lock >= 0:
             os.close(self._lock)

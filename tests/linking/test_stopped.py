@@ -128,3 +128,15 @@ def test_two_runs_in_one_folder_and_folders_of_something_else_are_refused(tmp_pa
     with pytest.raises(ConfigError, match="holds other files"):
         Shelf(foreign)
     assert [path.name for path in foreign.iterdir()] == ["letter.txt"]
+
+
+def test_a_full_disk_leaves_no_file_open_and_the_folder_to_others(tmp_path):
+    shelf = Shelf(tmp_path / "work")
+    for name in ("one", "other"):
+        (tmp_path / "work" / name).symlink_to("/dev/full")
+    files = [shelf.file(name) for name in ("one", "other")]
+    for file in files:
+        file.write(b"what does not fit")
+    shelf.close()
+    assert all(file.closed for file in files)
+    Shelf(tmp_path / "work").close()

@@ -4,7 +4,7 @@ from collections import Counter
 from time import process_time
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.sketches import random_tokens
 
@@ -13,7 +13,7 @@ from shinglefold.passages import near
 from shinglefold.passages.elements import Elements, elements_of
 from shinglefold.passages.find import passages_between
 from shinglefold.passages.near import DISTANCE, near_pairs
-from shinglefold.passages.pairs import bounded_pairs
+from shinglefold.passages.pairs import MOST_PAIRS, bounded_pairs
 
 texts = st.lists(st.integers(0, 4), max_size=40)
 widths = st.integers(1, 6)
@@ -30,6 +30,7 @@ def as_set(pairs):
 
 
 @given(texts, texts, widths)
+@example([0] * 5, [0] * 13, 1)
 def test_pairs_are_near_by_their_bits_and_share_all_words_but_one(one, other, width):
     a, b = elements(one, width), elements(other, width)
     wanted = {
@@ -40,8 +41,11 @@ def test_pairs_are_near_by_their_bits_and_share_all_words_but_one(one, other, wi
         and (Counter(one[at : at + width]) & Counter(other[there : there + width])).total() >= width - 1
     }
     found = near_pairs(a, b)
-    assert as_set(found.pairs) == wanted
-    assert (found.left_out, found.crowded) == (0, 0)
+    assert as_set(found.pairs) <= wanted
+    assert len(found.pairs) + found.left_out == len(wanted)
+    # Two elements may have so many pairs that not all are listed, as where nothing is tolerated.
+    assert not found.left_out or len(wanted) > MOST_PAIRS
+    assert found.crowded == 0
 
 
 @given(texts, texts, widths)
