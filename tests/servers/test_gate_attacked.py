@@ -4,10 +4,10 @@ import random
 import threading
 import time
 import uuid
-from dataclasses import replace
 
 import pytest
 from support.gate.crashes import make_pipeline
+from support.gate.indices import gated_index
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused
@@ -15,7 +15,6 @@ from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.ingest import ensure_index
 
-_SHARDS = {"index": {"number_of_shards": 3, "number_of_replicas": 0}}
 _SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
 _SCOPES |= {
     "from": {"type": "ip"},
@@ -37,12 +36,8 @@ def engine(server):
 
 @pytest.fixture
 def index(engine, pipeline):
-    name = f"attacked-{uuid.uuid4().hex[:8]}"
-    ensure_index(engine, name, replace(pipeline.recipe(), groups=True), properties=_SCOPES, settings=_SHARDS)
-    yield name
-    for one in (name, intents_name(name)):
-        if engine.index_exists(one):
-            engine.delete_index(one)
+    with gated_index(engine, pipeline, "attacked", _SCOPES) as name:
+        yield name
 
 
 @pytest.fixture

@@ -1,21 +1,20 @@
 """Gates of different policies before one index, and what they let in at the same moment."""
 
 import random
-import uuid
 from dataclasses import replace
 
 import pytest
 from support.gate.crashes import make_pipeline
+from support.gate.indices import gated_index
 from support.gate.moved import moved_words
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
 from shinglefold.groups.insert import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
-from shinglefold.ingest import ensure_index, index_documents
+from shinglefold.ingest import index_documents
 
 _FIELDS = {
     "host": {"type": "keyword"},
@@ -38,13 +37,8 @@ def engine(server):
 
 @pytest.fixture
 def index(engine, pipeline):
-    name = f"mixed-{uuid.uuid4().hex[:8]}"
-    shards = {"index": {"number_of_shards": 3, "number_of_replicas": 0, "refresh_interval": "-1"}}
-    ensure_index(engine, name, replace(pipeline.recipe(), groups=True), properties=_FIELDS, settings=shards)
-    yield name
-    for one in (name, intents_name(name)):
-        if engine.index_exists(one):
-            engine.delete_index(one)
+    with gated_index(engine, pipeline, "mixed", _FIELDS, refresh_interval="-1") as name:
+        yield name
 
 
 def _text(kind, edits=0, words=120):

@@ -1,0 +1,28 @@
+"""An index of three shards that gates stand before, and all that they leave taken away again."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from shinglefold.contracts import Engine
+from shinglefold.groups.gate.intents import intents_name
+from shinglefold.ingest import Pipeline, ensure_index
+
+
+@contextmanager
+def gated_index(
+    engine: Engine, pipeline: Pipeline, prefix: str, properties: Mapping[str, Any], **settings: Any
+) -> Iterator[str]:
+    """Provide the name of an index with numbers of groups; ``settings`` are of the index."""
+    name = f"{prefix}-{uuid.uuid4().hex[:8]}"
+    shards = {"index": {"number_of_shards": 3, "number_of_replicas": 0, **settings}}
+    recipe = replace(pipeline.recipe(), groups=True)
+    ensure_index(engine, name, recipe, properties=properties, settings=shards)
+    try:
+        yield name
+    finally:
+        for one in (name, intents_name(name)):
+            if engine.index_exists(one):
+                engine.delete_index(one)
