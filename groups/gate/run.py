@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from shinglefold.contracts import JSON
-from shinglefold.groups.gate.gate import Gate
+from shinglefold.groups.gate.gate import BATCH, Gate
 from shinglefold.groups.gate.member import Verdict
 from shinglefold.ingest import Record
 from shinglefold.ingest.writing.interrupts import Interrupts
-
-#: Documents decided together.
-_BATCH = 300
 
 
 @dataclass(slots=True)
@@ -52,7 +49,7 @@ class Run:
         with Interrupts() as interrupts:
             while True:
                 with interrupts.breakable():
-                    batch = list(islice(records, _BATCH))
+                    batch = list(islice(records, BATCH))
                 interrupts.check()
                 if not batch:
                     return
