@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import corpora
+from bench.speed.memory import ran
 from bench.table import Row
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
@@ -41,10 +42,11 @@ def measure() -> list[Row]:
             runs.append(_signed(source, Path(folder) / f"{number}.out"))
         alone = _signed(source, Path(folder) / "alone.out", "--workers", "1")
         assert (Path(folder) / "alone.out").read_bytes() == (Path(folder) / "0.out").read_bytes()
+        memory = ran([_COMMAND, "sign", str(source)], Path(folder) / "memory.out")
         del os.environ["SHINGLEFOLD_LEXICON_FILE"]
         cold = _signed(source, Path(folder) / "cold.out")
         whole, kernel = min(run.cpu for run in runs), min(kernels)
-        clock, peak = min(run.seconds for run in runs), max(run.peak for run in runs)
+        clock = min(run.seconds for run in runs)
     note = f"{DOCUMENTS:,} generated Russian texts of {WORDS} words, JSONL to JSONL, warm"
     own = (whole - min(shorter)) / (DOCUMENTS - SOME) * 1e6
     loading = min(shorter) - own * SOME / 1e6
@@ -63,10 +65,14 @@ def measure() -> list[Row]:
         Row("sign: CPU of starting", start, "s", f"{FEW} documents"),
         Row("sign: CPU of starting and loading compiled code", loading, "s", "once a run of more than 64 MB"),
         Row("sign: first document out", first, "s", "of the clock, to standard output; asked 1"),
-        Row("sign: peak memory of the largest process", peak, "MB", "of two workers and their parent"),
+        Row(
+            "sign: most memory",
+            memory.anonymous,
+            "MB",
+            f"own, of two workers and their parent; with mapped files {memory.together:,.0f}",
+        ),
         Row("sign, one process: documents a second of the clock", DOCUMENTS / alone.seconds, "documents/s"),
         Row("sign, one process: CPU a document", (alone.cpu - start) / (DOCUMENTS - FEW) * 1e6, "µs"),
-        Row("sign, one process: peak memory", alone.peak, "MB"),
         Row("sign, no word known: CPU a document", (cold.cpu - start) / (DOCUMENTS - FEW) * 1e6, "µs"),
         Row(
             "sign, no word known: documents a second", DOCUMENTS / cold.seconds, "documents/s", "of the clock"
@@ -77,8 +83,8 @@ def measure() -> list[Row]:
 class _Ran:
     """What a run took."""
 
-    def __init__(self, seconds: float, cpu: float, peak: float) -> None:
-        self.seconds, self.cpu, self.peak = seconds, cpu, peak
+    def __init__(self, seconds: float, cpu: float) -> None:
+        self.seconds, self.cpu = seconds, cpu
 
 
 def _signed(source: Path, target: Path, *options: str) -> _Ran:
@@ -89,7 +95,7 @@ def _signed(source: Path, target: Path, *options: str) -> _Ran:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     # Of a process that waited for its children the time is theirs, too.
-    return _Ran(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return _Ran(time.perf_counter() - start, used.ru_utime + used.ru_stime)
 
 
 def _first_line(source: Path) -> float:
