@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 RUNS = Path(__file__).with_name("runs")
+#: Of git's status: everything but what benches write.
+_MEASURED = (":(top)", ":(top,exclude)bench/runs", ":(top,exclude)docs/pictures")
 _TOLD = ("numpy", "xxhash", "pymorphy3", "selectolax", "tantivy")
 
 
@@ -46,8 +48,14 @@ def keep(name: str, rows: Sequence[Row], day: date) -> Path:
 
 
 def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    commit = _git("rev-parse", "--short", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", *_MEASURED)
+    return f"{commit}-dirty" if commit and changed else commit or "unknown"
+
+
+def _git(*arguments: str) -> str:
+    told = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=RUNS.parent)
+    return told.stdout.strip()
 
 
 def _cores() -> int:
