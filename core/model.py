@@ -101,20 +101,30 @@ class Fingerprint:
         """The stored digest without the seal."""
         return f"{self.scheme}.{self.lang}.{self.shingles}.{self.digest}"
 
-    def to_field(self) -> dict[str, Any]:
-        """Return the JSON object that is stored; the signature as base64, or left out where there is none."""
+    @property
+    def stored_digest(self) -> str:
+        """The digest as it is stored: all that tells the scheme, and the seal where there is one."""
+        return f"{self.head}.{self.seal}" if self.seal else self.head
+
+    @property
+    def stored_signature(self) -> str:
+        """The signature as it is stored, in base64."""
         from base64 import b64encode
 
+        return b64encode(self.signature).decode("ascii")
+
+    def to_field(self) -> dict[str, Any]:
+        """Return the JSON object that is stored; the signature as base64, or left out where there is none."""
         field: dict[str, Any] = {
             "scheme": self.scheme,
             "lang": self.lang,
             "shingles": self.shingles,
-            "digest": f"{self.head}.{self.seal}" if self.seal else self.head,
+            "digest": self.stored_digest,
         }
         if self.supershingles:
             field["supershingles"] = list(self.supershingles)
         if self.signature:
-            field["signature"] = b64encode(self.signature).decode("ascii")
+            field["signature"] = self.stored_signature
         return field
 
     @classmethod

@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Engine, GuardedWrites
+from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import InputError
 from shinglefold.groups.beside import Beside
 from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.likeness import Likeness
+from shinglefold.groups.likeness import Batch, Likeness
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.groups.rules import Rules, note
@@ -30,7 +30,6 @@ _TRAVELLING = 2
 class _Leader(NamedTuple):
     """A document that leads a group and that searches may not see yet."""
 
-    asked: Asked
     id: str
     group: int
 
@@ -75,7 +74,9 @@ class Numbering:
     rules: Rules = field(default_factory=Rules)
     canonicalizer: Canonicalizer | None = None
     beside: Beside = field(init=False)
+    #: The leaders of batches that searches need not see yet, and what they are compared by, in that order.
     _batches: list[list[_Leader]] = field(default_factory=list)
+    _recent: Batch | None = None
     _forms: Forms = field(init=False)
     _untold: bool = field(init=False)
 
@@ -125,25 +126,21 @@ class Numbering:
         ]
 
     def _numbered(self, asked: Sequence[Asked], ids: Sequence[str]) -> list[tuple[int, bool]]:
+        if not asked:
+            return []
         choices = [_Choice() for _ in asked]
-        kept = self._offer_recent(asked, ids, choices)
-        self._offer_stored(asked, ids, choices, kept)
-        earlier: dict[int, list[tuple[int, float]]] = {}
-        for pair in self._likeness.among(asked):
-            earlier.setdefault(pair.other, []).append((pair.one, pair.likeness))
         numbers = [
             numbers_of(one.print, self._scope(one), self.index, id_)
             for one, id_ in zip(asked, ids, strict=True)
         ]
-        free = [
-            number
-            for several, one in zip(numbers, choices, strict=True)
-            if one.group is None
-            for number in several
-        ]
-        taken = self._lookup.numbers(f"{self.recipe.field}.{GROUP}", free)
-        taken |= {leader.group for batch in self._batches for leader in batch}
-        led: list[_Leader] = []
+        batch = self._likeness.batch(asked, self._recent.reader if self._recent else None)
+        kept = self._offer_recent(batch, ids, choices)
+        taken = self._offer_stored(batch, ids, choices, kept, numbers)
+        taken |= {leader.group for leaders in self._batches for leader in leaders}
+        earlier: dict[int, list[tuple[int, float]]] = {}
+        for pair in self._likeness.among(batch):
+            earlier.setdefault(pair.other, []).append((pair.one, pair.likeness))
+        led: list[int] = []
         for place, choice in enumerate(choices):
             for other, likeness in earlier.get(place, ()):
                 group = choices[other].group
@@ -154,30 +151,41 @@ class Numbering:
                 choice.leads = True
                 taken.add(choice.group)
             if choice.leads:
-                led.append(_Leader(asked[place], ids[place], choice.group))
-        self._batches.append(led)
+                led.append(place)
+        self._batches.append([_Leader(ids[place], choices[place].group or 0) for place in led])
+        leaders = batch.take(led)
+        self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
 
-    def _offer_recent(
-        self, asked: Sequence[Asked], ids: Sequence[str], choices: Sequence[_Choice]
-    ) -> set[str]:
+    def _offer_recent(self, batch: Batch, ids: Sequence[str], choices: Sequence[_Choice]) -> set[str]:
         """Offer the leaders of this run; return the ids of those, whose stored versions count no more."""
-        recent = [leader for batch in self._batches for leader in batch]
-        for pair in self._likeness.alike(asked, [leader.asked for leader in recent]):
+        if self._recent is None:
+            return set()
+        recent = [leader for leaders in self._batches for leader in leaders]
+        for pair in self._likeness.alike(batch, self._recent):
             leader = recent[pair.other]
             self._offer(choices[pair.one], pair.likeness, leader.group, ids[pair.one] == leader.id)
         return {leader.id for leader in recent}
 
     def _offer_stored(
-        self, asked: Sequence[Asked], ids: Sequence[str], choices: Sequence[_Choice], newer: set[str]
-    ) -> None:
-        found = self._lookup.find(asked, [{"term": {f"{self.recipe.field}.{LEADER}": True}}])
-        hits = self._lookup.with_texts(found.hits, self._likeness.in_doubt(asked, found.hits))
-        for pair in self._likeness.likened(asked, hits):
+        self,
+        batch: Batch,
+        ids: Sequence[str],
+        choices: Sequence[_Choice],
+        newer: set[str],
+        numbers: Sequence[Sequence[int]],
+    ) -> set[int]:
+        """Offer the leaders that are stored; return which of the numbers documents may have are taken."""
+        group = f"{self.recipe.field}.{GROUP}"
+        leading: list[JSON] = [{"term": {f"{self.recipe.field}.{LEADER}": True}}]
+        wanted = sorted({number for several in numbers for number in several})
+        hits, taken = self._lookup.find(batch.asked, leading, group, wanted)
+        for pair in self._likeness.likened(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
-            groups = (hit.get("fields") or {}).get(f"{self.recipe.field}.{GROUP}")
+            groups = (hit.get("fields") or {}).get(group)
             if groups and hit["_id"] not in newer:
                 self._offer(choices[pair.one], pair.likeness, groups[0], ids[pair.one] == hit["_id"])
+        return taken
 
     def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:
         """Offer a leader; a document that leads goes on leading with the same text, and not with another."""
@@ -197,7 +205,10 @@ class Numbering:
 
     def _forget(self) -> None:
         """Make what was indexed visible once there is much of it, and forget it."""
-        kept = [leader for batch in self._batches for leader in batch]
-        if len(kept) > _KEPT or sum(len(leader.asked.text) for leader in kept) > _CHARACTERS:
+        asked = self._recent.asked if self._recent else ()
+        if len(asked) > _KEPT or sum(len(one.text) for one in asked) > _CHARACTERS:
             self.engine.refresh(self.index)
             del self._batches[:-_TRAVELLING]
+            left = sum(map(len, self._batches))
+            # By another reader, as one keeps a number for each text that it ever read.
+            self._recent = self._likeness.batch(asked[-left:]) if left else None

@@ -5,13 +5,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from shinglefold.contracts import JSON
 from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
 from shinglefold.model import Fingerprint, Int64s
 from shinglefold.rerank.fold.columns import Columns, Reader
 from shinglefold.rerank.fold.doubt import Zone
-from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
+from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_stage import Said, TextStage
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.options import FoldOptions, Scope
@@ -21,6 +22,8 @@ from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
 from shinglefold.stored import stored_parts
 
+#: Reads the texts of hits at some places, and returns all hits, these with their texts.
+ReadTexts = Callable[[Sequence[JSON], Sequence[int]], list[JSON]]
 #: Parts of a fingerprint that have no doc values.
 _IN_SOURCE = ("supershingles",)
 
@@ -40,6 +43,23 @@ class Likened(NamedTuple):
     other: int
     likeness: float
     similarity: float | None = None
+
+
+class Batch(NamedTuple):
+    """Documents read into columns once, to be compared with what the same reader read."""
+
+    asked: Sequence[Asked]
+    compared: Compared
+    reader: Reader
+
+    def take(self, places: Sequence[int]) -> "Batch":
+        """Return some of the documents."""
+        rows = list(places)
+        return Batch([self.asked[row] for row in rows], self.compared.take(rows), self.reader)
+
+    def join(self, other: "Batch") -> "Batch":
+        """Return these documents and then the other ones, of the same reader."""
+        return Batch([*self.asked, *other.asked], self.compared.join(other.compared), self.reader)
 
 
 class Likeness:
@@ -81,6 +101,7 @@ class Likeness:
         )
         self._matcher = Matcher.of(scheme, options)
         self.parts = ("digest", "signature", *(("supershingles",) if bare else ()))
+        self._keywords = bare
         self.stage = stage if verify == "text" else None
         self._zone = None if self.stage is None else Zone.of(self.stage.scheme, options)
         self.texts = () if self.stage is None or self._zone is None else self.stage.fields
@@ -122,90 +143,80 @@ class Likeness:
         """Return what reads documents into columns; only what one reader read can be compared."""
         return Reader(self.scheme, self.field, self.scopes, self.seal)
 
-    def columns(self, reader: Reader, asked: Sequence[Asked]) -> Columns:
-        """Return documents that are asked for as columns."""
-        return reader.read([one.as_hit(self.field) for one in asked])
+    def batch(self, asked: Sequence[Asked], reader: Reader | None = None) -> Batch:
+        """Return documents that are asked for, ready to be compared."""
+        reader = reader or self.reader()
+        columns = reader.read([one.as_hit(self.field, keywords=self._keywords) for one in asked])
+        return Batch(asked, self._matcher.prepare(columns), reader)
 
-    def possible(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
+    def possible(self, batch: Batch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
         """Return which documents may be like which hits: those that are by signature, and those in doubt."""
-        if not asked or not hits:
+        if not batch.asked or not hits:
             return []
-        reader = self.reader()
-        ours, theirs = self.columns(reader, asked), self._stored(reader, hits)
+        ours, theirs = batch.compared, self._stored(batch.reader, hits)
         near, doubt = self._masks(ours, theirs)
         ones, others = nonzero(near | doubt)
-        alike = self._likenesses(ours, ones, theirs, others)
+        alike = self._likenesses(ours.prints, ones, theirs.prints, others)
         return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
 
-    def in_doubt(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Return the places of hits whose texts decide whether a document is like them."""
-        if not self.texts or not asked or not hits:
-            return []
-        reader = self.reader()
-        _, doubt = self._masks(self.columns(reader, asked), self._stored(reader, hits))
-        found: list[int] = np.flatnonzero(doubt.any(axis=0)).tolist()
-        return found
-
-    def likened(self, asked: Sequence[Asked], hits: Sequence[Mapping[str, Any]]) -> list[Likened]:
+    def likened(self, batch: Batch, hits: Sequence[JSON], read: ReadTexts | None = None) -> list[Likened]:
         """Return which documents are like which hits, of pairs in doubt as their texts say.
 
         Args:
             hits: with the texts that stored documents have in ``_source``.
+            read: reads the texts of hits at some places that have none yet, and returns all hits.
 
         A pair is decided in the same way whichever of the two is asked for: estimate and edit similarity know
         no direction.
         """
-        if not asked or not hits:
+        if not batch.asked or not hits:
             return []
-        reader = self.reader()
-        ours, theirs = self.columns(reader, asked), self._stored(reader, hits)
-        return self._decided(ours, theirs, asked, lambda other: self.text(hits[other].get("_source") or {}))
+        theirs = self._stored(batch.reader, hits)
+        near, doubt = self._masks(batch.compared, theirs)
+        if read is not None and self.texts and doubt.any():
+            hits = read(hits, np.flatnonzero(doubt.any(axis=0)).tolist())
+        texts = self._texts(hits)
+        return self._decided(batch, theirs, near, doubt, texts)
 
-    def alike(self, asked: Sequence[Asked], others: Sequence[Asked]) -> list[Likened]:
-        """Return which documents are like which others; none of both is stored."""
-        if not asked or not others:
+    def alike(self, batch: Batch, others: Batch) -> list[Likened]:
+        """Return which documents are like which others of the same reader; none of both is stored."""
+        if not batch.asked or not others.asked:
             return []
-        reader = self.reader()
-        ours, theirs = self.columns(reader, asked), self.columns(reader, others)
-        return self._decided(ours, theirs, asked, lambda other: others[other].text)
+        near, doubt = self._masks(batch.compared, others.compared)
+        return self._decided(batch, others.compared, near, doubt, lambda other: others.asked[other].text)
 
-    def among(self, asked: Sequence[Asked]) -> list[Likened]:
+    def among(self, batch: Batch) -> list[Likened]:
         """Return which of some documents are alike; of each pair the earlier one first."""
-        if len(asked) < 2:
+        if len(batch.asked) < 2:
             return []
-        own = self.columns(self.reader(), asked)
-        return self._decided(own, own, asked, lambda other: asked[other].text, later=True)
+        near, doubt = (np.triu(mask, 1) for mask in self._masks(batch.compared, batch.compared))
+        return self._decided(batch, batch.compared, near, doubt, lambda other: batch.asked[other].text)
+
+    def _texts(self, hits: Sequence[Mapping[str, Any]]) -> Callable[[int], str]:
+        return lambda other: self.text(hits[other].get("_source") or {})
 
     def _decided(
-        self,
-        ours: Columns,
-        theirs: Columns,
-        asked: Sequence[Asked],
-        text_of: Callable[[int], str],
-        *,
-        later: bool = False,
+        self, batch: Batch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
     ) -> list[Likened]:
-        """Return which pairs are alike, texts asked where they decide; ``later``: with later ones alone."""
-        near, doubt = self._masks(ours, theirs)
-        if later:
-            near, doubt = np.triu(near, 1), np.triu(doubt, 1)
-        said = self._said(asked, text_of, doubt)
+        """Return which pairs are alike, texts asked of those in doubt."""
+        said = self._said(batch.asked, text_of, doubt)
         for (one, other), told in said.items():
             near[one, other] = told.alike
         ones, others = nonzero(near)
-        alike = self._likenesses(ours, ones, theirs, others)
+        alike = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
         pairs = zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)
         return [Likened(*pair, _similarity(said.get(pair[:2]))) for pair in pairs]
 
-    def _masks(self, ours: Columns, theirs: Columns) -> tuple[Mask, Mask]:
+    def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
         """Return which pairs are alike by their signatures, and which are in doubt."""
-        near = (self._contained if self._rules.measure == "containment" else self._resembling)(ours, theirs)
+        rows = np.arange(len(ours), dtype=np.int64)
+        if self._rules.measure == "containment":
+            near = self._contained(ours.prints, theirs.prints)
+        else:
+            near = self._matcher.matches(ours, rows, theirs)
         if self._zone is None:
             return near, np.zeros_like(near)
-        rows = np.arange(len(ours), dtype=np.int64)
-        possible, sure = (
-            matcher.matches(matcher.prepare(ours), rows, matcher.prepare(theirs)) for matcher in self._zone
-        )
+        possible, sure = (matcher.matches(ours, rows, theirs) for matcher in self._zone)
         return near, possible & ~sure
 
     def _said(
@@ -223,8 +234,8 @@ class Likeness:
     def _given(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
         return values if self._values is None else self._values.given(path, values)
 
-    def _stored(self, reader: Reader, hits: Sequence[Mapping[str, Any]]) -> Columns:
-        return reader.read([self._in_form(hit) for hit in hits])
+    def _stored(self, reader: Reader, hits: Sequence[Mapping[str, Any]]) -> Compared:
+        return self._matcher.prepare(reader.read([self._in_form(hit) for hit in hits]))
 
     def _in_form(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a stored document with the values of its scopes as those asked for have them."""
@@ -232,11 +243,6 @@ class Likeness:
             return hit
         kept = {one.field: self._values.kept(one.field, field_values(hit, one.field)) for one in self.scopes}
         return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
-
-    def _resembling(self, ours: Columns, theirs: Columns) -> Mask:
-        matcher = self._matcher
-        rows = np.arange(len(ours), dtype=np.int64)
-        return matcher.matches(matcher.prepare(ours), rows, matcher.prepare(theirs))
 
     def _contained(self, ours: Columns, theirs: Columns) -> Mask:
         """Compare all pairs: lengths may differ, so that little can be told beforehand."""
@@ -271,4 +277,4 @@ def _similarity(said: Said | None) -> float | None:
     return None if said is None else said.similarity
 
 
-__all__ = ["Likened", "Likeness", "Pair", "Rules"]
+__all__ = ["Batch", "Likened", "Likeness", "Pair", "Rules"]

@@ -44,6 +44,13 @@ class Found(NamedTuple):
     cut: frozenset[int] = frozenset()
 
 
+class _Nominated(NamedTuple):
+    """The stored documents that a search found, before any is compared; ``cut`` as in ``Found``."""
+
+    hits: list[JSON]
+    cut: frozenset[int] = frozenset()
+
+
 class AsyncSearches(Protocol):
     """An engine whose searches are awaited; then only steps may be asked for."""
 
@@ -82,66 +89,69 @@ class Lookup:
         self._first = first
         self._parameters = parameters
 
-    def find(self, asked: Sequence[Asked], filters: Sequence[JSON] = ()) -> Found:
-        """Return all documents that may be like one of those asked for.
+    def find(
+        self, asked: Sequence[Asked], filters: Sequence[JSON], field: str, numbers: Sequence[int]
+    ) -> tuple[list[JSON], set[int]]:
+        """Return all documents that may be like one of those asked for, and which of some numbers are taken.
+
+        Args:
+            filters: clauses that documents must meet.
+            field: the number field whose values count as taken where any document has them.
 
         Raises:
             EngineError: the engine can't tell all of them.
         """
-        found = drive(self.finding(asked, filters), operator.call)
-        return drive(self.finding(asked, filters, far=True), operator.call) if found.cut else found
+        nominated, taken = drive(self._with_numbers(asked, filters, field, numbers), operator.call)
+        if nominated.cut:
+            nominated = drive(self._each(asked, filters, _WINDOW), operator.call)
+        return nominated.hits, taken
 
-    def finding(
-        self, asked: Sequence[Asked], filters: Sequence[JSON] = (), *, far: bool = False
-    ) -> Steps[Found]:
-        """Return what ``find`` does, as steps that yield calls of the engine, blocking or awaited.
+    def finding(self, asked: Sequence[Asked], *, far: bool = False) -> Steps[Found]:
+        """Return the documents that may be like one of those asked for, as steps that yield calls.
 
         Args:
             far: read as many as can be of each.
         """
-        query = self._any_of(asked)
-        if query is None:
-            return Found([], [])
-        if far:
-            return (yield from self._each(asked, filters, _WINDOW))
-        size = _room(asked)
-        hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}, size))
-        return (yield from self._found(asked, hits, filters, size))
+        nominated = yield from (self._each(asked, (), _WINDOW) if far else self._near(asked, ()))
+        return self._paired(asked, nominated)
 
     def finding_with_numbers(
         self, asked: Sequence[Asked], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Found, set[int]]]:
-        """Return what ``find`` and ``numbers`` do, asked for in one request, as steps."""
+        """Return what ``finding`` does and which of some numbers are taken, in one request, as steps."""
+        nominated, taken = yield from self._with_numbers(asked, (), field, numbers)
+        return self._paired(asked, nominated), taken
+
+    def _paired(self, asked: Sequence[Asked], nominated: _Nominated) -> Found:
+        pairs = self._likeness.possible(self._likeness.batch(asked), nominated.hits) if nominated.hits else []
+        return Found(nominated.hits, pairs, nominated.cut)
+
+    def _with_numbers(
+        self, asked: Sequence[Asked], filters: Sequence[JSON], field: str, numbers: Sequence[int]
+    ) -> Steps[tuple[_Nominated, set[int]]]:
         query = self._any_of(asked)
-        if query is None or not numbers:
-            found = yield from self.finding(asked)
-            return found, (yield from self._numbering(field, numbers))
-        taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
-        size = _room(asked)
-        hits, told = yield from self._several([self._body({"bool": {"filter": [query]}}, size), taken])
-        found = yield from self._found(asked, hits, (), size)
-        return found, (yield from self._numbers(field, numbers, told))
-
-    def numbers(self, field: str, numbers: Sequence[int]) -> set[int]:
-        """Return which of some values a number field has in any document."""
-        return drive(self._numbering(field, numbers), operator.call)
-
-    def _numbering(self, field: str, numbers: Sequence[int]) -> Steps[set[int]]:
         if not numbers:
-            return set()
-        body = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
-        hits = yield from self._search(body)
-        return (yield from self._numbers(field, numbers, hits))
+            return (yield from self._near(asked, filters)), set()
+        taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
+        if query is None:
+            told = yield from self._search(taken)
+            return _Nominated([]), (yield from self._numbers(field, numbers, told))
+        size = _room(asked)
+        body = self._body({"bool": {"filter": [query, *filters]}}, size)
+        hits, told = yield from self._several([body, taken])
+        nominated = yield from self._enough(asked, hits, filters, size)
+        return nominated, (yield from self._numbers(field, numbers, told))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
+        """Return the numbers that are taken, of which some documents were read."""
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
-        if len(hits) < _NUMBERS:
+        rest = sorted(set(numbers) - found)
+        if len(hits) < _NUMBERS or not rest:
             return found
-        # One that many documents have hides the others.
-        for number in set(numbers) - found:
-            body = self._body({"bool": {"filter": [{"term": {field: number}}]}}, 1, [field])
-            found |= {number} if (yield from self._search(body)) else set()
-        return found
+        # One that many documents have hides the others: of each group one.
+        body = self._body({"bool": {"filter": [{"terms": {field: rest}}]}}, len(rest), [field])
+        more = yield from self._search({**body, "collapse": {"field": field}})
+        return found | {value for hit in more for value in (hit.get("fields") or {}).get(field, ())}
 
     def with_texts(self, hits: Sequence[JSON], places: Iterable[int]) -> list[JSON]:
         """Return hits, those at some places with the texts of their sources, as far as there are any.
@@ -175,12 +185,21 @@ class Lookup:
         answers = yield from self._answers(bodies)
         return [answer["hits"]["total"]["value"] for answer in answers]
 
-    def _found(
+    def _near(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> Steps[_Nominated]:
+        """Return what a search for all of a batch finds, or where that is too much, what each does."""
+        query = self._any_of(asked)
+        if query is None:
+            return _Nominated([])
+        size = _room(asked)
+        hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}, size))
+        return (yield from self._enough(asked, hits, filters, size))
+
+    def _enough(
         self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON], size: int
-    ) -> Steps[Found]:
+    ) -> Steps[_Nominated]:
         if len(hits) == size:
             return (yield from self._each(asked, filters, _SHORT))
-        return Found(hits, self._likeness.possible(asked, hits))
+        return _Nominated(hits)
 
     def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
         field, likeness = self._likeness.field, self._likeness
@@ -195,7 +214,7 @@ class Lookup:
         ]
         return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
 
-    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON], size: int) -> Steps[Found]:
+    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON], size: int) -> Steps[_Nominated]:
         """Return what each of those asked for finds by itself, what it shares most with first."""
         likeness = self._likeness
         places, bodies = list[int](), list[JSON]()
@@ -219,8 +238,7 @@ class Lookup:
             for place, hits in zip(places[begin:], several, strict=False):
                 found |= {identity(hit): hit for hit in hits}
                 cut |= {place} if len(hits) == size else set()
-        hits = list(found.values())
-        return Found(hits, self._likeness.possible(asked, hits), frozenset(cut))
+        return _Nominated(list(found.values()), frozenset(cut))
 
     def _body(self, query: JSON, size: int, fields: Sequence[str] | None = None) -> JSON:
         body: JSON = {

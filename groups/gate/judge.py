@@ -1,6 +1,6 @@
 """Compares documents on their way through a gate, by their fingerprints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,9 @@ class Fingerprints:
         asked, hits, places = _distinct(pairs)
         found = {
             (one, other): Alike(likeness, similarity)
-            for one, other, likeness, similarity in self.likeness_of.likened(asked, hits)
+            for one, other, likeness, similarity in self.likeness_of.likened(
+                self.likeness_of.batch(asked), hits
+            )
         }
         return [found.get(place) for place in places]
 
@@ -39,7 +41,8 @@ class Fingerprints:
         A gate of another policy may leave out what this one goes by. Then they may: documents have it.
         """
         asked, hits, places = _distinct([(member, self._filled(member, told)) for member, told in pairs])
-        found = {(pair.one, pair.other) for pair in self.likeness_of.possible(asked, hits)}
+        batch = self.likeness_of.batch(asked)
+        found = {(pair.one, pair.other) for pair in self.likeness_of.possible(batch, hits)}
         return [place in found for place in places]
 
     def _filled(self, member: Member, told: JSON) -> JSON:
@@ -59,7 +62,8 @@ class Fingerprints:
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
         """Return the pairs of members that match, by their places, the earlier one first."""
-        return [(pair.one, pair.other) for pair in self.likeness_of.among([one.print for one in members])]
+        batch = self.likeness_of.batch([one.print for one in members])
+        return [(pair.one, pair.other) for pair in self.likeness_of.among(batch)]
 
     def print(self, member: Member, /) -> JSON:
         """Return what others compare a member by, as a stored document has it."""
@@ -76,12 +80,12 @@ class Fingerprints:
 
 def _distinct(
     pairs: Sequence[tuple[Member, Any]],
-) -> tuple[list[Asked], list[Mapping[str, Any]], list[tuple[int, int]]]:
+) -> tuple[list[Asked], list[JSON], list[tuple[int, int]]]:
     """Return what is asked for and the hits it is held against, each once, and of each pair their places."""
     members: dict[int, int] = {}
     sources: dict[int, int] = {}
     asked: list[Asked] = []
-    hits: list[Mapping[str, Any]] = []
+    hits: list[JSON] = []
     places: list[tuple[int, int]] = []
     for member, source in pairs:
         if (one := members.setdefault(id(member), len(asked))) == len(asked):

@@ -24,6 +24,8 @@ _FEW_PAIRS = 1 << 13
 _DEVIATIONS = 5
 #: Candidates a hit up to which they are decided one by one.
 _DENSE = 16
+#: What is made of the signatures, a column a hit.
+_PLANES = ("plane", "planes")
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,19 @@ class Compared:
         """Return the fingerprints of some rows, with what was made of them."""
         taken = Compared(self.prints.take(rows), self.bits)
         made = taken.__dict__
-        for name in ("plane", "planes"):
+        for name in _PLANES:
             if name in self.__dict__:
                 made[name] = self.__dict__[name][:, :, rows]
         return taken
+
+    def join(self, other: "Compared") -> "Compared":
+        """Return these fingerprints and then the other ones, with what was made of both."""
+        joined = Compared(self.prints.join(other.prints), self.bits)
+        made = joined.__dict__
+        for name in _PLANES:
+            if name in self.__dict__ and name in other.__dict__:
+                made[name] = np.concatenate((self.__dict__[name], other.__dict__[name]), axis=2)
+        return joined
 
 
 @dataclass(frozen=True, slots=True)

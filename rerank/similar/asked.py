@@ -1,6 +1,5 @@
 """A document whose copies are looked for, and one that was found."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,13 +43,14 @@ class Asked:
         values = {scope.field: field_values(hit, scope.field) for scope in scopes}
         return cls(Fingerprint.from_field(stored), values, identity(hit))
 
-    def as_hit(self, dedup: str) -> JSON:
-        """Return it as a search returns hits: by doc values."""
-        made = self.print.to_field()
-        fields = {f"{dedup}.digest": [made["digest"]], f"{dedup}.supershingles": self.print.supershingles}
+    def as_hit(self, dedup: str, *, keywords: bool = True) -> JSON:
+        """Return it as a search returns hits: by doc values; without ``keywords`` no supershingles."""
+        fields: dict[str, Any] = {**self.values, f"{dedup}.digest": [self.print.stored_digest]}
+        if keywords:
+            fields[f"{dedup}.supershingles"] = self.print.supershingles
         if self.print.signature:
-            fields[f"{dedup}.signature"] = [b64encode(self.print.signature).decode("ascii")]
-        return {"fields": {**self.values, **fields}}
+            fields[f"{dedup}.signature"] = [self.print.stored_signature]
+        return {"fields": fields}
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def _pairs(pipeline: Pipeline, texts: Sequence[str], least: float) -> list[tuple
         for begin in range(0, len(texts), 300)
         for outcome in pipeline.run_block([{"body": text} for text in texts[begin : begin + 300]])
     ]
-    found = likeness.among([likeness.asked(outcome.document) for outcome in outcomes])
+    found = likeness.among(likeness.batch([likeness.asked(outcome.document) for outcome in outcomes]))
     return sorted((pair.one, pair.other) for pair in found)
 
 
