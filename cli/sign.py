@@ -134,6 +134,7 @@ def check_output(
         UsageError: flags that need a file are given without one.
     """
     from shinglefold.errors import ConfigError
+    from shinglefold.ingest.signing.journal import is_named
     from shinglefold.ingest.signing.tasks import is_parquet
 
     if output is None:
@@ -143,6 +144,10 @@ def check_output(
     place = Path(output)
     if place.is_dir():
         raise ConfigError(f"{output} is a folder: name a file in it")
+    if _is_descriptor(place) or (place.exists() and not place.is_file()):
+        raise ConfigError(
+            f"{output} is no file, and what is made would take its place: leave out -o, and add > {output}"
+        )
     if output.lower().endswith(_NOT_WRITTEN):
         raise ConfigError(
             f"{output}: JSON lines are written, or Parquet, so that its name would deceive whoever reads it; "
@@ -151,13 +156,24 @@ def check_output(
         )
     if any(Path(source).is_file() and place.exists() and Path(source).samefile(place) for source in sources):
         raise ConfigError(f"{output} is a source, too: name another file with -o")
-    if place.exists() and not overwrite:
+    if place.exists() and not overwrite and not is_named(place):
         raise ConfigError(f"{output} is there already: name another file, or replace it with --overwrite")
     if is_parquet(output) and not options.only_ids and not all(map(is_parquet, sources)):
         raise ConfigError(
             f"{output}: JSON and CSV do not say of which types the columns of a Parquet file are; "
             "add --only-ids, or write JSONL"
         )
+
+
+def _is_descriptor(place: Path) -> bool:
+    """Tell whether a path means what this process has open, as ``/dev/stdout`` does."""
+    while True:
+        folder = os.path.realpath(place.absolute().parent)
+        if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
+            return True
+        if not place.is_symlink():
+            return False
+        place = place.parent / os.readlink(place)
 
 
 def check_apart(output: str | None, dead_letters: str | None) -> None:

@@ -45,6 +45,8 @@ class Names(NamedTuple):
         names = [*fields, language, "format", "id", "_id", "_source", target]
         if len(set(names)) < len(names) or any("." in name for name in names):
             return None
+        if any(name.startswith(target) for name in names[:-1]):
+            return None
         encoded = [name.encode() for name in names]
         ends = np.cumsum([len(one) for one in encoded])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), ends, len(fields))

@@ -23,6 +23,8 @@ from shinglefold.quoted import shortened
 _PAUSE = 1.0
 #: Seconds another run is waited for.
 _PATIENCE = 5.0
+#: The journal, and what is made, in the folder.
+_NAME, OUTPUT = "journal", "output"
 State = dict[str, Any]
 
 
@@ -36,8 +38,8 @@ class Journal:
 
     def __init__(self, target: Path, identity: Mapping[str, Any]) -> None:
         self.target = target
-        self.folder = target.with_name(f"{target.name}.unfinished")
-        self._path = self.folder / "journal"
+        self.folder = _folder(target)
+        self._path = self.folder / _NAME
         self._identity = json.loads(json.dumps(identity))
         self._file: int | None = None
         self._noted = monotonic()
@@ -52,13 +54,11 @@ class Journal:
             ConfigError: the folder is of a run with other sources or options, or another run writes to it.
             Unwritable: the folder can't be made.
         """
-        try:
-            self.folder.mkdir(exist_ok=True)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        except OSError as error:
-            raise Unwritable.of(f"beside {self.target}", error) from error
-        self._lock(self._file)
-        notes = [] if restart else self._notes()
+        while self._file is None or self._is_gone(self._file):
+            self.close()
+            self._file = self._opened()
+            self._lock(self._file)
+        notes = [] if restart else _notes(self._path)
         if notes and notes[0] != self._identity:
             raise ConfigError(
                 f"{self.folder} is left of a run with {difference(notes[0], self._identity)}: repeat that "
@@ -86,7 +86,28 @@ class Journal:
 
     def remove(self) -> None:
         """Remove the folder: the run is whole."""
-        shutil.rmtree(self.folder)
+        # In one step, as another run may be waiting to make one of that name.
+        gone = self.folder.with_name(f".{self.folder.name}.{os.getpid()}")
+        self.folder.rename(gone)
+        shutil.rmtree(gone)
+
+    def _opened(self) -> int:
+        while True:
+            try:
+                self.folder.mkdir(exist_ok=True)
+                return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            except OSError as error:
+                missing = isinstance(error, FileNotFoundError) and not self.folder.exists()
+                # Another run may have removed the folder in between.
+                if not missing or not self.target.parent.is_dir():
+                    raise Unwritable.of(f"beside {self.target}", error) from error
+
+    def _is_gone(self, file: int) -> bool:
+        """Tell whether the run that was waited for has removed the journal, as it was whole."""
+        try:
+            return not os.path.samestat(os.fstat(file), self._path.stat())
+        except FileNotFoundError:
+            return True
 
     def _lock(self, file: int) -> None:
         # The workers of a killed run hold it, too, and finish their parts before they notice.
@@ -100,17 +121,6 @@ class Journal:
                         f"another run is writing {self.target}: wait for it, or name another file"
                     ) from error
             sleep(0.05)
-
-    def _notes(self) -> list[State]:
-        """Return the notes that are whole; the one that was being written when the run ended is none."""
-        found: list[State] = []
-        for line in self._path.read_bytes().splitlines(keepends=True):
-            if not line.endswith(b"\n"):
-                break
-            # A note that was cut off is followed by a new line and other notes.
-            with suppress(ValueError):
-                found.append(json.loads(line))
-        return found
 
     def _clear(self) -> None:
         assert self._file is not None
@@ -135,6 +145,31 @@ class Journal:
             line = b"\n" + line
         os.write(self._file, line)
         os.fsync(self._file)
+
+
+def is_named(target: Path) -> bool:
+    """Tell whether a run was killed when its file had got its name, and nothing was left but to tidy up."""
+    folder = _folder(target)
+    if (folder / OUTPUT).exists() or not target.is_file() or not (folder / _NAME).is_file():
+        return False
+    _, *notes = _notes(folder / _NAME) or [{}]
+    return bool(notes) and notes[-1].get("bytes") == target.stat().st_size
+
+
+def _folder(target: Path) -> Path:
+    return target.with_name(f"{target.name}.unfinished")
+
+
+def _notes(path: Path) -> list[State]:
+    """Return the notes that are whole; the one that was being written when the run ended is none."""
+    found: list[State] = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            break
+        # A note that was cut off is followed by a new line and other notes.
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return found
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

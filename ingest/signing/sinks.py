@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.signing.journal import Journal, State
+from shinglefold.ingest.signing.journal import OUTPUT, Journal, State, is_named
 
 _CHUNK = 1 << 20
 
@@ -40,7 +40,7 @@ class FileSink:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._path = journal.folder / "output"
+        self._path = journal.folder / OUTPUT
         self._file: IO[bytes] | None = None
 
     def resume(self, state: State | None) -> None:
@@ -50,6 +50,9 @@ class FileSink:
             InputError: there is less than that.
         """
         noted = state["bytes"] if state else 0
+        if is_named(self._journal.target):
+            # It goes on from there, to its end.
+            self._journal.target.replace(self._path)
         self._path.touch()
         # Not for appending, which the kernel's own copying refuses.
         self._file = self._path.open("r+b")

@@ -93,6 +93,8 @@ def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_on
         (["d.jsonl", "-o", "out.parquet"], "--only-ids"),
         (["d.jsonl", "--overwrite"], "-o FILE"),
         (["d.jsonl", "-o", "."], "is a folder"),
+        (["d.jsonl", "-o", "pipe", "--overwrite"], "pipe is no file"),
+        (["d.jsonl", "-o", "/dev/fd/1", "--overwrite"], "add > /dev/fd/1"),
         (["d.jsonl", "-o", "no/such/folder/out.jsonl"], "cannot write"),
         (["d.unknown"], "--format"),
         (["letters.jsonl"], "dead letters"),
@@ -102,6 +104,7 @@ def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_on
 def test_what_cannot_be_is_refused_before_the_first_document(run, arguments, words):
     Path("d.jsonl").write_text(json.dumps({"id": 1, "body": _TEXT}) + "\n")
     Path("d.unknown").write_text("x")
+    os.mkfifo("pipe")
     Path("letters.jsonl").write_text(
         json.dumps({"reason": "x", "stage": "read", "line": 1, "source": "a", "raw": "b"}) + "\n"
     )
@@ -132,6 +135,20 @@ def test_fields_without_text_are_told_with_those_that_have_some(run):
     named = run("sign", "d.jsonl", "-o", "more.jsonl", "--field", "contents", "--field", "content")
     assert named.code == 3
     assert "no document has the field contents" in named.err
+
+
+def test_workers_read_a_file_that_came_as_standard_input_under_its_name():
+    Path("d.jsonl").write_text(
+        "".join(json.dumps({"id": n, "body": f"{_TEXT} {n}"}) + "\n" for n in range(9))
+    )
+    with open("d.jsonl", "rb") as given:
+        ran = subprocess.run(
+            [*_COMMAND, "sign", "/dev/stdin", "--format", "jsonl", "--workers", "2"],
+            stdin=given,
+            capture_output=True,
+            check=True,
+        )
+    assert [one["id"] for one in documents_of(ran.stdout.decode())] == list(range(9))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -141,6 +141,29 @@ def test_lines_with_any_byte_changed_are(signers, tmp_path):
     alike(signers, tmp_path / "lines", b"\n".join(lines))
 
 
+@pytest.mark.parametrize(
+    ("fields", "language", "target"),
+    [
+        (("dedup_text", "body"), "lang", "dedup"),
+        (("title", "body"), "dedup_lang", "dedup"),
+        (("title", "body"), "lang", "form"),
+        (("title", "body"), "lang", "_i"),
+    ],
+)
+def test_names_that_begin_as_that_of_the_fingerprint_make_a_line_odd_wherever_it_is_read(
+    signers, tmp_path, fields, language, target
+):
+    options = SignOptions(fields, language, target=target)
+    pair = [Signer(one.tools.scheme, options, one.tools.canonicalizer) for one in signers]
+    assert pair[1].tools.fingerprinter.compile()
+    lines = (
+        '{ "dedup_text": "one two three", "body": "four five" }',
+        '{ "dedup_lang": "uk", "body": "мова та інша мова, три" }',
+        '{ "format": "text", "_id": "7", "body": "four five six" }',
+    )
+    alike(pair, tmp_path / "lines", "".join(f"{line}\n" for line in lines).encode())
+
+
 def test_plain_lines_are_not_read_one_by_one(signers, tmp_path, monkeypatch):
     quick = signers[1]
     path = tmp_path / "plain"

@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +110,37 @@ def test_two_runs_into_one_file_do_not_mix(make_job, source, tmp_path, monkeypat
 
     assert sign(job, another).signed == 299
     assert refused
+
+
+def test_a_run_killed_when_only_tidying_up_was_left_is_whole(make_job, source, tmp_path, whole, monkeypatch):
+    job = make_job(source, tmp_path / "out.jsonl")
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr(journal.Journal, "remove", lambda _: os._exit(9))
+        sign(job)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+    made = sign(job)
+    assert (made.signed, made.resumed) == (299, 300)
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+    assert sorted(os.listdir(tmp_path)) == ["d.jsonl", "out.jsonl", "whole.jsonl"]
+
+
+def test_a_run_that_waited_for_another_to_end_begins_with_a_folder_of_its_own(tmp_path):
+    first, second = (journal.Journal(tmp_path / "out", {}) for _ in range(2))
+    assert first.open() is None
+    first.note({"tasks": 3})
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(second.open)
+        time.sleep(0.2)
+        first.remove()
+        first.close()
+        assert waiting.result() is None
+    second.note({"tasks": 1})
+    assert (second.folder / "journal").read_text().count("\n") == 2
+    second.remove()
+    second.close()
+    assert not os.listdir(tmp_path)
 
 
 def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
