@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -140,3 +141,17 @@ def scheme() -> Scheme:
 def canonicalizer(scheme: Scheme) -> Canonicalizer:
     """A canonicalizer of the default scheme; its lexicon warms as the tests go."""
     return Canonicalizer.of(scheme)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("only who may mount a file system can fill one")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)

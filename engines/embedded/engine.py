@@ -32,13 +32,12 @@ from shinglefold.engines.embedded.folders import (
 )
 from shinglefold.engines.embedded.holding import Holding
 from shinglefold.engines.embedded.index import Index, Snapshot
-from shinglefold.engines.embedded.integrity import damaged, problems
 from shinglefold.engines.embedded.options import checked
 from shinglefold.engines.embedded.parameters import check_parameters
 from shinglefold.engines.embedded.pits import Pits
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
-from shinglefold.engines.embedded.schema import TANTIVY, is_panic
+from shinglefold.engines.embedded.schema import is_panic
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.writer import Portion
 from shinglefold.engines.several import Answer, one_by_one
@@ -251,7 +250,7 @@ class EmbeddedEngine(Holding):
         for given in actions:
             try:
                 action = read_action(given)
-                with self._lock:
+                with self._lock, self._whole(action.index):
                     written_over += self._run(action)
                 done += 1
             except Refused as refused:
@@ -269,7 +268,7 @@ class EmbeddedEngine(Holding):
 
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002
         """Return a document as it is now, refreshed or not, or None."""
-        with self._lock:
+        with self._lock, self._whole(index):
             source = self._index(index).source(id)
         return None if source is None else {"_index": index, "_id": id, "_source": source}
 
@@ -370,8 +369,9 @@ class EmbeddedEngine(Holding):
         except BaseException as error:
             if not isinstance(error, ValueError | OSError) and not is_panic(error):
                 raise
-            if found := problems(self.path / index / TANTIVY):
-                raise damaged(self.path / index, found) from error
+            with self._lock:
+                if own := self._opened(index):
+                    own.check()
             if is_panic(error):
                 raise EngineError(f"searching {index}: tantivy failed: {error}") from error
             raise

@@ -46,7 +46,7 @@ def delete_folder(folder: Path) -> None:
         EngineUnavailable: another process writes to it, or the folder can't be written.
     """
     _set_aside(folder, f"deleting {folder.name}")
-    shutil.rmtree(_trash(folder), ignore_errors=True)
+    _remove(_trash(folder))
 
 
 def replace_folder(folder: Path, by: Path) -> None:
@@ -66,7 +66,7 @@ def replace_folder(folder: Path, by: Path) -> None:
     finally:
         if lock:
             lock.wait_merging_threads()
-    shutil.rmtree(_trash(folder), ignore_errors=True)
+    _remove(_trash(folder))
 
 
 def _exchange(folder: Path, by: Path, doing: str) -> None:
@@ -84,7 +84,7 @@ def _set_aside(folder: Path, doing: str) -> None:
     """Take an index out of sight while its lock is held."""
     lock = _locked(folder, doing)
     with translated(doing):
-        shutil.rmtree(_trash(folder), ignore_errors=True)
+        _remove(_trash(folder))
         folder.rename(_trash(folder))
         if lock:
             lock.wait_merging_threads()
@@ -103,6 +103,13 @@ def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
         if "LockBusy" in str(error.__cause__):
             raise
         return None
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of an index, and one elsewhere that it is a link to."""
+    shutil.rmtree(folder.resolve(), ignore_errors=True)
+    if folder.is_symlink():
+        folder.unlink()
 
 
 def _trash(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from shinglefold.contracts import JSON
@@ -26,6 +26,10 @@ class Holding:
     @abstractmethod
     def _opened(self, index: str) -> Index | None:
         """Return an index if it is open."""
+
+    @abstractmethod
+    def _whole(self, index: str) -> AbstractContextManager[None]:
+        """Say which files are damaged, where that is why something goes wrong inside."""
 
     @contextmanager
     def exclusive(self, index: str) -> Iterator[None]:
@@ -85,5 +89,5 @@ class Holding:
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
         """Return the sources of documents as they are now, None for those that are gone; see ``get``."""
-        with self._lock:
+        with self._lock, self._whole(index):
             return self._index(index).sources(ids)

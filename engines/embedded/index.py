@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ class Index:
         """Commit what was written and let other processes write."""
         writer, self._writer = self._writer, None
         if writer:
-            writer.close()
+            self._close_writer(writer)
             self._heads_end = writer.heads_end
             self._read_again()
 
@@ -196,7 +197,7 @@ class Index:
         writer, self._writer = self._writer, None
         try:
             if writer:
-                writer.close()
+                self._close_writer(writer)
         finally:
             self._reading.close()
 
@@ -221,10 +222,22 @@ class Index:
             self._behind = True
         return self._writer
 
+    def _close_writer(self, writer: Writer) -> None:
+        """Commit what was written and give the lock back."""
+        try:
+            if writer.dirty:
+                self._commit(writer)
+        except EngineError:
+            # Which says more, and what is lost.
+            with suppress(EngineError):
+                writer.close()
+            raise
+        writer.close()
+
     def _widened(self, error: NoColumnLeft) -> Writer:
         """Write the index anew, with more columns, and return a writer; searches see what they saw before."""
         if self._writer:
-            self._writer.close()
+            self._close_writer(self._writer)
             self._writer = None
         widen(self.folder, self._reading, self._analysis, error.pools, self._portion.memory)
         self._reading.close()
@@ -239,7 +252,13 @@ class Index:
         self._reading.reload()
         self._behind = True
         if writer.filled:
-            self._reclaim(writer)
+            try:
+                with translated(f"giving space back in {self.folder.name}", self.folder):
+                    self._reclaim(writer)
+            except EngineError as error:
+                # All that was asked for is committed.
+                error.lost = 0
+                raise
 
     def _reclaim(self, writer: Writer) -> None:
         """Remove what heads took of documents that are written over or gone, now and then."""
@@ -255,7 +274,7 @@ class Index:
             self._reading.reload()
         for number, file in full:
             if number not in lives or number in emptied:
-                file.unlink()
+                file.unlink(missing_ok=True)
 
     def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         return _source(self._make_snapshot(), id)

@@ -6,7 +6,8 @@ compared with what the files themselves tell.
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ _LONGEST_FOOTER = 65_536
 #: How the columns of a ``fast`` file end, since tantivy 0.20: number of rows, version, magic bytes.
 _COLUMNS_END = b"\x02qwB"
 #: Where somebody writes, files come and go while they are looked at.
-_TRIES = 5
+TRIES = 5
 
 
 def check_files(folder: Path, schema: int = 0, most: int | None = None) -> None:
@@ -55,7 +56,7 @@ def damaged(folder: Path, found: list[str]) -> EngineUnavailable:
 def problems(folder: Path, schema: int = 0, most: int | None = None) -> list[str]:
     """Return what is wrong with tantivy's files, a line a file; see ``check_files``."""
     found: list[str] = []
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         before = _content(folder / META)
         found = list(_problems(folder, before, schema, most))
         if not found or before == _content(folder / META):
@@ -75,7 +76,7 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
     """
     searcher = index.searcher()
     there = dict(volumes(folder))
-    whole = most is None or sum(file.stat().st_size for file in there.values()) <= most
+    whole = most is None or _size(there.values()) <= most
     found = []
     used = sorted(living(searcher))
     for number in used:
@@ -85,7 +86,10 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
         if not whole and number != used[-1]:
             # Each costs a pass, and an index is opened for every search of a command.
             continue
-        end = walk(file).end if whole else file.stat().st_size
+        try:
+            end = walk(file).end if whole else file.stat().st_size
+        except FileNotFoundError:
+            end = 0
         if last_place(searcher, index.schema, number) >= end:
             found.append(f"{folder.name}/{file.name} has another content than was written")
     return found
@@ -128,7 +132,7 @@ def _problems(folder: Path, content: bytes, schema: int, most: int | None) -> It
     if wrong_schema:
         yield f"{META} holds another schema than the index was made with"
     yield from _managed(folder)
-    whole = most is None or _size(folder, files) <= most
+    whole = most is None or _size(folder / name for name, _ in files) <= most
     for name, segment in files:
         if problem := _file_problem(folder / name, segment, whole):
             yield f"{name} {problem}"
@@ -186,8 +190,13 @@ def _disagreement(file: Path, body: memoryview, segment: Mapping[str, Any], whol
     return ""
 
 
-def _size(folder: Path, files: list[tuple[str, Mapping[str, Any]]]) -> int:
-    return sum((folder / name).stat().st_size for name, _ in files if (folder / name).exists())
+def _size(files: Iterable[Path]) -> int:
+    size = 0
+    for file in files:
+        # Merges delete files while they are counted.
+        with suppress(OSError):
+            size += file.stat().st_size
+    return size
 
 
 def _content(file: Path) -> bytes:

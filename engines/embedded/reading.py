@@ -10,7 +10,14 @@ import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.heads import FOLDER, Filed, Heads, InColumns
-from shinglefold.engines.embedded.integrity import META, check_files, damaged, head_problems, segment_files
+from shinglefold.engines.embedded.integrity import (
+    META,
+    TRIES,
+    check_files,
+    damaged,
+    head_problems,
+    segment_files,
+)
 from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.engines.embedded.volumes import Volumes
 from shinglefold.errors import EngineUnavailable, why
@@ -49,6 +56,8 @@ class Reading:
             self.index.config_reader("manual")
             self._reload()
         self._check_heads(_CHECKED)
+        # While a folder is open, no other gets its number, by which it is known.
+        self._held: int | None = os.open(self._files, os.O_RDONLY)
 
     @property
     def heads(self) -> Heads:
@@ -72,18 +81,22 @@ class Reading:
         self._check_heads(None)
 
     def _reload(self) -> None:
-        # Before, too: a writer removes volumes that no document refers to any more.
-        self._volumes = Volumes.of(self._folder / FOLDER, self._volumes)
+        self._loaded = self.stamp()
+        # Before, too: a writer removes volumes that no document refers to any more, now or in a moment.
+        before = Volumes.of(self._folder / FOLDER, self._volumes)
         self.index.reload()
-        self._volumes = Volumes.of(self._folder / FOLDER, self._volumes)
+        self._volumes = before | Volumes.of(self._folder / FOLDER, before)
 
     def _check_heads(self, most: int | None) -> None:
-        if not self._filed:
-            return
-        with translated(f"checking {self._folder.name}"):
-            found = head_problems(self.index, self._folder / FOLDER, most)
-        if found:
-            raise damaged(self._folder, found)
+        for tried in range(1, TRIES + 1 if self._filed else 1):
+            with translated(f"checking {self._folder.name}"):
+                found = head_problems(self.index, self._folder / FOLDER, most)
+            if not found:
+                return
+            if tried == TRIES or self._loaded == self.stamp():
+                raise damaged(self._folder, found)
+            # A writer has gone on, and removed what nothing refers to any more.
+            self.reload()
 
     def stamp(self) -> Stamp:
         """Return what changes with every commit, whoever makes it. Cost: a few microseconds."""
@@ -95,7 +108,10 @@ class Reading:
         return self._mirror is not None
 
     def close(self) -> None:
-        """Give the mirror back."""
+        """Give the mirror and the folder back."""
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
         if self._mirror:
             self._mirror.close()
 

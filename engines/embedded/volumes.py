@@ -108,7 +108,9 @@ class Appender:
     def _begin(self) -> None:
         self.flush()
         self.close()
-        self._folder.mkdir(exist_ok=True)
+        if not self._folder.exists():
+            self._folder.mkdir()
+            _sync_folder(self._folder.parent)
         self._number += 1
         self._end = 0
         self.begun += 1
@@ -138,6 +140,10 @@ class Volumes:
             except FileNotFoundError:
                 continue
         return cls(maps)
+
+    def __or__(self, others: "Volumes") -> "Volumes":
+        """Return these volumes and others; of those that both have, the others."""
+        return Volumes({**self.maps, **others.maps})
 
     def read(self, address: int) -> bytes:
         """Return a record.

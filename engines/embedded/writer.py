@@ -77,8 +77,9 @@ class Writer:
     #: Where heads go; None where they go into columns, as in indices of earlier versions.
     _heads: Appender | None = None
     _begun: int = 0
-    #: Whether tantivy may have got more than is known here, as writing failed.
+    #: Whether more may be committed than is known here, as a commit failed; whether it has to be mended.
     _uncertain: bool = False
+    _broken: bool = False
 
     @classmethod
     def open(
@@ -170,6 +171,7 @@ class Writer:
     def delete(self, query: tantivy.Query) -> None:
         """Delete what a query finds among what is committed."""
         self._write()
+        self._mend()
         with translated(f"writing to {self.folder.name}"):
             self._tantivy.delete_documents_by_query(query)
         self._actions += 1
@@ -197,15 +199,11 @@ class Writer:
         self._uncertain = False
 
     def close(self) -> None:
-        """Commit, let merges finish, give the lock back."""
-        try:
-            if self.dirty:
-                self.commit()
-        finally:
-            if self._heads:
-                self._heads.close()
-            with translated(f"closing {self.folder.name}", self.folder):
-                self._tantivy.wait_merging_threads()
+        """Let merges finish and give the lock back; what is not committed is lost."""
+        if self._heads:
+            self._heads.close()
+        with translated(f"closing {self.folder.name}", self.folder):
+            self._tantivy.wait_merging_threads()
 
     def _put(
         self,
@@ -244,6 +242,7 @@ class Writer:
         waiting, self._waiting, self._characters = self._waiting[::-1], [], 0
         analyse((change.ready for change in reversed(waiting) if change.ready), self.analysis)
         with self._writing():
+            self._mend()
             while waiting:
                 # Let go of at once: tantivy has a copy of what may be long.
                 change = waiting.pop()
@@ -268,7 +267,16 @@ class Writer:
         except EngineError as error:
             error.lost, self._actions, self._size = self._actions, 0, 0
             self._pending.clear()
-            self._uncertain = True
-            if self._heads:
-                self._heads = Appender(self.folder / FOLDER)
+            self._uncertain = self._broken = True
             raise
+
+    def _mend(self) -> None:
+        """Have tantivy forget what it got since the last commit: the heads of this may not be there."""
+        if not self._broken:
+            return
+        with translated(f"writing to {self.folder.name}", self.folder):
+            self._tantivy.rollback()
+            if self._heads:
+                self._heads.close()
+                self._heads = Appender(self.folder / FOLDER)
+        self._broken = False

@@ -5,9 +5,8 @@ import gzip
 import io
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,17 +71,3 @@ def engine_folder(examples_file: Path, tmp_path_factory: pytest.TempPathFactory)
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(["index", str(examples_file), "--engine", str(folder), "--workers", "1"]) == 0
     return folder
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("only who may mount a file system can fill one")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)

@@ -149,3 +149,24 @@ def test_a_check_reads_everything_however_large(whole: Path, tmp_path: Path, wor
             engine.check("pages")
     with EmbeddedEngine(whole, words) as engine:
         engine.check("pages")
+
+
+def test_heads_damaged_while_an_index_is_open_are_told_by_whatever_meets_them(
+    whole: Path, tmp_path: Path, words
+):
+    path = tmp_path / "open"
+    shutil.copytree(whole, path)
+    with EmbeddedEngine(path, words) as engine:
+        assert engine.get("pages", "7")["_source"]["o"] == {"p": 7}
+        (file,) = (path / "pages" / "heads").iterdir()
+        with file.open("r+b") as opened:
+            opened.write(b"\xff" * file.stat().st_size)
+        told = r"damaged: heads/00000001\.records has another content"
+        for meets in (
+            lambda: engine.get("pages", "7"),
+            lambda: engine.get_all("pages", ["7"]),
+            lambda: engine.search("pages", {"size": 60}),
+            lambda: engine.bulk([{"_op_type": "update", "_index": "pages", "_id": "7", "doc": {"x": 1}}]),
+        ):
+            with pytest.raises(EngineUnavailable, match=told):
+                meets()

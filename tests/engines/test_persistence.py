@@ -172,3 +172,41 @@ def test_a_closed_engine_says_so_and_closes_twice(tmp_path: Path, words):
         engine.search("pages", {})
     with pytest.raises(EngineError, match="closed"):
         engine.bulk([])
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_the_folder_of_an_open_index_is_held_so_that_one_made_anew_gets_another_number(tmp_path, words):
+    def held() -> list[str]:
+        return [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+
+    folder = str(tmp_path / "pages" / "tantivy")
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+    with EmbeddedEngine(tmp_path, words) as reader:
+        assert _total(reader) == 0
+        assert folder in held()
+        with EmbeddedEngine(tmp_path, words) as engine:
+            engine.delete_index("pages")
+            mapped = {f"f{number}": {"type": "keyword"} for number in range(90)}
+            engine.create_index("pages", {"properties": mapped}, {})
+            engine.bulk([_page(7)])
+        assert _total(reader) == 1
+        assert reader.get("pages", "7")["_source"] == _page(7)["_source"]
+        assert held().count(folder) == 1
+    assert not [name for name in held() if name.startswith(str(tmp_path))]
+
+
+def test_an_index_elsewhere_that_is_linked_to_is_deleted_there(tmp_path: Path, words):
+    (tmp_path / "elsewhere").mkdir()
+    link, place = tmp_path / "data" / "pages", tmp_path / "elsewhere" / "pages"
+    for _ in range(2):
+        with EmbeddedEngine(tmp_path / "data", words) as engine:
+            engine.create_index("pages", {}, {})
+            engine.bulk([_page(1)])
+        link.rename(place)
+        link.symlink_to(place)
+        with EmbeddedEngine(tmp_path / "data", words) as engine:
+            assert _total(engine) == 1
+            engine.delete_index("pages")
+            assert not engine.index_exists("pages")
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["data", "elsewhere"]

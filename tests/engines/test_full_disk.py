@@ -1,0 +1,84 @@
+"""A disk that is full costs what was not committed, and nothing else: not the index, not what comes after."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import EngineError, IndexReadOnly
+
+_CHANCE = random.Random(4)
+
+
+def _page(number: int, where: str, size: int = 2_000) -> dict:
+    """Return a page whose text is in its head, in what is stored, or in the words that are searched."""
+    noise = _CHANCE.randbytes(size // 2).hex()
+    if where == "words":
+        noise = " ".join(noise[at : at + 6] for at in range(0, size, 6))
+    body = {"inner": {"noise": noise}} if where == "heads" else {"noise": noise}
+    return {"_index": "pages", "_id": str(number), "_source": {"n": number, **body}}
+
+
+_MAPPINGS = {
+    where: {"properties": {"n": {"type": "long"}, "noise": {"type": "text", "index": where == "words"}}}
+    for where in ("heads", "stored", "words")
+}
+_MAPPINGS["heads"]["properties"]["inner"] = {"type": "object", "dynamic": False}
+
+
+def _numbers(engine: EmbeddedEngine) -> list[int]:
+    body = {"size": 500, "sort": ["n"]}
+    return [hit["_source"]["n"] for hit in engine.search("pages", body)["hits"]["hits"]]
+
+
+def _fill(disk: Path, left: int) -> Path:
+    file = disk / "filling"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    file.write_bytes(bytes(free - left))
+    return file
+
+
+@pytest.mark.parametrize("where", ["heads", "stored", "words"])
+@pytest.mark.parametrize("left", [0, 60_000])
+def test_an_engine_goes_on_once_there_is_room_again(small_disk: Path, words, where, left):
+    with EmbeddedEngine(small_disk / "data", words) as engine:
+        engine.create_index("pages", _MAPPINGS[where], {})
+        engine.bulk(_page(number, where) for number in range(9))
+        engine.refresh("pages")
+        filling = _fill(small_disk, left)
+        engine.bulk(_page(number, where) for number in range(5, 105))
+        with pytest.raises(IndexReadOnly, match="the disk is full") as told:
+            engine.refresh("pages")
+        assert told.value.lost == 100
+        assert _numbers(engine) == list(range(9))
+        engine.bulk(_page(number, where) for number in range(200, 300))
+        with pytest.raises(EngineError):
+            engine.refresh("pages")
+        filling.unlink()
+        engine.bulk([_page(7, where), _page(300, where)])
+        engine.refresh("pages")
+        assert _numbers(engine) == [*range(9), 300]
+        engine.check("pages")
+    with EmbeddedEngine(small_disk / "data", words) as again:
+        again.check("pages")
+        assert _numbers(again) == [*range(9), 300]
+
+
+def test_an_engine_that_is_closed_on_a_full_disk_leaves_what_was_committed(small_disk: Path, words):
+    engine = EmbeddedEngine(small_disk / "data", words)
+    engine.create_index("pages", _MAPPINGS["heads"], {})
+    engine.bulk(_page(number, "heads") for number in range(9))
+    engine.refresh("pages")
+    filling = _fill(small_disk, 0)
+    engine.bulk(_page(number, "heads") for number in range(5, 105))
+    with pytest.raises(IndexReadOnly) as told:
+        engine.close()
+    assert told.value.lost == 100
+    filling.unlink()
+    with EmbeddedEngine(small_disk / "data", words) as again:
+        again.bulk([_page(300, "heads")])
+        again.refresh("pages")
+        again.check("pages")
+        assert _numbers(again) == [*range(9), 300]
