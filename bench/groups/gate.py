@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from bench.groups.edited import arriving, documents, pipeline, texts
-from bench.groups.places import engines
+from bench.groups.places import engines, merged
 from bench.groups.stored import SCHEME, count, fill, prints
 from bench.table import Row
 from shinglefold.contracts import JSON, Engine
@@ -21,7 +21,9 @@ from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 
 INDEX, CLAIMS = "bench-gate", "bench-claims"
-_CALLERS, _EACH, _BATCH, _BATCHES, _CLAIMED = 8, 60, 300, 6, 100
+_CALLERS, _EACH, _BATCH, _BATCHES, _CLAIMED = 8, 150, 300, 16, 100
+#: Documents that each gate decides on before any counts.
+_WARM = 400
 #: Stored texts of which some that arrive are edits.
 _KNOWN = 2000
 
@@ -44,6 +46,7 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
     result = engine.bulk(_stored(documents("known", known, made_by)))
     assert not result.failures
     engine.refresh(INDEX)
+    merged()
     one_by_one = _CALLERS * _EACH
     fresh = documents("new", arriving(2 * one_by_one + _BATCH * _BATCHES, known, seed=7), made_by)
     with ExitStack() as opened:
@@ -52,7 +55,10 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
             for _ in range(2 if engine.can.seq_no else 1)
         ]
         for at, gate in enumerate(gates):
-            gate.admit(documents(f"warm{at}", arriving(40, known, seed=11 + at), made_by))
+            # A server that was started a moment ago has compiled little of itself.
+            list(
+                _singles([gate], documents(f"warm{at}", arriving(_WARM, known, seed=11 + at), made_by), note)
+            )
         yield from _singles(gates[:1], fresh[:one_by_one], note)
         if len(gates) > 1:
             yield from _singles(gates, fresh[one_by_one : 2 * one_by_one], note)

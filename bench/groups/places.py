@@ -1,9 +1,12 @@
 """The engines that groups are measured on: the embedded one, and a server where one is named."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from tempfile import TemporaryDirectory
+from time import sleep
+from urllib.request import urlopen
 
 from bench.storage import URL
 from shinglefold.contracts import Engine
@@ -42,6 +45,16 @@ def kept() -> Iterator[None]:
             yield
         finally:
             del os.environ[FOLDER]
+
+
+def merged() -> None:
+    """Wait until a server, where one is named, has merged what was written."""
+    while url := os.environ.get(URL):
+        with urlopen(f"{url}/_nodes/stats/indices/merge") as answer:
+            nodes = json.load(answer)["nodes"].values()
+        if not any(node["indices"]["merges"]["current"] for node in nodes):
+            return
+        sleep(0.5)
 
 
 def words(text: str) -> list[Token]:
