@@ -1,7 +1,6 @@
 """The contracts between the packages: what a processor and an engine must offer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -181,41 +180,6 @@ class GroupNumbers(Protocol):
         Raises:
             EngineError: the engine can't be asked.
         """
-        ...
-
-
-@runtime_checkable
-class ExclusiveWrites(Protocol):
-    """What engines offer to whose indices one process at a time may write."""
-
-    def exclusive(self, index: str) -> AbstractContextManager[None]:
-        """Be the one that writes to an index, with all that was written before visible to searches.
-
-        What is written meanwhile is durable and visible when the context is left.
-
-        Raises:
-            EngineUnavailable: another process writes to it.
-        """
-        ...
-
-    def held(self, index: str) -> AbstractContextManager[None]:
-        """Keep other processes from writing to an index, while other threads go on; for longer than a batch.
-
-        Raises:
-            EngineUnavailable: another process writes to it.
-        """
-        ...
-
-    def want(self, index: str) -> None:
-        """Let the process that holds an index know that another waits for it."""
-        ...
-
-    def wanted(self, index: str) -> bool:
-        """Tell once whether another process waits for an index."""
-        ...
-
-    def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
-        """Return the sources of documents as they are now, None for those that are gone."""
         ...
 
 

@@ -2,9 +2,10 @@
 
 import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from shinglefold.contracts import JSON, Engine, Parameters, Search
+from shinglefold.awaited import AsyncEngine
+from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import EngineError
 from shinglefold.groups.likeness import Likeness, Pair
 from shinglefold.ingest.maintenance.stored import found_by
@@ -51,24 +52,11 @@ class _Nominated(NamedTuple):
     cut: frozenset[int] = frozenset()
 
 
-class AsyncSearches(Protocol):
-    """An engine whose searches are awaited; then only steps may be asked for."""
-
-    async def search(
-        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
-    ) -> JSON:
-        """Run a search."""
-        ...
-
-    async def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
-        """Run several searches in one request."""
-        ...
-
-
 class Lookup:
     """Finds what resembles documents in one index.
 
     Args:
+        engine: one whose methods are awaited can be asked for steps only.
         beside: fields of the found documents to read, beside those that decide.
         first: in what order documents come, before those that share most, as searches say it.
         parameters: of the searches.
@@ -76,7 +64,7 @@ class Lookup:
 
     def __init__(
         self,
-        engine: Engine | AsyncSearches,
+        engine: Engine | AsyncEngine,
         index: str,
         likeness: Likeness,
         *,

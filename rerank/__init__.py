@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
+    from shinglefold.awaited import AsyncEngine
     from shinglefold.passages.find import Passage, find_passages
     from shinglefold.rerank.explanation.folded import explain
     from shinglefold.rerank.explanation.stored_passages import matched_passages
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from shinglefold.rerank.policies import Candidate, Policy
     from shinglefold.rerank.request.options import Explain, FoldOptions, Preference, Scope
     from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
-    from shinglefold.rerank.steps import AsyncEngine
 
 __all__ = [
     "AsyncEngine",
@@ -55,7 +55,7 @@ _HOMES = {
     "duplicates": "shinglefold.rerank.page.response",
     "AsyncFoldedSearch": "shinglefold.rerank.search",
     "FoldedSearch": "shinglefold.rerank.search",
-    "AsyncEngine": "shinglefold.rerank.steps",
+    "AsyncEngine": "shinglefold.awaited",
     "matched_passages": "shinglefold.rerank.explanation.stored_passages",
 }
 __getattr__ = lazily(__name__, _HOMES)

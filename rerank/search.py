@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import JSON, Engine, Search
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.request.bodies import split_request
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.search_steps import SearchSteps
-from shinglefold.rerank.steps import AsyncEngine, drive, drive_async
+from shinglefold.rerank.steps import drive, drive_async
 
 
 class FoldedSearch(SearchSteps[Engine]):

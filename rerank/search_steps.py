@@ -5,6 +5,7 @@ from secrets import token_bytes
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import JSON, Engine, Search, search_parts
 from shinglefold.errors import (
     ConfigError,
@@ -28,7 +29,7 @@ from shinglefold.rerank.request.known_fields import check_fields, knows, named_f
 from shinglefold.rerank.request.options import Explain, FoldOptions
 from shinglefold.rerank.request.parameters import read_parameters, with_parameters
 from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
-from shinglefold.rerank.steps import AsyncEngine, Call, Steps
+from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import Reading
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal

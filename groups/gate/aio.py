@@ -4,11 +4,12 @@ import asyncio
 import random
 import time
 from collections.abc import Coroutine, Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
+from shinglefold.awaited import Connected, Threaded
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Document, Engine
-from shinglefold.engines import Connection, open_engine
+from shinglefold.contracts import Document
+from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.gate.aside import SECONDS
 from shinglefold.groups.gate.face import Face, canonicalizer_of, let_in
@@ -22,20 +23,6 @@ from shinglefold.groups.gate.stores import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.seal import Seal
 from shinglefold.steps import drive_async
-
-
-@runtime_checkable
-class _Threaded(Protocol):
-    """An engine that has a blocking one work in threads."""
-
-    blocking: Engine
-
-
-@runtime_checkable
-class _Connected(Protocol):
-    """An engine of a server, to which others can connect as it did."""
-
-    connection: Connection
 
 
 class AsyncGate:
@@ -69,12 +56,12 @@ class AsyncGate:
             ConfigError: the index was not set up for it, or the engine can't do it.
         """
         wanted = policy or Policy()
-        if isinstance(engine, _Threaded):
+        if isinstance(engine, Threaded):
             gate = await asyncio.to_thread(
                 lambda: Gate(engine.blocking, index, wanted, pipeline=pipeline, seal=seal, lease=lease)
             )
             return cls(engine, gate)
-        if not isinstance(engine, _Connected):
+        if not isinstance(engine, Connected):
             raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
         opened = await asyncio.to_thread(
             _opened, engine.connection, index, wanted, seal, lease, canonicalizer_of(pipeline)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from threading import Condition
 from typing import Self
 
-from shinglefold.contracts import JSON, Document, Engine, ExclusiveWrites, GuardedWrites
+from shinglefold.contracts import JSON, Document, Engine, GuardedWrites
 from shinglefold.errors import EngineError
 from shinglefold.groups.gate.aside import Aside
 from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, let_in
@@ -22,6 +22,7 @@ from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
 from shinglefold.groups.gate.stores import ExclusiveStore, ServerStore
 from shinglefold.ingest import Pipeline
+from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.rerank.explanation.stored_passages import matched_passages
 from shinglefold.seal import Seal
 from shinglefold.steps import drive

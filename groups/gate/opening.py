@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from shinglefold.advice import advised, together
+from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import JSON, Engine, ExclusiveWrites, GuardedWrites, Parameters
+from shinglefold.contracts import JSON, Engine, GuardedWrites, Parameters
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
@@ -19,8 +20,9 @@ from shinglefold.groups.gate.register import Alone, Shared
 from shinglefold.groups.gate.stores import Documents
 from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
-from shinglefold.groups.lookup import AsyncSearches, Lookup
+from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.values import Values
+from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.recipes import check_keywords
@@ -74,7 +76,7 @@ class Opened:
                     f"gone with it. Set {self.index!r} up again where it is gone, and open another gate"
                 )
 
-    def documents(self, engine: Engine | AsyncSearches, parameters: Parameters | None) -> Documents:
+    def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> Documents:
         """Return the searches of the index, by an engine that is blocking or awaited."""
         lookup = Lookup(
             engine, self.index, self.likeness, beside=self.beside, first=self.first, parameters=parameters
@@ -111,7 +113,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     check_keywords(mappings, index, recipe.field)
     _check_groups(recipe, index, policy)
     likeness = _likeness(recipe, policy, seal, canonicalizer, mappings, index)
-    scopes = [scope.field for scope in likeness.scopes]
+    scopes = [likeness.told_in(scope) for scope in likeness.scopes]
     intents, identities = "", dict[str, str]()
     if isinstance(engine, GuardedWrites):
         if not has(mappings, recipe.field, _PLACEHOLDER):

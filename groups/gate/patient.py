@@ -5,8 +5,8 @@ import time
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any
 
-from shinglefold.contracts import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.local_engines import ExclusiveWrites
 
 #: Seconds to wait for another process that writes to an embedded index.
 _PATIENCE = 60.0

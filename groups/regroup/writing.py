@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shinglefold.contracts import JSON, Engine, ExclusiveWrites
+from shinglefold.contracts import JSON, Engine
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.regroup.census import digest_of
 from shinglefold.groups.regroup.options import RegroupCounts
@@ -14,6 +14,7 @@ from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.stored import key_of, key_of_action
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.writing.bulk import Backoff, send
+from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.stored import stored_parts
 
 #: A change, and the newest version of its document where it was read again.

@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
 from shinglefold.ingest.mapping import check_index, check_takes_new, ensure_index, new_mappings
-from shinglefold.ingest.writing.workers import WantsWords, Words
+from shinglefold.local_engines import WantsWords, Words
 from shinglefold.recipe import Recipe
 
 

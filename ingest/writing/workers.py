@@ -3,10 +3,10 @@
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from shinglefold.canon import Lexicon
 from shinglefold.checks import check_whole
@@ -17,29 +17,11 @@ from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.pipeline.step import Failure
 from shinglefold.ingest.readers.decode import without_surrogates
 from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order
+from shinglefold.local_engines import Words
 
 _Documents = list[Document]
-#: Makes the words of documents that an engine wants, by text.
-Words = Callable[[Sequence[Document]], list[dict[str, str]]]
 #: Crashes in one block after which its other documents are given up instead of tried one by one.
 _PATIENCE = 3
-
-
-@runtime_checkable
-class WantsWords(Protocol):
-    """What engines offer that find texts by their canonical words: other processes may make these beforehand.
-
-    A bulk action may have ``_words``: the words of texts in its document, by text. The engine makes those it
-    is not given.
-    """
-
-    def words_for(self, index: str, mappings: Mapping[str, Any]) -> Words:
-        """Return what makes the words of documents, many at once, here or in a process forked from this one.
-
-        Args:
-            mappings: of the index, where it is made later on.
-        """
-        ...
 
 
 class Answer(NamedTuple):

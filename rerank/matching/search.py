@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any, overload
 
+from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.matching.pages import MatchPage
 from shinglefold.rerank.matching.steps import MatchSteps
 from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
-from shinglefold.rerank.steps import AsyncEngine
 from shinglefold.seal import Seal
 
 

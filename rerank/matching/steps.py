@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from shinglefold.advice import advised, together
+from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
@@ -15,7 +16,7 @@ from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.matching.pages import MatchPage, read_matches
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.similar.indices import Indices, Known
-from shinglefold.rerank.steps import AsyncEngine, Steps
+from shinglefold.rerank.steps import Steps
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 

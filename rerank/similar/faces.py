@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.steps import AsyncEngine, Steps, drive, drive_async
+from shinglefold.rerank.steps import Steps, drive, drive_async
 
 
 class Paged(Protocol):

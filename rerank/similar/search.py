@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, overload
 
+from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine, Parameters
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model import Fingerprint
@@ -13,7 +14,7 @@ from shinglefold.rerank.similar.lookup import Found
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.pages import SimilarPage
 from shinglefold.rerank.similar.steps import SimilarSteps, Wanted
-from shinglefold.rerank.steps import AsyncEngine, drive, drive_async
+from shinglefold.rerank.steps import drive, drive_async
 from shinglefold.seal import Seal
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
 from shinglefold.model import Fingerprint
@@ -18,7 +19,7 @@ from shinglefold.rerank.similar.looking import Looking
 from shinglefold.rerank.similar.lookup import Found, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.pages import SimilarPage, read_page
-from shinglefold.rerank.steps import AsyncEngine, Call, Steps
+from shinglefold.rerank.steps import Call, Steps
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 

@@ -7,7 +7,7 @@ import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.writing.workers import WantsWords
+from shinglefold.local_engines import WantsWords
 
 _DOCUMENTS = [
     {

@@ -1,0 +1,62 @@
+"""What engines offer beside the contract whose indices are files of their own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
+
+from shinglefold.contracts import JSON, Document
+
+#: Makes the words of documents that an engine wants, by text.
+Words = Callable[[Sequence[Document]], list[dict[str, str]]]
+
+
+@runtime_checkable
+class ExclusiveWrites(Protocol):
+    """What engines offer to whose indices one process at a time may write."""
+
+    def exclusive(self, index: str) -> AbstractContextManager[None]:
+        """Be the one that writes to an index, with all that was written before visible to searches.
+
+        What is written meanwhile is durable and visible when the context is left.
+
+        Raises:
+            EngineUnavailable: another process writes to it.
+        """
+        ...
+
+    def held(self, index: str) -> AbstractContextManager[None]:
+        """Keep other processes from writing to an index, while other threads go on; for longer than a batch.
+
+        Raises:
+            EngineUnavailable: another process writes to it.
+        """
+        ...
+
+    def want(self, index: str) -> None:
+        """Let the process that holds an index know that another waits for it."""
+        ...
+
+    def wanted(self, index: str) -> bool:
+        """Tell once whether another process waits for an index."""
+        ...
+
+    def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
+        """Return the sources of documents as they are now, None for those that are gone."""
+        ...
+
+
+@runtime_checkable
+class WantsWords(Protocol):
+    """What engines offer that find texts by their canonical words: other processes may make these beforehand.
+
+    A bulk action may have ``_words``: the words of texts in its document, by text. The engine makes those it
+    is not given.
+    """
+
+    def words_for(self, index: str, mappings: Mapping[str, Any]) -> Words:
+        """Return what makes the words of documents, many at once, here or in a process forked from this one.
+
+        Args:
+            mappings: of the index, where it is made later on.
+        """
+        ...
