@@ -1,14 +1,15 @@
 """Which documents of a census form a group: pure functions on columns."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.groups.regroup.census import Census
+from shinglefold.groups.regroup.leading import decisive
 from shinglefold.groups.regroup.options import RegroupOptions
 from shinglefold.groups.regroup.verdicts import ALIKE, UNKNOWN, Said
 from shinglefold.model import Int64s
@@ -21,6 +22,8 @@ from shinglefold.sketch.estimators import Floats
 Ask = Callable[[Census, Int64s, Int64s], Said]
 #: Pairs in doubt that are asked for together.
 _WAITING = 1 << 20
+#: Pairs in doubt that are held until all are known, so that only those need be asked that decide.
+_HELD = 1 << 24
 
 
 class _Alike(NamedTuple):
@@ -39,10 +42,21 @@ class _Doubtful(NamedTuple):
     resemblance: Floats
     near: NDArray[np.bool_]
 
+    def rows(self, kept: Any) -> "_Doubtful":  # noqa: ANN401 - rows of an array
+        """Return some of the pairs."""
+        return _Doubtful(self.a[kept], self.b[kept], self.resemblance[kept], self.near[kept])
 
-#: Tells of which pairs it matters whether they match.
-_Apart = Callable[[Int64s, Int64s], NDArray[np.bool_]]
-_Pairs = Callable[[_Apart], Iterator[_Alike]]
+    def alike(self, kept: Any) -> _Alike:  # noqa: ANN401 - rows of an array
+        """Return some of the pairs as such that match."""
+        return _Alike(self.a[kept], self.b[kept], self.resemblance[kept])
+
+
+class _Found(NamedTuple):
+    """Pairs that match, and such as may; ``last``: there are no more."""
+
+    sure: _Alike
+    doubt: _Doubtful
+    last: bool = False
 
 
 class _Needed(NamedTuple):
@@ -79,7 +93,7 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, ask: Ask | 
         ask: tells of pairs that signatures leave in doubt what their texts say; None leaves it at signatures.
 
     Cost: about 1.2 kB and 40 µs a document; with ``leader`` 24 bytes more a pair of unequal texts that match;
-    25 bytes for each of the million pairs in doubt that wait at most.
+    25 bytes for each pair in doubt that waits: a million at most, with ``leader`` 16 million.
     """
     if not len(census):
         return np.zeros(0, np.int64)
@@ -89,7 +103,8 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, ask: Ask | 
     firsts = _firsts(census, order)
     alone = np.flatnonzero((firsts == np.arange(len(census))) | ~_same_sketch(census, firsts))
     link = _connected if options.linkage == "connected" else _led
-    found = order[link(census, partial(_alike, census, scheme, options, alone, firsts, ask), rank)]
+    pairs = _pairs(census, scheme, options, alone, firsts, by_text=ask is not None)
+    found = order[link(census, pairs, rank, ask)]
     # A copy of a text goes where the first of it went.
     others = np.ones(len(census), np.bool_)
     others[alone] = False
@@ -137,24 +152,19 @@ def _same_sketch(census: Census, firsts: Int64s) -> NDArray[np.bool_]:
     return np.asarray(same, np.bool_)
 
 
-def _alike(  # noqa: PLR0917 - as ``leaders``, and what that knows
+def _pairs(
     census: Census,
     scheme: Scheme,
     options: RegroupOptions,
     alone: Int64s,
     firsts: Int64s,
-    ask: Ask | None,
-    apart: _Apart,
-) -> Iterator[_Alike]:
-    """Yield the pairs that match, each once; an equal text only with the first one of it.
-
-    Those that signatures leave in doubt come once there are many of them, as their texts say.
-    """
+    *,
+    by_text: bool,
+) -> Iterator[_Found]:
+    """Yield the pairs that match or may, each once; an equal text only with the first one of it."""
     twins = alone[firsts[alone] != alone]
-    if len(twins):
-        yield _Alike(firsts[twins], twins, np.ones(len(twins)))
-    needed = _Needed.of(scheme, options, by_text=ask is not None)
-    waiting: list[_Doubtful] = []
+    yield _Found(_Alike(firsts[twins], twins, np.ones(len(twins))), _NO_DOUBT)
+    needed = _Needed.of(scheme, options, by_text=by_text)
     for found in iter_pairs(
         census.supershingles[alone],
         census.signatures[alone],
@@ -168,44 +178,86 @@ def _alike(  # noqa: PLR0917 - as ``leaders``, and what that knows
         possible = (census.scopes[a] == census.scopes[b]) & (census.scopes[a] >= 0)
         spoken = options.across_languages | (census.languages[a] == census.languages[b])
         sure = possible & spoken & (alike >= needed.sure)
-        yield _Alike(a[sure], b[sure], alike[sure])
-        if ask is not None:
-            doubt = possible & ~sure
-            near = spoken & (alike >= needed.near)
-            waiting.append(_Doubtful(a[doubt], b[doubt], alike[doubt], near[doubt]))
-            if sum(len(one.a) for one in waiting) >= _WAITING:
-                yield _asked(census, ask, apart, waiting)
-                waiting = []
-    if ask is not None and waiting:
-        yield _asked(census, ask, apart, waiting)
+        told = _Doubtful(a, b, alike, spoken & (alike >= needed.near))
+        yield _Found(told.alike(sure), told.rows(possible & ~sure) if by_text else _NO_DOUBT)
 
 
-def _asked(census: Census, ask: Ask, apart: _Apart, waiting: Sequence[_Doubtful]) -> _Alike:
-    """Return which of the pairs in doubt match: as texts say, or signatures where texts say nothing."""
-    a, b, alike, near = (np.concatenate(column) for column in zip(*waiting, strict=True))
-    open_ = apart(a, b)
-    a, b, alike, near = a[open_], b[open_], alike[open_], near[open_]
-    said = ask(census, a, b)
-    kept = (said == ALIKE) | ((said == UNKNOWN) & near)
-    return _Alike(a[kept], b[kept], alike[kept])
+def _gathered(found: Iterable[_Found], most: int) -> Iterator[_Found]:
+    """Yield pairs that match as they come, and those in doubt once there are many of them."""
+    waiting: list[_Doubtful] = []
+    held = 0
+    for one in found:
+        waiting.append(one.doubt)
+        held += len(one.doubt.a)
+        if held < most:
+            yield _Found(one.sure, _NO_DOUBT)
+        else:
+            yield _Found(one.sure, _joined(waiting))
+            waiting, held = [], 0
+    yield _Found(_NO_DOUBT.alike(slice(0)), _joined(waiting), last=True)
 
 
-def _connected(census: Census, pairs: _Pairs, rank: Int64s) -> Int64s:
+def _joined(several: Sequence[_Doubtful]) -> _Doubtful:
+    each = [_NO_DOUBT, *several]
+    return _Doubtful(
+        np.concatenate([one.a for one in each]),
+        np.concatenate([one.b for one in each]),
+        np.concatenate([one.resemblance for one in each]),
+        np.concatenate([one.near for one in each]),
+    )
+
+
+def _matching(census: Census, ask: Ask | None, doubt: _Doubtful) -> NDArray[np.bool_]:
+    """Tell which pairs in doubt match: as texts say, or signatures where texts say nothing."""
+    if ask is None or not len(doubt.a):
+        return doubt.near
+    said = ask(census, doubt.a, doubt.b)
+    return np.asarray((said == ALIKE) | ((said == UNKNOWN) & doubt.near), np.bool_)
+
+
+def _connected(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None) -> Int64s:
     """Return for each document the rank of the first of all that chains of pairs lead to."""
     # What is known of the groups so far is one label a document, so that pairs need not be kept.
     groups = Forest(len(census))
-    # A pair of one group already need not be asked for.
-    for one in pairs(lambda a, b: groups.roots(rank[a]) != groups.roots(rank[b])):
-        groups.merge(rank[one.a], rank[one.b])
+    for found in _gathered(pairs, _WAITING):
+        groups.merge(rank[found.sure.a], rank[found.sure.b])
+        doubt = found.doubt
+        # A pair of one group already need not be asked for.
+        doubt = doubt.rows(groups.roots(rank[doubt.a]) != groups.roots(rank[doubt.b]))
+        kept = _matching(census, ask, doubt)
+        groups.merge(rank[doubt.a[kept]], rank[doubt.b[kept]])
     return groups.labels().astype(np.int64)[rank]
 
 
-def _led(census: Census, pairs: _Pairs, rank: Int64s) -> Int64s:
+def _matched(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None) -> _Alike:
+    """Return all pairs that match, by ranks; of those in doubt as many as decide who leads whom."""
+    found: list[_Alike] = []
+    for one in _gathered(pairs, _HELD):
+        doubt = one.doubt._replace(a=rank[one.doubt.a], b=rank[one.doubt.b])
+        found.append(one.sure._replace(a=rank[one.sure.a], b=rank[one.sure.b]))
+        if one.last:
+            sure = np.concatenate([each.a for each in found]), np.concatenate([each.b for each in found])
+            said = partial(_in_parts, census, ask, one.doubt)
+            kept = decisive(sure, (doubt.a, doubt.b), len(census), said)
+        else:
+            kept = _in_parts(census, ask, one.doubt, np.arange(len(doubt.a)))
+        found.append(doubt.alike(kept))
+    return _Alike(
+        np.concatenate([one.a for one in found]),
+        np.concatenate([one.b for one in found]),
+        np.concatenate([one.resemblance for one in found]),
+    )
+
+
+def _in_parts(census: Census, ask: Ask | None, doubt: _Doubtful, rows: Int64s) -> NDArray[np.bool_]:
+    """Tell which rows of pairs in doubt match, no more of them asked at once than may wait."""
+    parts = [rows[begin : begin + _WAITING] for begin in range(0, len(rows), _WAITING)]
+    return np.concatenate([_matching(census, ask, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near])
+
+
+def _led(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None) -> Int64s:
     """Return for each document the rank of the most alike of those that lead; of equal ones the least id."""
-    found = list(pairs(lambda a, _: np.ones(len(a), np.bool_)))
-    a = rank[np.concatenate([one.a for one in found] or [np.zeros(0, np.int64)])]
-    b = rank[np.concatenate([one.b for one in found] or [np.zeros(0, np.int64)])]
-    alike = np.concatenate([one.resemblance for one in found] or [np.zeros(0)])
+    a, b, alike = _matched(census, pairs, rank, ask)
     leader = led(a, b, len(census))
     leading = leader == np.arange(len(census))
     member, other = np.concatenate((a, b)), np.concatenate((b, a))
@@ -218,3 +270,6 @@ def _led(census: Census, pairs: _Pairs, rank: Int64s) -> Int64s:
     members, first = np.unique(member[best], return_index=True)
     leader[members] = other[best][first]
     return leader[rank]
+
+
+_NO_DOUBT = _Doubtful(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_))
