@@ -1,7 +1,7 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +119,7 @@ def index(
     from dataclasses import replace
 
     from shinglefold.cli.elements import passages_too
+    from shinglefold.cli.recreated import Kept, kept_groups
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.groups.insert import Numbering
@@ -144,6 +145,8 @@ def index(
     numbered = groups or recipe.groups
     check_groups(asked, recipe, wanted=groups and not recreate)
     rules = rules_of_groups(verify, min_similarity, numbered=numbered)
+    kept = kept_groups(asked, recipe, numbered=numbered) if recreate else Kept()
+    recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
@@ -163,7 +166,7 @@ def index(
                     watch.watch(records),
                     chosen,
                     field=recipe.field,
-                    properties={**properties_of(recipe), **own, **types},
+                    properties={**properties_of(recipe), **kept.properties, **own, **types},
                     dead_letters=dead_letters,
                     workers=settings.workers if workers is None else workers,
                     groups=numbering,
@@ -187,17 +190,23 @@ def index(
         counts={**summary.counts, **{name: n for name, n in options.passed_over.items() if n}},
         notes=(*summary.notes, *(() if replay else page_notes(sources, options, summary))),
     )
-    warned = list(warnings_of(asked, chosen, recipe, watch, summary))
-    warned += id_warnings(invocation, watch)
+    warned = [*warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
+    if kept.left and summary.made:
+        warned.append(kept.left)
+    _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)
+    code = exit_code(summary)
+    return PARTLY if code == DONE and fields and watch.absent else code
+
+
+def _tell(invocation: Invocation, summary: "Summary", lines: Iterable[str], warned: Sequence[str]) -> None:
+    """Print the summary of a run, and what is to be known of it beside."""
     if invocation.json:
-        write_json({**summary.to_json(), "warnings": warned})
+        write_json({**summary.to_json(), "warnings": list(warned)})
     else:
-        for line in summary_lines(summary, asked.hints, retried):
+        for line in lines:
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    code = exit_code(summary)
-    return PARTLY if code == DONE and fields and watch.absent else code
 
 
 @contextmanager

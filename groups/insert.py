@@ -59,8 +59,8 @@ class Numbering:
 
     Args:
         index: which need not be there yet.
-        rules: when documents are alike; what they don't say is as the index notes it, and what they say is
-            noted, so that whoever numbers later agrees.
+        rules: when documents are alike; what they don't say is as the recipe notes it, and what they say is
+            noted, so that whoever numbers later agrees; all of it where the index is not there yet.
         canonicalizer: of the index's scheme, for texts that decide; None makes one.
 
     Raises:
@@ -81,11 +81,13 @@ class Numbering:
     _untold: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._untold = self.rules != Rules()
-        self.rules = self.rules.or_noted(self.recipe)
+        given, self.rules = self.rules, self.rules.or_noted(self.recipe)
+        beyond = self.rules.scope or self.recipe.grouping
+        there = not beyond or self.engine.index_exists(self.index)
+        self._untold = given != Rules() or (bool(self.recipe.grouping) and not there)
         self._forms = Forms(self.recipe.field)
         self.beside = Beside(self.engine, self.index)
-        if self.rules.scope and self.engine.index_exists(self.index):
+        if self.rules.scope and there:
             # What can't be numbered is refused before anything is written.
             Values.of_all(self.engine, self.index, self.rules.scope)
 
@@ -194,7 +196,7 @@ class Numbering:
         elif likeness == 1.0:
             choice.likeness, choice.group, choice.leads = 2.0, group, True
 
-    def _scope(self, asked: Asked) -> list[object]:
+    def _scope(self, asked: Asked) -> list[Sequence[Any]]:
         return [asked.values.get(name, ()) for name in self.rules.scope]
 
     def _tell(self) -> None:

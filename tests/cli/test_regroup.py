@@ -1,6 +1,12 @@
 """regroup: an index without numbers is given them, changes are told, and a second run has none."""
 
+import json
+import shlex
+
 import pytest
+
+from shinglefold.engines import open_engine
+from shinglefold.recipe import Recipe
 
 
 @pytest.fixture
@@ -58,3 +64,46 @@ def test_a_mistyped_field_parts_no_groups(run, examples_file, option):
     assert ran.code == 2
     assert f"unknown field (in {option[0].removeprefix('--')}, index 'site')" in ran.err
     assert regroup(run)["split"] == 0
+
+
+def noted() -> dict:
+    with open_engine("here") as engine:
+        return dict(Recipe.of(engine.mappings("site"), "site").grouping)
+
+
+@pytest.fixture
+def ruled(run, tmp_path):
+    """Return a command that indexes documents, whose index has rules for its groups."""
+    texts = [" ".join(f"word{at}" for at in range(begin, begin + 40)) for begin in (0, 0, 100)]
+    documents = [{"id": f"{at}", "body": body, "site": "a"} for at, body in enumerate(texts)]
+    source = tmp_path / "docs.jsonl"
+    source.write_text("".join(f"{json.dumps(one)}\n" for one in documents))
+    command = ("index", source, "--index", "site", "--engine", "here", "--workers", 1)
+    assert run(*command, "--groups").code == 0
+    regroup(run, "--min-resemblance", 0.9, "--scope", "site.keyword", "--linkage", "connected")
+    assert noted() == {"min_resemblance": 0.9, "scope": ["site.keyword"], "linkage": "connected"}
+    return command
+
+
+def test_an_index_built_anew_keeps_the_rules_of_its_groups(run, ruled):
+    before = noted()
+    ran = run(*ruled, "--groups", "--recreate")
+    assert (ran.code, "warning" in ran.err) == (0, False)
+    assert noted() == before
+    assert regroup(run)["planned"] == 0
+    # What is said anew goes before what was noted.
+    assert run(*ruled, "--groups", "--recreate", "--verify", "text").code == 0
+    assert noted() == before | {"verify": "text"}
+
+
+@pytest.mark.parametrize("more", [(), ("--groups", "--preset", "classic")])
+def test_an_index_built_anew_says_which_rules_it_leaves_behind(run, ruled, more):
+    before = noted()
+    ran = run(*ruled, "--recreate", *more)
+    assert (ran.code, noted()) == (0, {})
+    told = "were noted in 'site' for another scheme" if more else "'site' numbered groups, and"
+    assert told in ran.err
+    commands = next(line for line in ran.err.splitlines() if told in line).partition(": shinglefold ")[2]
+    for command in commands.split(" && "):
+        assert run(*shlex.split(command.removeprefix("shinglefold "))).code == 0
+    assert noted() == before
