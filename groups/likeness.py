@@ -118,6 +118,10 @@ class Likeness:
         """What it needs of the ``_source`` of stored documents that a search finds."""
         return [f"{self.field}.{part}" for part in self.parts if part in _IN_SOURCE] or False
 
+    def told_in(self, scope: Scope) -> str:
+        """Return the path at which documents tell the values of a scope."""
+        return scope.field if self._values is None else self._values.source(scope.field)
+
     def asked(self, document: Mapping[str, Any]) -> Asked:
         """Return a document as it is compared.
 
@@ -131,7 +135,7 @@ class Likeness:
         hit = {"_source": document}
         return Asked(
             Fingerprint.from_field(stored),
-            {scope.field: self._given(scope.field, field_values(hit, scope.field)) for scope in self.scopes},
+            {scope.field: self._given(scope.field, self._told(hit, scope.field)) for scope in self.scopes},
             text=self.text(document),
         )
 
@@ -234,6 +238,9 @@ class Likeness:
     def _given(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
         return values if self._values is None else self._values.given(path, values)
 
+    def _told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
+        return field_values(hit, path) if self._values is None else self._values.told(hit, path)
+
     def _stored(self, reader: Reader, hits: Sequence[Mapping[str, Any]]) -> Compared:
         return self._matcher.prepare(reader.read([self._in_form(hit) for hit in hits]))
 
@@ -241,7 +248,7 @@ class Likeness:
         """Return a stored document with the values of its scopes as those asked for have them."""
         if self._values is None or not self.scopes:
             return hit
-        kept = {one.field: self._values.kept(one.field, field_values(hit, one.field)) for one in self.scopes}
+        kept = {one.field: self._values.kept(one.field, self._told(hit, one.field)) for one in self.scopes}
         return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
 
     def _contained(self, ours: Columns, theirs: Columns) -> Mask:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 
 from shinglefold.model import Fingerprint
 
@@ -10,18 +11,21 @@ CHOICES = 4
 _BITS = 63
 
 
-def numbers_of(made: Fingerprint, scope: Sequence[object], index: str, id_: str) -> tuple[int, ...]:
+def numbers_of(made: Fingerprint, scope: Sequence[Sequence[Any]], index: str, id_: str) -> tuple[int, ...]:
     """Return the numbers a document may found a group with, in the order they are to be tried.
 
-    Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without
-    any text has one number, of its index and id: its own, also where others that are searched with it have
-    its id, and also where it is stored already.
+    Equal texts of equal scope have equal numbers, so that indexing again changes none. A document that is
+    like no other, without any text or without a value in the scope, has one number, of its index and id: its
+    own, also where others that are searched with it have its id, and also where it is stored already.
 
     Args:
-        scope: the values of the fields within which documents are alike.
+        scope: the values of the fields within which documents are alike, an empty list for none.
     """
-    told = repr((made.scheme, made.digest or f"\0{index}\0{id_}", [str(value) for value in scope]))
-    return tuple(_number(told, choice) for choice in range(CHOICES if made.digest else 1))
+    scoped = all(scope)
+    shared = made.digest if scoped else ""
+    values = [str(value) for value in scope] if scoped else []
+    told = repr((made.scheme, shared or f"\0{index}\0{id_}", values))
+    return tuple(_number(told, choice) for choice in range(CHOICES if shared else 1))
 
 
 def _number(told: str, choice: int) -> int:

@@ -7,10 +7,13 @@ fields whose values the index keeps as they are, or in a form that can be told b
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, InputError
+from shinglefold.rerank.hits import field_values
+from shinglefold.rerank.request.known_fields import definition_of
+from shinglefold.source_values import values_at
 
 Form = Callable[[Any], Any]
 #: Bytes of a term at most, in any index.
@@ -44,18 +47,26 @@ _FORMS: Mapping[str, Form] = MappingProxyType(
 )
 
 
+class _Field(NamedTuple):
+    """A field: where documents have its values, and how it is mapped."""
+
+    source: str
+    definition: Mapping[str, Any]
+
+
 class Values:
-    """Brings the values of fields into the one form in which they can be compared.
+    """Reads the values of fields, and brings them into the one form in which they can be compared.
 
     Args:
-        fields: the mappings of the fields, by their paths.
+        fields: by their paths.
         strict: whether a value that the index can't have is an error; else it is none.
     """
 
-    def __init__(self, fields: Mapping[str, JSON], *, strict: bool = True) -> None:
+    def __init__(self, fields: Mapping[str, _Field], *, strict: bool = True) -> None:
         self._strict = strict
-        self._forms = {path: _FORMS[node["type"]] for path, node in fields.items()}
-        self._longest = {path: node.get("ignore_above", _LONGEST) for path, node in fields.items()}
+        self._sources = {path: one.source for path, one in fields.items()}
+        self._forms = {path: _FORMS[one.definition["type"]] for path, one in fields.items()}
+        self._longest = {path: one.definition.get("ignore_above", _LONGEST) for path, one in fields.items()}
 
     @classmethod
     def of(cls, mappings: JSON, paths: Sequence[str], index: str) -> "Values":
@@ -73,17 +84,28 @@ class Values:
         Raises:
             ConfigError: as ``of``; or a field is of one kind here and of another there.
         """
-        fields: dict[str, JSON] = {}
+        fields: dict[str, _Field] = {}
         for name, mappings in sorted(engine.all_mappings(index).items()) if paths else ():
             for path in paths:
-                node = _mapped(mappings, path, name)
-                known = fields.setdefault(path, node)
-                if known["type"] != node["type"]:
+                found = _mapped(mappings, path, name)
+                known = fields.setdefault(path, found)
+                kinds = known.definition["type"], found.definition["type"]
+                if kinds[0] != kinds[1]:
                     raise ConfigError(
-                        f"{index!r}: the scope {path!r} is of type {known['type']} in one index and of type "
-                        f"{node['type']} in {name!r}; name one of them, or a field that is alike in all"
+                        f"{index!r}: the scope {path!r} is of type {kinds[0]} in one index and of type "
+                        f"{kinds[1]} in {name!r}; name one of them, or a field that is alike in all"
                     )
         return cls(fields, strict=False)
+
+    def source(self, path: str) -> str:
+        """Return where documents have the values of a field: those of a multi-field are its parent's."""
+        return self._sources[path]
+
+    def told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
+        """Return the values that a hit has of a field, from ``fields`` where they are, else ``_source``."""
+        if path in (hit.get("fields") or ()):
+            return field_values(hit, path)
+        return values_at(hit.get("_source") or {}, self._sources[path])
 
     def given(self, path: str, values: Sequence[Any]) -> list[Any]:
         """Return the values of a document that is not stored yet.
@@ -116,20 +138,31 @@ class Values:
         return sorted(one for one in made if not isinstance(one, str) or len(one) <= longest)
 
 
-def _mapped(mappings: JSON, path: str, index: str) -> JSON:
-    node: Any = mappings
-    for name in path.split("."):
-        node = (node.get("properties") or {}).get(name) if isinstance(node, Mapping) else None
-    kind = node.get("type") if isinstance(node, Mapping) else None
-    if kind not in _FORMS or node.get("normalizer"):
-        told = "not mapped" if kind is None else f"of type {kind}"
-        if isinstance(node, Mapping) and node.get("normalizer"):
-            told = "a keyword with a normalizer"
+def _mapped(mappings: JSON, path: str, index: str) -> _Field:
+    found = definition_of(mappings, path)
+    source, node = found or ("", {})
+    kind = node.get("type")
+    if (told := _incomparable(node)) or kind not in _FORMS:
         raise ConfigError(
-            f"index {index!r}: the scope {path!r} is {told}; name a keyword without a normalizer, a whole "
-            "number, a boolean or an ip, whose values can be compared before a document is stored"
+            f"index {index!r}: the scope {path!r} is {told or _kind(node, path)}; name a keyword without a "
+            "normalizer, a whole number, a boolean or an ip, whose values can be compared before a document "
+            "is stored"
         )
-    mapped = dict(node)
-    if not mapped.get("doc_values", True) or not mapped.get("index", True):
+    if not node.get("doc_values", True) or not node.get("index", True):
         raise ConfigError(f"index {index!r}: the scope {path!r} has no doc values or is not indexed")
-    return mapped
+    return _Field(source, node)
+
+
+def _incomparable(node: Mapping[str, Any]) -> str:
+    """Return what gives a field other values than documents tell; nothing where it has these."""
+    if node.get("normalizer"):
+        return "a keyword with a normalizer"
+    return "a field with a null_value" if node.get("null_value") is not None else ""
+
+
+def _kind(node: Mapping[str, Any], path: str) -> str:
+    """Return in words what a field is, and which of its multi-fields would do."""
+    kind = node.get("type")
+    fit = [name for name, own in (node.get("fields") or {}).items() if own.get("type") in _FORMS]
+    told = "not mapped" if kind is None else f"of type {kind}"
+    return f"{told}, and {path}.{fit[0]} would do" if fit else told

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from shinglefold.source_filter import SourceFilter
+from shinglefold.source_values import values_at
 from shinglefold.stored import stored_parts
 
 Hit = Mapping[str, Any]
@@ -20,9 +21,7 @@ def field_values(hit: Hit, name: str) -> list[Any]:
     """Return the values of a field, from ``fields`` where they are, else from ``_source``; [] where none."""
     found = (hit.get("fields") or _NOTHING).get(name)
     if found is None:
-        found = stored_value(hit.get("_source"), name)
-    if found is None:
-        return []
+        return values_at(hit.get("_source") or _NOTHING, name)
     return found if isinstance(found, list) else [found]
 
 

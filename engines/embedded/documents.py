@@ -1,7 +1,7 @@
 """A JSON document as tantivy keeps it: columns to search, and the source to give back."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from shinglefold.engines.embedded.fields import Field, Indexed, Kind, are_short_
 from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.mapping import definition_for
 from shinglefold.engines.embedded.schema import MANY, NAMES, SOURCE
+from shinglefold.source_values import items
 
 _DEEPEST = 20
 _SCALARS = frozenset({str, int, float, bool})
@@ -75,7 +76,7 @@ class _Walk:
             if path in self.catalog.by_source and (plain := _plain(value)):
                 self.values.setdefault(path, []).extend(plain)
                 continue
-            for item in _items(value):
+            for item in items(value):
                 self._item(path, item, depth)
 
     def _item(self, path: str, item: object, depth: int) -> None:
@@ -195,33 +196,6 @@ def indexed_values(own: Field, values: list[Any]) -> list[Indexed]:
         raise ValueError(f"failed to parse field {own.path!r} of type {own.type!r}: {error}") from error
 
 
-def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
-    """Return the values at a path of a source, through lists, whether names hold dots or not."""
-    at: Any = source
-    for name in path.split("."):
-        at = at.get(name) if type(at) is dict else None
-    # The usual case first: it is asked some thousand times a window of hits.
-    if isinstance(at, str | int | float):
-        return [at]
-    if type(at) is list and all(type(item) is str for item in at):
-        return at
-    return list(_values_at(source, path))
-
-
-def _values_at(source: object, path: str) -> Iterator[Any]:
-    if not path:
-        yield from _items(source)
-        return
-    for item in _items(source):
-        if not isinstance(item, dict):
-            continue
-        parts = path.split(".")
-        for count in range(1, len(parts) + 1):
-            name = ".".join(parts[:count])
-            if name in item:
-                yield from _values_at(item[name], ".".join(parts[count:]))
-
-
 def _split(id: str, source: Mapping[str, Any]) -> Source:  # noqa: A002
     # Whatever a path with a dot may lead to.
     parts = {name: value for name, value in source.items() if "." in str(name) or _has_object(value)}
@@ -268,14 +242,6 @@ def _plain(value: object) -> Sequence[Any]:
     if type(value) is list:
         return value if all(type(item) is str for item in value) else ()
     return (value,) if type(value) in _SCALARS else ()
-
-
-def _items(value: object) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _items(item)
-    elif value is not None:
-        yield value
 
 
 @lru_cache(maxsize=4096)  # the same few fields in every document

@@ -8,9 +8,9 @@ from typing import Any
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.dates import format_date, parse_date
-from shinglefold.engines.embedded.documents import values_at
 from shinglefold.engines.embedded.fields import Field, Kind, to_index
 from shinglefold.errors import UnsupportedQuery
+from shinglefold.source_values import values_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from shinglefold.engines.embedded.collapse import (
     narrowed,
 )
 from shinglefold.engines.embedded.context import Context, Mark, constant
-from shinglefold.engines.embedded.documents import stored_main, values_at
+from shinglefold.engines.embedded.documents import stored_main
 from shinglefold.engines.embedded.docvalues import Selection, select
 from shinglefold.engines.embedded.fields import Field, Kind
 from shinglefold.engines.embedded.heads import Head, read_head
@@ -31,6 +31,7 @@ from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import Request, read_request
 from shinglefold.engines.embedded.schema import counted, find
 from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
+from shinglefold.source_values import values_at
 
 #: Characters of a text that are looked through for words to mark, as on servers.
 _HIGHLIGHTED = 1_000_000

@@ -52,12 +52,12 @@ class Fingerprints:
         there = stored_parts(told, field)
         left = [name for name in likeness.parts if name in own and name not in there]
         # Of a document without values a gate that goes by them tells so.
-        unknown = [scope.field for scope in likeness.scopes if stored_value(told, scope.field) is None]
+        unknown = [one for one in likeness.scopes if stored_value(told, likeness.told_in(one)) is None]
         if not left and not unknown:
             return told
         told = put(told, field, {**there, **{name: own[name] for name in left}})
-        for path in unknown:
-            told = put(told, path, list(member.print.values.get(path, ())))
+        for one in unknown:
+            told = put(told, likeness.told_in(one), list(member.print.values.get(one.field, ())))
         return told
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
@@ -67,14 +67,14 @@ class Fingerprints:
 
     def print(self, member: Member, /) -> JSON:
         """Return what others compare a member by, as a stored document has it."""
-        field = self.likeness_of.field
+        field, likeness = self.likeness_of.field, self.likeness_of
         parts = stored_parts(member.document, field)
         told: JSON = put(
-            {}, field, {name: parts[name] for name in (_LANGUAGE, *self.likeness_of.parts) if name in parts}
+            {}, field, {name: parts[name] for name in (_LANGUAGE, *likeness.parts) if name in parts}
         )
-        for path, values in member.print.values.items():
-            if not path.startswith(f"{field}."):
-                told = put(told, path, list(values))
+        for one in likeness.scopes:
+            if not one.field.startswith(f"{field}."):
+                told = put(told, likeness.told_in(one), list(member.print.values.get(one.field, ())))
         return told
 
 

@@ -38,8 +38,6 @@ from shinglefold.groups.gate.requests import (
     Write,
 )
 
-_BUSY = (429, 503)
-
 
 class Register(Protocol):
     """What a decision needs of what gates tell each other."""

@@ -23,6 +23,8 @@ NO_GROUP = -1
 #: Bytes of a keyword; the longest has 7 characters.
 _WORD = 8
 _GREATEST = 2**63
+#: The first of what a document without a value is sorted by.
+_LAST = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +67,7 @@ class Taking:
     """Takes a census: pages of hits in, columns out.
 
     Args:
-        order: the field by which documents may lead, empty for none.
+        order: where documents have what they may lead by, empty for none.
         values: brings those of the scope into one form.
 
     Attributes:
@@ -95,7 +97,13 @@ class Taking:
     @property
     def fields(self) -> list[str]:
         """The fields of documents that it needs."""
-        return list(dict.fromkeys([self.path, *self.scope, *([self.order] if self.order else [])]))
+        scopes = self.scope if self.values is None else map(self.values.source, self.scope)
+        return list(dict.fromkeys([self.path, *scopes, *([self.order] if self.order else [])]))
+
+    @property
+    def unordered(self) -> bool:
+        """Whether no document has what they are to lead by."""
+        return bool(self._ordinals) and all(kind == _LAST for kind, _, _ in self._ordinals)
 
     def take(self, hits: Sequence[Mapping[str, Any]]) -> None:
         """Add the documents of a page. Cost: about 15 µs a document; 350 bytes with the default scheme."""
@@ -183,8 +191,9 @@ class Taking:
         return code
 
     def _kept(self, hit: Mapping[str, Any], name: str) -> list[Any]:
-        found = field_values(hit, name)
-        return found if self.values is None else self.values.kept(name, found)
+        if self.values is None:
+            return field_values(hit, name)
+        return self.values.kept(name, self.values.told(hit, name))
 
 
 _NOTHING = np.zeros((0, 9), np.int64)
@@ -199,7 +208,7 @@ def digest_of(parts: Mapping[str, Any]) -> str:
 def _ordinal(values: Sequence[Any]) -> tuple[int, float, str]:
     """Return what to sort a document by: a number, a date, or a text after those; nothing last."""
     if not values:
-        return 2, 0.0, ""
+        return _LAST, 0.0, ""
     first = values[0]
     if isinstance(first, int | float) and not isinstance(first, bool):
         return 0, float(first), ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from shinglefold.checks import check_choice, check_number, check_share
-from shinglefold.errors import InputError
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.ingest.maintenance.scan import PATIENCE
 from shinglefold.ingest.writing.bulk import Backoff
@@ -58,6 +58,8 @@ class RegroupOptions:
         check_share("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
+        if self.order == "-":
+            raise ConfigError("order '-' names no field: write -FIELD, or leave it out")
         verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         check_number("requests_per_second", self.requests_per_second)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +95,7 @@ def _claims(census: Census, leaders: Int64s, had: Int64s) -> Iterator[tuple[int,
 def _choices(census: Census, place: int, scheme: Scheme) -> Iterator[int]:
     """Yield the numbers a document may found a group with, as it would have them when it is indexed."""
     code = int(census.scopes[place])
-    scope: Sequence[object] = census.values[code] if code >= 0 else ()
+    scope: Sequence[Sequence[Any]] = census.values[code] if code >= 0 else [()]
     key = census.keys[place]
     yield from numbers_of(Fingerprint(scheme.id, "", 0, census.digest(place)), scope, key.index, key.id)
     for more in count():

@@ -27,7 +27,7 @@ from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.model import Int64s
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.request.known_fields import check_fields
+from shinglefold.rerank.request.known_fields import check_fields, source_of
 from shinglefold.scheme import Verify
 from shinglefold.seal import Seal, check_sealed
 
@@ -258,7 +258,7 @@ class _Run:
 
     def _read(self) -> Taking:
         given, recipe = self.options, self.recipe
-        order = given.order.removeprefix("-")
+        order = self._order()
         taken = Taking(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
         patiently(lambda: self.engine.refresh(self.index), given.backoff)
         scan = Scan(self.engine, self.index, patience=given.backoff, fields=taken.fields)
@@ -272,7 +272,17 @@ class _Run:
                 self.pace.wait(len(page.hits))
             self.interrupts.check()
         scan.close(place)
+        if taken.unordered:
+            raise ConfigError(
+                f"no document of {self.index!r} tells {given.order.removeprefix('-')!r} in its _source, so "
+                "that none would lead by it: name another field for the order, or none"
+            )
         return taken
+
+    def _order(self) -> str:
+        """Return where documents have what they are to lead by, empty where nothing is named."""
+        named = self.options.order.removeprefix("-")
+        return source_of(self.engine.all_mappings(self.index).values(), named) if named else ""
 
     def _write(self, changes: Sequence[Change], before: int = 0) -> None:
         size = _BATCH if self.engine.can.seq_no else _ALONE

@@ -8,6 +8,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.groups.report.tally import Names, Report, Tally
 from shinglefold.ingest.maintenance.scan import Scan, patiently
 from shinglefold.recipe import Recipe
+from shinglefold.rerank.request.known_fields import source_of
 
 __all__ = ["Names", "Report", "make_report"]
 
@@ -34,8 +35,7 @@ def make_report(
     Cost: a scan that reads a few fields; some 300 bytes a group.
     """
     recipe = Recipe.of(engine.mappings(index), index)
-    asked = names or Names()
-    tally = Tally(recipe.field, asked)
+    tally = Tally(recipe.field, _told_in(engine, index, names or Names()))
     patiently(lambda: engine.refresh(index), Scan(engine, index).patience)
     scan = Scan(engine, index, fields=tally.fields)
     place = scan.start()
@@ -53,3 +53,10 @@ def make_report(
             f"{together([*first, advised('regroup', index)])}"
         )
     return tally.report(index, listed)
+
+
+def _told_in(engine: Engine, index: str, names: Names) -> Names:
+    """Return where documents have the values of fields, for one that is a multi-field."""
+    several = list(engine.all_mappings(index).values())
+    given = names.host, names.date, names.title
+    return Names(*(name and source_of(several, name) for name in given))

@@ -8,7 +8,8 @@ from heapq import nlargest
 from typing import Any
 from urllib.parse import urlsplit
 
-from shinglefold.groups.gate.forms import Forms
+from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.placeholders import PENDING, is_placeholder
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.stored import stored_parts
 
@@ -132,7 +133,7 @@ class Tally:
     @property
     def fields(self) -> list[str]:
         """The fields of documents that it needs."""
-        notes = [f"{self.path}.{part}" for part in ("group", "leader", "lang", "scheme")]
+        notes = [f"{self.path}.{part}" for part in (GROUP, LEADER, "lang", "scheme", PENDING)]
         return [*notes, *self.names.hosts, *self.names.dates, self.names.title]
 
     @property
@@ -145,6 +146,9 @@ class Tally:
         forms = Forms(self.path)
         for hit in hits:
             source = hit["_source"]
+            if "scheme" not in stored_parts(source, self.path) and is_placeholder(source, self.path):
+                # It is no document yet.
+                continue
             self.documents += 1
             number = forms.group(source)
             if number is not None:

@@ -56,6 +56,30 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
     return True
 
 
+def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return where documents have the values of a field, and how it is mapped; None where it is not.
+
+    The values of a multi-field are its parent's, those of an alias the field's that it stands for.
+    """
+    node, way = mappings, list[str]()
+    for part in name.split("."):
+        properties, fields = node.get("properties") or {}, node.get("fields") or {}
+        if part in properties:
+            way.append(part)
+        elif part not in fields:
+            return None
+        node = properties[part] if part in properties else fields[part]
+    if node.get("type") == "alias":
+        return definition_of(mappings, str(node.get("path")))
+    return ".".join(way), node
+
+
+def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
+    """Return where documents have the values of a field: its name, where none of several mappings has it."""
+    found = (definition_of(mappings, name) for mappings in several)
+    return next((one[0] for one in found if one is not None), name)
+
+
 def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
     """Yield the dotted paths of all fields with values, those of others within them too."""
     for name, definition in (mappings.get("properties") or {}).items():

@@ -54,6 +54,23 @@ def test_all_documents_are_counted_once(engine, index):
     assert {one.value: one.documents for one in made.hosts} == {"a.org": 2, "b.org": 3, "c.org": 1}
 
 
+def test_a_place_that_a_gate_keeps_is_no_document(engine, index):
+    place = {"dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
+    assert not engine.bulk([{"_index": index, "_id": "coming", "_source": place}]).failures
+    made = make_report(engine, index)
+    assert (made.documents, made.without_group) == (7, 1)
+
+
+def test_a_multi_field_is_counted_by_the_values_of_its_parent(engine, index):
+    engine.put_mappings(
+        index, {"properties": {"site": {"type": "text", "fields": {"keyword": {"type": "keyword"}}}}}
+    )
+    one = source(1, False, "b.org", "2026-02-03") | {"site": "news.org"}
+    assert not engine.bulk([{"_index": index, "_id": "d8", "_source": one}]).failures
+    made = make_report(engine, index, Names(host="site.keyword"))
+    assert [(one.value, one.documents) for one in made.hosts] == [("news.org", 1)]
+
+
 def test_the_largest_and_the_newest_groups_are_told_by_their_leaders(engine, index):
     made = make_report(engine, index)
     assert [(one.group, one.documents, one.id, one.newest) for one in made.largest] == [

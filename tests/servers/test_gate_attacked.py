@@ -13,6 +13,7 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import ensure_index
 
 _SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
@@ -20,6 +21,9 @@ _SCOPES |= {
     "from": {"type": "ip"},
     "new": {"type": "boolean"},
     "short": {"type": "keyword", "ignore_above": 3},
+    # What servers make of a text that nobody mapped.
+    "site": {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
+    "pages": {"properties": {"host": {"type": "keyword"}}},
 }
 
 
@@ -101,6 +105,33 @@ def test_values_of_a_scope_are_those_of_the_index(opened, scope, one, other):
         gate.refresh()
         with pytest.raises(Refused, match="it resembles 'a'"):
             gate.add({"id": "c", "body": _text("a", 1), scope: other})
+
+
+@pytest.mark.parametrize(
+    ("scope", "one", "other"),
+    [
+        ("site.keyword", {"site": "a"}, {"site": "b"}),
+        ("site.keyword", {"site": ["c", "a"]}, {"site": "a"}),
+        ("pages.host", {"pages": [{"host": "a"}, {"host": "c"}]}, {"pages": {"host": "a"}}),
+        ("pages.host", {"pages.host": "a"}, {"pages": [{"host": "b"}]}),
+    ],
+)
+@pytest.mark.parametrize("policy", ["refuse", "tag"])
+def test_a_scope_is_read_wherever_documents_have_it(opened, engine, index, scope, one, other, policy):
+    def copy_of(id_, part):
+        return {"id": id_, "body": _text("a", int(id_)), **part}
+
+    with opened(policy, scope=(scope,)) as gate, opened(policy, scope=(scope,)) as beside:
+        told = gate.add_all([copy_of("0", one), copy_of("1", other), copy_of("2", one)])
+        told += beside.add_all([copy_of("3", other)])
+        gate.refresh()
+        told += beside.add_all([copy_of("4", one)])
+    if policy == "refuse":
+        assert [verdict.like and verdict.like.id for verdict in told] == [None, None, "0", "1", "0"]
+    else:
+        groups = [verdict.group for verdict in told]
+        assert [groups.index(group) for group in groups] == [0, 1, 0, 1, 0]
+        assert regroup(engine, index, RegroupOptions(scope=(scope,))).counts.planned == 0
 
 
 def test_a_scope_that_cannot_be_compared_is_refused(opened):
