@@ -69,8 +69,12 @@ def similar(
 
     if by_id and text:
         raise click.UsageError("--id and --text exclude each other")
-    asked = invocation.asked(index, engine)
     is_text = text or what == "-" or (not by_id and Path(what).is_file())
+    if is_text and asked_for["scope"]:
+        raise click.UsageError(
+            "--scope compares the fields of a document, and a text has none: narrow with --filter FIELD=VALUE"
+        )
+    asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         terms = checked_terms(store, index, filters)
         options = _options(terms, **asked_for)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shinglefold.advice import advised
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
@@ -51,7 +52,10 @@ class Face:
         """What makes fingerprints."""
         if self._pipeline is None:
             if self.recipe.pipeline is None:
-                raise ConfigError(f"index {self.index!r} notes no pipeline: give the gate one")
+                raise ConfigError(
+                    f"index {self.index!r} notes no pipeline: give the gate one, or let the index note one: "
+                    f"{advised('setup', self.index)}"
+                )
             self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
         return self._pipeline
 

@@ -145,25 +145,22 @@ def _by_id(
     *,
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
-    found: dict[tuple[Any, ...], JSON] = {}
     if are_numbered(reading.hits):
         return (yield from _by_number(reading, body, places, index, source))
+    found: dict[tuple[Any, ...], JSON] = {}
     done = 0
     while done < len(places):
         at_once = min(_AT_ONCE, reading.most)
         hits = [reading.hits[place] for place in places[done : done + at_once]]
-        request = page_body(with_ids(body), hits, source, reading.shards)
-        if reading.pit is not None:
-            request["pit"] = {**reading.keep, "id": reading.pit}
         try:
-            answer = yield Call("search", (None if reading.pit is not None else index, request))
-            refuse_small_windows(answer)
+            answer = yield from _answered(
+                reading, page_body(with_ids(body), hits, source, reading.shards), index
+            )
         except WindowTooLarge:
             if len(hits) == 1:
                 raise
             reading.most = len(hits) // 2
             continue
-        reading.partial.note(answer)
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
         done += len(hits)
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
@@ -181,18 +178,27 @@ def _by_number(
     numbered = SeqNoFetch(body, reading.shards, reading.field)
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
-        request = numbered.request(hits, source)
-        if reading.pit is not None:
-            request["pit"] = {**reading.keep, "id": reading.pit}
         try:
-            answer = yield Call("search", (None if reading.pit is not None else index, request))
-            refuse_small_windows(answer)
+            answer = yield from _answered(reading, numbered.request(hits, source), index)
         except WindowTooLarge:
             # By ids it takes smaller requests.
             raise Untold from None
-        reading.partial.note(answer)
         found += numbered.found(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))
+
+
+def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]:
+    """Return the answer to a request for hits that were read, as far as there is one.
+
+    Raises:
+        WindowTooLarge: the index allows smaller ones only.
+    """
+    if reading.pit is not None:
+        request = {**request, "pit": {**reading.keep, "id": reading.pit}}
+    answer: JSON = yield Call("search", (None if reading.pit is not None else index, request))
+    refuse_small_windows(answer)
+    reading.partial.note(answer)
+    return answer
 
 
 def _sources(

@@ -30,7 +30,7 @@ class SimilarPage(FoundPage[Match]):
     unasked: str = ""
 
     def to_json(self) -> JSON:
-        """Return the page as JSON, in the shape of a search's answer."""
+        """Return the page as JSON."""
         # Not by super(): a class with slots is made anew, and is then another than the one written here.
         told = FoundPage.to_json(self) | {"verify": self.verify}
         if self.unasked:

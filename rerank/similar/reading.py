@@ -51,7 +51,7 @@ class FoundPage(Generic[M]):
     lacks: JSON = field(default_factory=dict)
 
     def to_json(self) -> JSON:
-        """Return the page as JSON, in the shape of a search's answer."""
+        """Return the page as JSON."""
         told: JSON = {
             "total": {"value": self.total, "relation": "eq" if self.exact else "gte"},
             "candidates": self.candidates,

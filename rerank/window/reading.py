@@ -65,7 +65,7 @@ class Reading:
         self.scheme = scheme
         self.field = field
         self.cursor = cursor
-        #: Of what matching passages are to be shown.
+        #: What compares the texts whose matching passages are to be shown.
         self.texts = texts
         #: What decides on pairs of the page that are in doubt.
         self.stage: TextStage | None = None

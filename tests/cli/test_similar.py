@@ -65,6 +65,12 @@ def test_a_filter_and_a_threshold_narrow_what_is_found(similar):
     assert strict["total"]["value"] < similar("ru-bridge-repair-1", "--json").json()["total"]["value"]
 
 
+def test_a_text_has_no_fields_to_be_compared_within_a_scope(similar):
+    ran = similar("--text", text_of("en-geese-1"), "--scope", "host")
+    assert (ran.code, "narrow with --filter FIELD=VALUE" in ran.err) == (2, True)
+    assert similar("en-geese-1", "--scope", "lang").code == 0
+
+
 def test_a_file_of_the_name_of_a_document_is_said_to_be_one(similar, tmp_path):
     (tmp_path / "en-geese-1").write_text(text_of("en-boil-notice-1"))
     as_file = similar("en-geese-1", "--json")
