@@ -18,6 +18,8 @@ from shinglefold.engines.embedded.schema import MANY, NAMES, SOURCE
 from shinglefold.source_values import items
 
 _DEEPEST = 20
+#: What the engine itself calls so.
+_METADATA = frozenset({"_id", "_index", "_source"})
 _SCALARS = frozenset({str, int, float, bool})
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
@@ -92,6 +94,8 @@ class _Walk:
             self._unmapped(path, item, depth)
 
     def _unmapped(self, path: str, item: object, depth: int) -> None:
+        if path in _METADATA:
+            raise ValueError(f"{path!r} is no field of a document: it stands beside it")
         dynamic = self._manner(path)
         if dynamic == "strict":
             raise ValueError(f"mapping is strict, and there is no field {path!r} in it")
@@ -198,7 +202,10 @@ def indexed_values(own: Field, values: list[Any]) -> list[Indexed]:
 
 def _split(id: str, source: Mapping[str, Any]) -> Source:  # noqa: A002
     # Whatever a path with a dot may lead to.
-    parts = {name: value for name, value in source.items() if "." in str(name) or _has_object(value)}
+    try:
+        parts = {name: value for name, value in source.items() if "." in str(name) or _has_object(value)}
+    except RecursionError as error:
+        raise ValueError("the source is no JSON: lists nested too deeply") from error
     return Source(_json({**source, **dict.fromkeys(parts)}), _json([id, parts]))
 
 

@@ -13,6 +13,7 @@ from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import stored_source, stored_sources
+from shinglefold.engines.embedded.fields import well_formed
 from shinglefold.engines.embedded.heads import FOLDER, Heads
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.orders import Orders
@@ -293,18 +294,24 @@ class Index:
 
 
 def _source(snapshot: Snapshot, id: str) -> dict[str, Any] | None:  # noqa: A002
-    query = tantivy.Query.term_query(snapshot.schema, "_id", id)
-    hits = snapshot.searcher.search(query, 1, count=False).hits
-    return stored_source(snapshot.searcher, snapshot.heads, hits[0][1]).load() if hits else None
+    place = _place(snapshot, id)
+    return stored_source(snapshot.searcher, snapshot.heads, place).load() if place else None
 
 
 def _sources(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the documents that are there, by id."""
-    query, search = tantivy.Query.term_query, snapshot.searcher.search
-    found = {id_: search(query(snapshot.schema, "_id", id_), 1, count=False).hits for id_ in ids}
-    there = {id_: hits[0][1] for id_, hits in found.items() if hits}
+    there = {id_: place for id_ in ids if (place := _place(snapshot, id_))}
     sources = stored_sources(snapshot.searcher, snapshot.heads, list(there.values()))
     return {id_: source.load() for id_, source in zip(there, sources, strict=True)}
+
+
+def _place(snapshot: Snapshot, id: str) -> tantivy.DocAddress | None:  # noqa: A002
+    """Return where a document is, None where there is none, as there is of an id that is no Unicode."""
+    if well_formed(id) != id:
+        return None
+    query = tantivy.Query.term_query(snapshot.schema, "_id", id)
+    hits = snapshot.searcher.search(query, 1, count=False).hits
+    return hits[0][1] if hits else None
 
 
 def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:

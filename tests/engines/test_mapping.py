@@ -209,3 +209,30 @@ def test_settings_are_checked(engine):
     engine.create_index("pages", {}, {"index": {"number_of_replicas": 0}})
     with pytest.raises(IndexExists):
         engine.create_index("pages", {}, {})
+
+
+@pytest.mark.parametrize("name", ["_id", "_index", "_source"])
+def test_what_stands_beside_a_document_is_no_field_of_it(engine, name):
+    engine.create_index("pages", {}, {})
+    given = {"_index": "pages", "_id": "1", "_source": {name: "text"}}
+    (failure,) = engine.bulk([given]).failures
+    assert (failure.status, name in failure.reason) == (400, True)
+    assert not engine.mappings("pages")["properties"]
+
+
+def test_lists_without_an_end_are_refused(engine):
+    engine.create_index("pages", {}, {})
+    deep: object = "word"
+    for _ in range(3_000):
+        deep = [deep]
+    (failure,) = engine.bulk([{"_index": "pages", "_id": "1", "_source": {"list": deep}}]).failures
+    assert (failure.status, "nested too deeply" in failure.reason) == (400, True)
+
+
+def test_no_document_has_an_id_that_is_no_unicode(engine):
+    engine.create_index("pages", {}, {})
+    engine.bulk([{"_index": "pages", "_id": "1", "_source": {"n": 1}}])
+    assert engine.get("pages", "\ud800") is None
+    engine.refresh("pages")
+    assert engine.get("pages", "\ud800") is None
+    assert engine.get_all("pages", ["\udcff", "1"]) == [None, {"n": 1}]
