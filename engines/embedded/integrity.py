@@ -13,8 +13,8 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.reclaiming import last_place, living
-from shinglefold.engines.embedded.volumes import volumes, walk
+from shinglefold.engines.embedded.reclaiming import is_own, last_place, living
+from shinglefold.engines.embedded.volumes import PLACE, Volumes, volumes, walk
 from shinglefold.errors import EngineUnavailable
 
 META = "meta.json"
@@ -67,7 +67,8 @@ def problems(folder: Path, schema: int = 0, most: int | None = None) -> list[str
 def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[str]:
     """Return what is wrong with the files of heads, a line a file.
 
-    What no document refers to does not count: a killed writer may have left it.
+    What no document refers to does not count: a killed writer may have left it. A volume that is whole may
+    be one of another index, or of another time: the last document in it has to be its own.
 
     Args:
         most: see ``check_files``.
@@ -77,6 +78,7 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
     searcher = index.searcher()
     there = dict(volumes(folder))
     whole = most is None or _size(there.values()) <= most
+    opened = Volumes.of(folder)
     found = []
     used = sorted(living(searcher))
     for number in used:
@@ -90,7 +92,8 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
             end = walk(file).end if whole else file.stat().st_size
         except FileNotFoundError:
             end = 0
-        if last_place(searcher, index.schema, number) >= end:
+        last = last_place(searcher, index.schema, number)
+        if last >= end or not is_own(searcher, index.schema, opened, number << PLACE | last):
             found.append(f"{folder.name}/{file.name} has another content than was written")
     return found
 

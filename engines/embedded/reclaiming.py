@@ -6,9 +6,9 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.documents import stored_sources
-from shinglefold.engines.embedded.heads import ADDRESS, Heads, read_head
+from shinglefold.engines.embedded.heads import ADDRESS, Heads, addresses, read_head
 from shinglefold.engines.embedded.schema import find
-from shinglefold.engines.embedded.volumes import PLACE
+from shinglefold.engines.embedded.volumes import PLACE, Volumes
 
 #: A volume is emptied when a quarter of its records are of documents: so each is written anew once at most
 #: for three that were written over.
@@ -29,6 +29,16 @@ def last_place(searcher: tantivy.Searcher, schema: tantivy.Schema, number: int) 
     inside = _inside(schema, number)
     last = searcher.search(inside, 1, count=False, order_by_field=ADDRESS, order=tantivy.Order.Desc).hits
     return int(last[0][0]) - (number << PLACE) if last else 0
+
+
+def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: Volumes, address: int) -> bool:
+    """Tell whether what stands at an address is the head of the document that has this address."""
+    try:
+        query = tantivy.Query.term_query(schema, "_id", read_head(volumes.read(address)).id)
+    except (ValueError, TypeError):
+        return False
+    hits = searcher.search(query, 1, count=False).hits
+    return bool(hits) and addresses(searcher, [hits[0][1]]) == [address]
 
 
 def sparse(lives: Mapping[int, int], records: Mapping[int, int]) -> list[int]:

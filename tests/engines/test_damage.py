@@ -170,3 +170,26 @@ def test_heads_damaged_while_an_index_is_open_are_told_by_whatever_meets_them(
         ):
             with pytest.raises(EngineUnavailable, match=told):
                 meets()
+
+
+def test_a_volume_of_another_time_or_place_is_told(tmp_path: Path, words, monkeypatch):
+    monkeypatch.setattr("shinglefold.engines.embedded.volumes.VOLUME", 2_000)
+    pages = [{"_index": "pages", "_id": f"{n:03d}", "_source": {"o": {"p": n}}} for n in range(10, 200)]
+    for name in ("one", "other"):
+        with EmbeddedEngine(tmp_path / name, words) as engine:
+            engine.create_index("pages", {}, {})
+            for begin in range(0, 190, 19):
+                engine.bulk(pages[begin : begin + 19])
+                engine.refresh("pages")
+        pages.reverse()
+    heads = [tmp_path / name / "pages" / "heads" for name in ("one", "other")]
+    first, second = sorted(heads[0].iterdir())[:2]
+    for begin, others in ((first, second), (second, first), (heads[1] / first.name, first)):
+        content = others.read_bytes()
+        others.write_bytes(begin.read_bytes())
+        told = rf"damaged: heads/{others.name} has another content"
+        with EmbeddedEngine(tmp_path / "one", words) as engine, pytest.raises(EngineUnavailable, match=told):
+            engine.search("pages", {})
+        others.write_bytes(content)
+    with EmbeddedEngine(tmp_path / "one", words) as engine:
+        engine.check("pages")
