@@ -8,6 +8,7 @@ from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.found import SHOWN, found_line, page_options, print_end, print_found
 from shinglefold.cli.options import NumberRange, engine_options, text_options
 from shinglefold.cli.output import make_console, remark, write_json
+from shinglefold.placeholders import placeholder_query
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,11 +98,14 @@ def matches(
 def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
     """Say of how many documents no passage can be found, because nothing of them is stored."""
     stored = {"exists": {"field": f"{store.field}.passages"}}
-    body = {"size": 0, "track_total_hits": True, "query": {"bool": {"must_not": [stored]}}}
+    query = {"bool": {"must_not": [stored, placeholder_query(store.field)]}}
+    body = {"size": 0, "track_total_hits": True, "query": query}
     count = store.engine.search(index, body)["hits"]["total"]["value"]
     if count:
         backfill = asked.hints.command("backfill", index)
-        remark(f"warning: {count:,} documents store no elements of passages and are not found: {backfill}")
+        those = "1 document stores" if count == 1 else f"{count:,} documents store"
+        found = "is" if count == 1 else "are"
+        remark(f"warning: {those} no elements of passages and {found} not found: {backfill}")
 
 
 def _print_page(

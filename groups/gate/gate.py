@@ -62,8 +62,8 @@ class Gate(Face):
         opened = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
         super().__init__(opened, pipeline, seal)
         self.engine = engine
-        newest = engine.newest if isinstance(engine, GuardedWrites) else None
-        self._documents = opened.documents(engine, newest)
+        self._newest = engine.newest if isinstance(engine, GuardedWrites) else None
+        self._documents = opened.documents(engine, self._newest)
         self._store: ServerStore | ExclusiveStore
         if isinstance(engine, GuardedWrites):
             self._store = ServerStore(engine, opened.index, opened.intents, self._documents, opened.read_back)
@@ -143,13 +143,20 @@ class Gate(Face):
             for each passage ``equal_tokens``, and under ``shown`` (the stored one) and ``member`` the field,
             the place and the text; [] where the stored one is gone.
         """
-        stored = self.engine.get(self.index, like)
+        stored = self.engine.get(self.index, like) or self._routed(like)
         if stored is None:
             return []
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         given = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed
         return matched_passages(stored["_source"], given, self.recipe.fields, placed)
+
+    def _routed(self, id_: str) -> JSON | None:
+        """Return a document under a routing that nobody tells, as only a search finds it; None for none."""
+        self.refresh()
+        body = {"query": {"ids": {"values": [id_]}}, "size": 1}
+        hits: list[JSON] = self.engine.search(self.index, body, self._newest)["hits"]["hits"]
+        return hits[0] if hits else None
 
     def sweep(self) -> int:
         """Remove places that writers kept who died before they told anybody; return how many.

@@ -71,8 +71,12 @@ def _text(kind, edits=0):
 
 def test_documents_stored_under_a_routing_are_seen(opened, stored):
     stored(_text("a"), *({"_id": f"s{number}", "routing": f"r{number}"} for number in range(6)))
-    with opened() as gate, pytest.raises(Refused, match="it resembles 's"):
-        gate.add({"id": "new", "body": _text("a", 1)})
+    given = {"id": "new", "body": _text("a", 1)}
+    with opened() as gate, pytest.raises(Refused, match="it resembles 's") as refused:
+        gate.add(given)
+    with opened() as gate:
+        (passage,) = gate.passages(given, refused.value.like)
+    assert passage["equal_tokens"] == 119
 
 
 def test_a_document_is_let_in_under_its_routing(opened, engine, index):
