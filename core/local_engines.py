@@ -1,6 +1,6 @@
 """What engines offer beside the contract whose indices are files of their own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +21,27 @@ class ExclusiveWrites(Protocol):
 
         Raises:
             EngineUnavailable: another process writes to it.
+        """
+        ...
+
+    def deciding(self, index: str, fields: Collection[str]) -> AbstractContextManager[None]:
+        """Be the one that writes to an index, for one decision after another.
+
+        What is written meanwhile is durable when the context is left. Searches see it about a second later,
+        or when the index is given back; until then ``unsearched`` tells of it.
+
+        Args:
+            fields: that ``unsearched`` is asked for; keywords and numbers.
+
+        Raises:
+            EngineUnavailable: another process writes to it.
+        """
+        ...
+
+    def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return the ids of documents that have one of some values in a field, by value.
+
+        Of those that searches need not see yet; some may have other values by now, or be gone.
         """
         ...
 

@@ -189,17 +189,17 @@ class Lookup:
             return (yield from self._each(asked, filters, _SHORT))
         return _Nominated(hits)
 
-    def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
+    def nominating(self, asked: Sequence[Asked]) -> dict[str, list[str]]:
+        """Return by field the values of which a document has one that may be like one of those asked for."""
         field, likeness = self._likeness.field, self._likeness
         words = sorted({word for one in asked for word in one.print.supershingles})
         texts = sorted(
             {text for one in asked for text in stored_digests(one.print, likeness.scheme, likeness.seal)}
         )
-        ways = [
-            {"terms": {f"{field}.{part}": values}}
-            for part, values in (("supershingles", words), ("digest", texts))
-            if values
-        ]
+        return {f"{field}.supershingles": words, f"{field}.digest": texts}
+
+    def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
+        ways = [{"terms": {path: values}} for path, values in self.nominating(asked).items() if values]
         return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
 
     def _each(self, asked: Sequence[Asked], filters: Sequence[JSON], size: int) -> Steps[_Nominated]:

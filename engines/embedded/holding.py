@@ -2,7 +2,7 @@
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
@@ -52,6 +52,32 @@ class Holding:
             finally:
                 if not had:
                     own.end()
+
+    @contextmanager
+    def deciding(self, index: str, fields: Collection[str]) -> Iterator[None]:
+        """Be the one that writes to an index, for one decision after another; see ``ExclusiveWrites``.
+
+        Other threads wait as long. What is written is noted in a journal, and committed for many decisions at
+        once: about once a second, beside them, and when the index is given back.
+
+        Raises:
+            EngineUnavailable: another process writes to the index, or its files can't be written.
+        """
+        with self._lock:
+            own = self._index(index)
+            had = own.writes
+            try:
+                own.watch(fields)
+                yield
+                own.note()
+            finally:
+                if not had:
+                    own.end()
+
+    def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return by value the documents that searches need not see yet; see ``ExclusiveWrites``."""
+        with self._lock:
+            return self._index(index).unsearched(field, values)
 
     @contextmanager
     def held(self, index: str) -> Iterator[None]:

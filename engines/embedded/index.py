@@ -1,8 +1,9 @@
 """One index: its folder, its catalog, the snapshot searches see, and its writer while there is one."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from shinglefold.engines.embedded.documents import stored_source, stored_sources
 from shinglefold.engines.embedded.fields import well_formed
 from shinglefold.engines.embedded.heads import FOLDER, Heads
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
+from shinglefold.engines.embedded.journal import age, files
 from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.reclaiming import empty, living, sparse
@@ -24,6 +26,9 @@ from shinglefold.engines.embedded.volumes import volumes, walk
 from shinglefold.engines.embedded.widening import finish_widening, widen
 from shinglefold.engines.embedded.writer import Committed, Portion, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
+
+#: Seconds between two looks at a journal, and after which its writer is taken for dead: it commits each one.
+_LOOKED = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class Index:
         self._reading = Reading(folder, self._catalog)
         self._tantivy = self._reading.index
         self._snapshot = self._make_snapshot()
+        self._looked = time.monotonic()
+        self._take_over()
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
@@ -84,8 +91,13 @@ class Index:
 
         Cost: a look at three files.
         """
-        if self._writer is None and self._reading.stamp() != self._seen:
-            self._read_again()
+        if self._writer is None:
+            if time.monotonic() - self._looked > _LOOKED:
+                self._looked = time.monotonic()
+                if age(self.folder) > _LOOKED:
+                    self._take_over()
+            if self._reading.stamp() != self._seen:
+                self._read_again()
         return self._snapshot
 
     @property
@@ -108,11 +120,43 @@ class Index:
 
     def end(self) -> None:
         """Commit what was written and let other processes write."""
+        self._settle(wait=True)
         writer, self._writer = self._writer, None
         if writer:
             self._close_writer(writer)
             self._heads_end = writer.heads_end
             self._read_again()
+
+    def watch(self, fields: Collection[str]) -> None:
+        """Keep track of the values that documents have in some fields until searches see them.
+
+        Raises:
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        if not writer.uncommitted.watched.issuperset(fields):
+            self.refresh()
+            writer.uncommitted.watched |= frozenset(fields)
+
+    def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return by value the documents with one of some values in a watched field, where searches need not
+        see them yet, or had until lately.
+        """
+        return self._writer.uncommitted.having(field, values) if self._writer else {}
+
+    def note(self) -> None:
+        """Make durable what was written; searches see it within about a second, as long as this goes on.
+
+        Raises:
+            EngineUnavailable: the files can't be written.
+        """
+        if (writer := self._writer) is None:
+            return
+        with self._kept():
+            writer.note()
+            self._settle(wait=False)
+            if writer.due and not writer.committing:
+                writer.commit_beside()
 
     def run(self, action: Action) -> bool:
         """Do one bulk action, committing when a portion is full, and tell whether it wrote over a document.
@@ -122,13 +166,16 @@ class Index:
             EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
-        try:
-            written_over = writer.run(action)
-        except NoColumnLeft as error:
-            writer = self._widened(error)
-            written_over = writer.run(action)
-        if writer.full:
-            self._commit(writer)
+        if writer.committing:
+            self._settle(wait=False)
+        with self._kept():
+            try:
+                written_over = writer.run(action)
+            except NoColumnLeft as error:
+                writer = self._widened(error)
+                written_over = writer.run(action)
+            if writer.full:
+                self._commit(writer)
         return written_over
 
     def put_mappings(self, mappings: Mapping[str, Any]) -> None:
@@ -164,8 +211,10 @@ class Index:
 
     def refresh(self) -> None:
         """Commit what was written, and let searches see it and what other processes committed."""
-        if self._writer and self._writer.dirty:
-            self._commit(self._writer)
+        with self._kept():
+            self._settle(wait=True)
+            if self._writer and self._writer.dirty:
+                self._commit(self._writer)
         # Nobody else commits while this process writes.
         if self._behind or self._writer is None:
             self._read_again()
@@ -188,15 +237,16 @@ class Index:
 
     def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """Return documents as they are now, refreshed or not. Columns are opened once for all of them."""
-        pending = self._writer.pending(ids) if self._writer else {}
+        pending = self._writer.uncommitted.sources(ids) if self._writer else {}
         snapshot = self._make_snapshot() if self._writer else self.snapshot
         stored = _sources(snapshot, [id_ for id_ in ids if id_ not in pending])
         return [pending[id_] if id_ in pending else stored.get(id_) for id_ in ids]
 
     def close(self) -> None:
         """Commit what was written and give the folder back."""
-        writer, self._writer = self._writer, None
         try:
+            self._settle(wait=True)
+            writer, self._writer = self._writer, None
             if writer:
                 self._close_writer(writer)
         finally:
@@ -210,6 +260,17 @@ class Index:
         """
         self._reading.check()
 
+    def _take_over(self) -> None:
+        """Commit what a writer has noted that was killed; another one that lives does that itself.
+
+        Where that can't be, searches go on with what is committed.
+        """
+        if self._reading.read_only or not files(self.folder):
+            return
+        with suppress(EngineError):
+            self._open_writer()
+            self.end()
+
     def _open_writer(self) -> Writer:
         if self._writer is None:
             if self._reading.read_only:
@@ -221,6 +282,9 @@ class Index:
             self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._portion, committed)
             self._reading.reload()
             self._behind = True
+            with self._kept(always=True):
+                if self._writer.recover():
+                    self._reading.reload()
         return self._writer
 
     def _close_writer(self, writer: Writer) -> None:
@@ -237,6 +301,7 @@ class Index:
 
     def _widened(self, error: NoColumnLeft) -> Writer:
         """Write the index anew, with more columns, and return a writer; searches see what they saw before."""
+        self._settle(wait=True)
         if self._writer:
             self._close_writer(self._writer)
             self._writer = None
@@ -249,10 +314,24 @@ class Index:
         return self._open_writer()
 
     def _commit(self, writer: Writer) -> None:
+        self._settle(wait=True)
         writer.commit()
+        self._committed(writer)
+
+    def _settle(self, *, wait: bool) -> None:
+        """End a commit that goes on beside, if it is done or is to be waited for."""
+        with self._kept():
+            if self._writer and self._writer.finish(wait=wait):
+                self._committed(self._writer)
+
+    def _committed(self, writer: Writer) -> None:
         self._reading.reload()
         self._behind = True
         if writer.filled:
+            if writer.dirty:
+                # What came since would be written over by what is committed.
+                writer.commit()
+                self._reading.reload()
             try:
                 with translated(f"giving space back in {self.folder.name}", self.folder):
                     self._reclaim(writer)
@@ -260,6 +339,25 @@ class Index:
                 # All that was asked for is committed.
                 error.lost = 0
                 raise
+        if writer.uncommitted.watched:
+            # Whoever was told what searches did not see is not told of that any more.
+            self._read_again()
+
+    @contextmanager
+    def _kept(self, *, always: bool = False) -> Iterator[None]:
+        """Where writing fails, let go of everything but the journal, from which the next writer goes on.
+
+        Args:
+            always: also where this writer has no journal of its own.
+        """
+        try:
+            yield
+        except EngineError:
+            writer = self._writer
+            if writer and (always or writer.journal.used):
+                self._writer = None
+                writer.abandon()
+            raise
 
     def _reclaim(self, writer: Writer) -> None:
         """Remove what heads took of documents that are written over or gone, now and then."""

@@ -18,6 +18,7 @@ from shinglefold.engines.embedded.integrity import (
     head_problems,
     segment_files,
 )
+from shinglefold.engines.embedded.journal import check_journal
 from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.engines.embedded.volumes import Volumes
 from shinglefold.errors import EngineUnavailable, why
@@ -49,6 +50,7 @@ class Reading:
         self._schema, self._filed = catalog.schema, catalog.filed
         self._volumes = Volumes({})
         check_files(self._files, self._schema, _CHECKED)
+        check_journal(folder)
         self._mirror = None if _writable(self._files) else _Mirror(self._files)
         with translated(f"opening {folder.name}"):
             self.index = tantivy.Index.open(str(self._mirror.path if self._mirror else self._files))
@@ -78,6 +80,7 @@ class Reading:
             EngineUnavailable: some are damaged; the message names them.
         """
         check_files(self._files, self._schema)
+        check_journal(self._folder)
         self._check_heads(None)
 
     def _reload(self) -> None:

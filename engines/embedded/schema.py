@@ -111,5 +111,5 @@ def _full_disk(doing: str, folder: Path, error: BaseException) -> EngineError | 
         return None
     return IndexReadOnly(
         f"{doing}: the disk is full ({free / 1e6:,.1f} MB left). Make room and index the documents again: "
-        "what was written since the last commit is not stored"
+        "what was written since the last commit is not stored; what a gate let in stays"
     )

@@ -1,7 +1,7 @@
 """Queries on values as they are: term, terms, range, prefix, exists, ids and the two constants."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ from shinglefold.engines.embedded.context import (
     no_document,
 )
 from shinglefold.engines.embedded.dates import parse_date
-from shinglefold.engines.embedded.fields import Field, Indexed, Kind, to_index, well_formed
+from shinglefold.engines.embedded.fields import Field, Indexed, Kind, are_short_strings, to_index, well_formed
 from shinglefold.engines.embedded.options import checked, strings
 from shinglefold.engines.embedded.schema import NAMES
 from shinglefold.errors import UnsupportedQuery
@@ -68,9 +68,16 @@ def _terms(context: Context, body: object) -> Query:
     if own.kind is Kind.DATE:
         ranges = [(tantivy.Occur.Should, value_query(context, own, value, "terms")) for value in values]
         return boosted(constant(Query.boolean_query(ranges)), body)
+    if own.kind is Kind.KEYWORD and all(are_short_strings(own, some) for some in _parts(values)):
+        return boosted(_one_of(context, own.column, values), body)
     found = [_indexed(own, value, "terms") for value in values]
     indexed = [value for value in found if value is not None]
     return boosted(_one_of(context, own.column, indexed), body)
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield values some at a time, as thousands together are longer than a keyword may be."""
+    return (values[begin : begin + _LOOKED_UP] for begin in range(0, len(values), _LOOKED_UP))
 
 
 def _ids(context: Context, body: object) -> Query:

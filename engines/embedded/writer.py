@@ -1,7 +1,8 @@
 """The one writer of an index: takes actions in order, and knows what it has not committed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -12,10 +13,12 @@ import tantivy
 from shinglefold.engines.embedded.actions import Action, Refused, merged
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.documents import Prepared, Source, analyse, prepare
+from shinglefold.engines.embedded.documents import Prepared, analyse, prepare
 from shinglefold.engines.embedded.heads import ADDRESS, FOLDER, add_columns
 from shinglefold.engines.embedded.integrity import read_meta
+from shinglefold.engines.embedded.journal import Damaged, Journal, damaged, files, read, remove
 from shinglefold.engines.embedded.schema import TANTIVY, translated
+from shinglefold.engines.embedded.uncommitted import Uncommitted
 from shinglefold.engines.embedded.volumes import Appender
 from shinglefold.errors import EngineError
 
@@ -24,6 +27,8 @@ _THREADS = 1
 #: Changes that wait to be written together, and characters of their texts: so many are analysed at a time.
 _WAITING, _CHARACTERS = 256, 1 << 18
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
+#: When what the journal has is committed: seconds, bytes, documents.
+_AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,15 @@ class Writer:
     portion: Portion
     catalog: Catalog
     committed: Committed
+    journal: Journal
     _tantivy: tantivy.IndexWriter
-    #: What is not committed, by id; of this what tantivy has not got yet, in order, None where it goes.
-    _pending: dict[str, Source | None] = field(default_factory=dict)
+    #: What is not committed; of this what tantivy has not got yet, in order.
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)
     _waiting: list[_Change] = field(default_factory=list)
     _characters: int = 0
+    #: Actions since the last commit, and those of one that goes on.
     _actions: int = 0
+    _under_way: int = 0
     _size: int = 0
     _grown: bool = False
     #: Where heads go; None where they go into columns, as in indices of earlier versions.
@@ -80,6 +88,8 @@ class Writer:
     #: Whether more may be committed than is known here, as a commit failed; whether it has to be mended.
     _uncertain: bool = False
     _broken: bool = False
+    #: A commit that goes on beside.
+    _beside: Future[None] | None = None
 
     @classmethod
     def open(
@@ -100,7 +110,7 @@ class Writer:
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
             catalog = Catalog.load(folder).fitted(names)
             heads = Appender(folder / FOLDER, committed.heads_end) if catalog.filed else None
-        return cls(folder, analysis, portion, catalog, committed, lock, _heads=heads)
+        return cls(folder, analysis, portion, catalog, committed, Journal(folder), lock, _heads=heads)
 
     @property
     def dirty(self) -> bool:
@@ -111,6 +121,17 @@ class Writer:
     def full(self) -> bool:
         """Whether it is time to commit."""
         return self._actions >= self.portion.actions or self._size >= self.portion.size
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to commit what the journal has."""
+        journal = self.journal
+        return journal.age > _AGE or journal.size > _JOURNAL or len(self.uncommitted) > _DOCUMENTS
+
+    @property
+    def committing(self) -> bool:
+        """Whether a commit goes on beside."""
+        return self._beside is not None
 
     @property
     def heads_end(self) -> int:
@@ -125,15 +146,10 @@ class Writer:
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         """Return a document as it is now, committed or not."""
-        if id in self._pending:
-            written = self._pending[id]
+        if id in self.uncommitted:
+            written = self.uncommitted[id]
             return written.load() if written else None
         return self.committed.source(id)
-
-    def pending(self, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
-        """Return those documents that are not committed as they are, None where they go."""
-        found = {id_: self._pending[id_] for id_ in ids if id_ in self._pending}
-        return {id_: written.load() if written else None for id_, written in found.items()}
 
     def run(self, action: Action) -> bool:
         """Do one action, and tell whether it has written over a document.
@@ -145,7 +161,7 @@ class Writer:
         if action.verb == "delete":
             if self.source(action.id) is None:
                 raise Refused(404, f"[{action.id}]: document missing")
-            self._add(action.id, None, replaces=True)
+            self._add(action.id, None, {}, replaces=True)
         elif action.verb == "update":
             old = self.source(action.id)
             if old is None and action.otherwise is None:
@@ -154,8 +170,8 @@ class Writer:
             self._put(action.id, source, replaces=old is not None)
         else:
             there = (
-                self._pending[action.id] is not None
-                if action.id in self._pending
+                self.uncommitted[action.id] is not None
+                if action.id in self.uncommitted
                 else self.committed.holds(action.id)
             )
             if action.verb == "create" and there:
@@ -181,29 +197,115 @@ class Writer:
         self.catalog = catalog
         self._grown = True
 
+    def recover(self) -> bool:
+        """Commit what the journal of a writer has that was killed, and tell whether there was any.
+
+        Raises:
+            EngineUnavailable: the journal is damaged.
+        """
+        if not (there := files(self.folder)):
+            return False
+        try:
+            changes = read(self.folder)
+        except Damaged as error:
+            raise damaged(self.folder, str(error)) from error
+        except OSError as error:
+            raise damaged(self.folder, f"it can not be read ({error.strerror})") from error
+        try:
+            for change in changes:
+                if change.source is None:
+                    self._add(change.id, None, {}, replaces=True)
+                else:
+                    self._put(change.id, change.source.load(), replaces=True)
+        except (Refused, NoColumnLeft) as error:
+            # It was taken once, with the same mappings.
+            raise damaged(self.folder, f"a document in it does not fit ({error})") from error
+        if self.dirty:
+            self.commit()
+        with self._writing():
+            remove(self.folder, there)
+        return True
+
+    def note(self) -> None:
+        """Make everything written durable in the journal."""
+        if self.uncommitted.unnoted:
+            with self._writing():
+                self.journal.write(self.uncommitted.to_note())
+            self.uncommitted.noted()
+        if not self.committing:
+            self._write()
+
     def commit(self) -> None:
         """Make everything written durable.
 
         The catalog goes first: one that knows more fields than the documents do is harmless.
         """
-        self._write()
+        catalog = self._prepare()
         with self._writing():
-            if self._grown:
-                self.catalog.save(self.folder)
-                self._grown = False
-            if self._heads:
-                self._heads.flush()
-            self._tantivy.commit()
-        self._pending.clear()
-        self._actions = self._size = 0
-        self._uncertain = False
+            self._store(catalog, self._heads)
+            self._done()
+
+    def commit_beside(self) -> None:
+        """Begin to commit what was written until now, in a thread; see ``finish``."""
+        catalog = self._prepare()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-commit")
+        self._beside = thread.submit(self._store, catalog, self._heads)
+        thread.shutdown(wait=False)
+
+    def finish(self, *, wait: bool) -> bool:
+        """End a commit that was begun beside, and tell whether there was one; its documents can be found now.
+
+        Args:
+            wait: for its end, else only one that is done already is ended.
+        """
+        if self._beside is None or not (wait or self._beside.done()):
+            return False
+        beside, self._beside = self._beside, None
+        with self._writing():
+            beside.result()
+            self._done()
+        return True
+
+    def abandon(self) -> None:
+        """Let go of everything that the journal does not have, and give the lock back."""
+        if self._beside is not None:
+            self._beside.exception()
+        with suppress(EngineError):
+            self.close()
 
     def close(self) -> None:
-        """Let merges finish and give the lock back; what is not committed is lost."""
+        """Let merges finish and give the lock back; what is neither committed nor in the journal is lost."""
+        self.journal.close()
         if self._heads:
             self._heads.close()
         with translated(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
+
+    def _prepare(self) -> Catalog | None:
+        """Give tantivy everything that is to be committed, and return the catalog where it has grown."""
+        if self.journal.used:
+            # Else what it has would be made again over what is newer, by whoever finds it after the commit.
+            self.note()
+        self._write()
+        self.journal.turn()
+        self.uncommitted.turn()
+        self._under_way, self._actions, self._size = self._actions, 0, 0
+        grown, self._grown = self._grown, False
+        return self.catalog if grown else None
+
+    def _store(self, catalog: Catalog | None, heads: Appender | None) -> None:
+        """Make durable what tantivy has, the catalog first."""
+        if catalog is not None:
+            catalog.save(self.folder)
+        if heads:
+            heads.flush()
+        self._tantivy.commit()
+
+    def _done(self) -> None:
+        """Forget what is committed."""
+        self.journal.committed()
+        self.uncommitted.committed()
+        self._uncertain, self._under_way = False, 0
 
     def _put(
         self,
@@ -223,18 +325,25 @@ class Writer:
             raise Refused(400, f"mapper_parsing_exception: {error}") from error
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
-        self._add(id, ready, replaces=replaces)
+        self._add(id, ready, source, replaces=replaces)
 
-    def _add(self, id: str, ready: Prepared | None, *, replaces: bool) -> None:  # noqa: A002
+    def _add(
+        self,
+        id: str,  # noqa: A002
+        ready: Prepared | None,
+        source: Mapping[str, Any],
+        *,
+        replaces: bool,
+    ) -> None:
         """Take a change that can be done."""
         # Deleting what is not there would have tantivy look for it in every segment.
         self._waiting.append(_Change(id, ready, replaces or self._uncertain))
-        self._pending[id] = ready.source if ready else None
+        self.uncommitted.take(id, ready.source if ready else None, source)
         self._actions += 1
         if ready:
             self._size += len(ready.source.main) + len(ready.source.head)
             self._characters += ready.characters
-        if len(self._waiting) >= _WAITING or self._characters >= _CHARACTERS:
+        if (len(self._waiting) >= _WAITING or self._characters >= _CHARACTERS) and not self.committing:
             self._write()
 
     def _write(self) -> None:
@@ -265,9 +374,10 @@ class Writer:
             with translated(f"writing to {self.folder.name}", self.folder):
                 yield
         except EngineError as error:
-            error.lost, self._actions, self._size = self._actions, 0, 0
-            self._pending.clear()
-            self._uncertain = self._broken = True
+            error.lost = self.uncommitted.unnoted if self.journal.used else self._actions + self._under_way
+            self._actions = self._size = self._under_way = 0
+            self.uncommitted.clear()
+            self._uncertain = self._broken = self._grown = True
             raise
 
     def _mend(self) -> None:

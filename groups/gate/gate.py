@@ -12,6 +12,7 @@ from typing import Self
 from shinglefold.contracts import JSON, Document, Engine, GuardedWrites
 from shinglefold.errors import EngineError
 from shinglefold.groups.gate.aside import Aside
+from shinglefold.groups.gate.exclusive import ExclusiveStore, watched
 from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, let_in
 from shinglefold.groups.gate.jobs import Caller, Job
 from shinglefold.groups.gate.left import sweep
@@ -20,7 +21,7 @@ from shinglefold.groups.gate.opening import open_gate
 from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.stores import ExclusiveStore, ServerStore
+from shinglefold.groups.gate.stores import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.rerank.explanation.stored_passages import matched_passages
@@ -188,6 +189,8 @@ class Gate(Face):
         self._aside.wait()
         if (shared := self._opened.shared) is not None:
             drive(tidy(shared), self._store.answer)
+        else:
+            self.engine.refresh(self.index)
 
     def _next(self, own: Caller) -> Job | None:
         """Return what there is to do, once it is this thread's turn; None for a caller that is done."""
@@ -267,7 +270,7 @@ class Gate(Face):
             return nullcontext()
         self._store = ExclusiveStore(self.engine, self.index, self._documents)
         if self._patient is None:
-            self._patient = Patient(self.engine, self.index)
+            self._patient = Patient(self.engine, self.index, watched(self.recipe.field))
         return self._patient
 
 

@@ -97,7 +97,7 @@ class Job:
         return not pause.milliseconds or (self._shared and not pause.alone)
 
     def tell(self) -> None:
-        """Tell callers what is decided by now."""
+        """Tell callers what is decided by now, and durable."""
         waiting: list[tuple[Member, Caller, int]] = []
         for member, caller, place in self._undecided:
             if member.verdict is None:
@@ -107,8 +107,12 @@ class Job:
         self._undecided = waiting
 
     def fail(self, error: BaseException) -> None:
-        """Tell callers that are not done what went wrong."""
-        self.tell()
+        """Tell callers that are not done what went wrong.
+
+        Servers have what they answered; what failed may be that an engine of one writer made it durable.
+        """
+        if self._shared:
+            self.tell()
         for caller in self.callers:
             if not caller.done:
                 caller.error = error
@@ -121,7 +125,6 @@ class Job:
                 yield Pause(0)
             if members := self._begun(batch, places):
                 yield from decide(members, self._terms)
-            self.tell()
 
     def _begun(self, batch: Sequence[Document], places: Iterator[tuple[Caller, int]]) -> list[Member]:
         members: list[Member] = []

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any
 
@@ -21,10 +22,13 @@ class Patient:
 
     Each giving back waits for segments to be merged, which otherwise goes on beside decisions. So it is given
     back only once another gate wants it, or nothing came for a while.
+
+    Args:
+        fields: by which documents are found that searches can't see yet.
     """
 
-    def __init__(self, engine: ExclusiveWrites, index: str) -> None:
-        self._engine, self._index = engine, index
+    def __init__(self, engine: ExclusiveWrites, index: str, fields: Sequence[str]) -> None:
+        self._engine, self._index, self._fields = engine, index, fields
         self._lock = threading.Lock()
         self._kept = ExitStack()
         self._keeps = False
@@ -37,7 +41,7 @@ class Patient:
             try:
                 if not self._keeps:
                     self._keep()
-                self._batch = self._engine.exclusive(self._index)
+                self._batch = self._engine.deciding(self._index, self._fields)
                 self._batch.__enter__()
             except BaseException:
                 self._used = time.monotonic()

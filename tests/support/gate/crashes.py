@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from support.gate.copies import near_copies
+from support.gate.windows import die_in
 
 from shinglefold.contracts import Engine
 from shinglefold.errors import EngineError
@@ -28,7 +29,8 @@ _PATIENCE = 240.0
 class Trial:
     """One run: so many classes of so many near-copies, added by writers of whom some are killed.
 
-    ``strike``: kills the server, too, and starts it again, ``strikes`` times at random moments.
+    ``strike``: kills the server, too, and starts it again, ``strikes`` times at random moments. ``windows``:
+    where writers are killed beside, one in each, when they have come there a few times; see ``die_in``.
     """
 
     open_engine: Callable[[], Engine]
@@ -43,6 +45,7 @@ class Trial:
     strike: Callable[[], None] | None = None
     strikes: int = 0
     together: int = _TOGETHER
+    windows: Sequence[str] = ()
 
     def run(self) -> dict[str, int]:
         """Add all, and return how many documents of each class were let in."""
@@ -57,10 +60,15 @@ class Trial:
     def _write(self, shares: Sequence[Sequence[dict[str, Any]]], rng: random.Random) -> None:
         context = multiprocessing.get_context("fork")
         done = context.Array("i", len(shares))
+        windows = rng.sample(self.windows, len(self.windows))
+        fatal: list[Any] = []
 
         def start(number: int) -> Any:
-            process = context.Process(target=self._add, args=(shares[number], done, number))
+            window = (windows.pop(), rng.randint(1, 3)) if windows else None
+            process = context.Process(target=self._add, args=(shares[number], done, number, window))
             process.start()
+            if window is not None:
+                fatal.append(process)
             return process
 
         running = {number: start(number) for number in range(len(shares))}
@@ -89,9 +97,15 @@ class Trial:
                     assert self.strike is not None
                     self.strike()
         assert len(falls) <= planned // 2, "the writers were done before enough of them were killed"
+        fell = sum(process.exitcode == -signal.SIGKILL for process in fatal)
+        assert fell >= len(self.windows) // 2, "the writers were done before enough of them came to a window"
 
-    def _add(self, share: Sequence[dict[str, Any]], done: Any, number: int) -> None:
+    def _add(
+        self, share: Sequence[dict[str, Any]], done: Any, number: int, window: tuple[str, int] | None
+    ) -> None:
         """Add documents, as often as the server is away again, as those do who want nothing lost."""
+        if window is not None:
+            die_in(*window)
         engine = _insisted(self.open_engine)
         gate = _insisted(lambda: Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE))
         first = max(0, done[number] - 2 * self.together)

@@ -1,0 +1,282 @@
+"""What is durable and not committed yet: a commit of a few documents costs more than deciding about them.
+
+What was written since the last time is a batch: checksum, length, and of each document the newest version, or
+that it is gone. So the whole can be made again by whoever writes next, once or several times, and over a
+commit that has some of it or all. A commit begins another file, and those before it go once it is done.
+
+Whoever is killed leaves an end that is cut short, and a machine that loses its power one with zeros in it.
+Nobody was told of that. Whatever else is not as it was written is damage.
+"""
+
+import json
+import os
+import re
+import shlex
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from shinglefold.engines.embedded.documents import Source
+from shinglefold.engines.embedded.heads import read_head
+from shinglefold.errors import EngineUnavailable
+
+#: The folder of journals in that of an index.
+FOLDER = "journal"
+_NAME = re.compile(r"\d{8}\.batches")
+#: Magic bytes, checksum of all that follows, bytes that follow.
+_HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<I")
+_MAGIC = b"sfj1"
+#: JSON has no zeros: so many stand where the system had not written yet when the machine stopped.
+_NEVER_WRITTEN = bytes(16)
+_TRIES = 5
+
+
+class Damaged(ValueError):
+    """A journal is not as it was written."""
+
+
+class Changed(NamedTuple):
+    """A document as it is from now on, None where it is gone."""
+
+    id: str
+    source: Source | None
+
+
+class Journal:
+    """Where the one writer of an index notes what it has not committed; ``size`` in bytes.
+
+    What an earlier writer has left is read and committed before this one begins.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+        self._number = max((int(file.stem) for file in files(folder)), default=0)
+        self._file: IO[bytes] | None = None
+        #: Files that a commit that goes on makes needless.
+        self._before: list[Path] = []
+        self._begun = 0.0
+        self.size = 0
+
+    @property
+    def used(self) -> bool:
+        """Whether anything is noted that may not be committed."""
+        return self._file is not None or bool(self._before)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the first note after the last turn; 0 where there is none."""
+        return time.monotonic() - self._begun if self._file else 0.0
+
+    def write(self, changes: Iterable[Changed]) -> None:
+        """Make changes durable.
+
+        Raises:
+            OSError: they can't be written; no more may be written to this journal then.
+        """
+        if self._file is None:
+            self._file = self._next()
+            self._begun, self.size = time.monotonic(), 0
+        batch = b"".join(map(_lines, changes))
+        length = _LENGTH.pack(len(batch))
+        whole = memoryview(_HEADER.pack(_MAGIC, _checksum(length, batch), len(batch)) + batch)
+        written = 0
+        while written < len(whole):
+            written += self._file.write(whole[written:])
+        os.fsync(self._file.fileno())
+        self.size += len(whole)
+
+    def turn(self) -> None:
+        """Begin another file with the next changes: those before are about to be committed."""
+        if self._file is not None:
+            self._before.append(Path(self._file.name))
+            self.close()
+
+    def committed(self) -> None:
+        """Remove what was noted before the last turn."""
+        if self._before:
+            remove(self._folder.parent, self._before)
+            self._before = []
+
+    def close(self) -> None:
+        """Let go of the file; what it says stays."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _next(self) -> IO[bytes]:
+        if not self._folder.is_dir():
+            self._folder.mkdir()
+            _sync(self._folder.parent)
+        self._number += 1
+        opened = open(self._folder / f"{self._number:08d}.batches", "xb", buffering=0)  # noqa: SIM115
+        _sync(self._folder)
+        return opened
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files of an index's journal, the oldest first."""
+    try:
+        names = sorted(name for name in os.listdir(folder / FOLDER) if _NAME.fullmatch(name))
+    except FileNotFoundError:
+        return []
+    return [folder / FOLDER / name for name in names]
+
+
+def read(folder: Path) -> list[Changed]:
+    """Return what an index's journal holds, in order.
+
+    Raises:
+        Damaged: it is not as it was written; the message names the file.
+        OSError: it can't be read.
+    """
+    there = files(folder)
+    found: list[Changed] = []
+    for place, file in enumerate(there):
+        last = place == len(there) - 1
+        if not last and int(there[place + 1].stem) != int(file.stem) + 1:
+            raise Damaged(f"the file of {FOLDER} that follows {file.name} is missing")
+        batches, rest = _split(file.read_bytes())
+        if rest and not (last and _never_told(rest)):
+            raise Damaged(f"{FOLDER}/{file.name} has another content than was written")
+        for batch in batches:
+            found += _changes(batch)
+    return found
+
+
+def age(folder: Path) -> float:
+    """Return for how many seconds nobody has begun or removed a file of an index's journal; 0 without any."""
+    if not files(folder):
+        return 0.0
+    with suppress(FileNotFoundError):
+        return time.time() - (folder / FOLDER).stat().st_mtime
+    return 0.0
+
+
+def problems(folder: Path) -> list[str]:
+    """Return what is wrong with an index's journal, in a line."""
+    found = ""
+    # Where somebody writes, files come and go while they are looked at.
+    for _ in range(_TRIES):
+        try:
+            read(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            found = f"{FOLDER} can not be read ({error.strerror})"
+        except Damaged as error:
+            found = str(error)
+        else:
+            return []
+    return [found] if found else []
+
+
+def check_journal(folder: Path) -> None:
+    """Check an index's journal.
+
+    Raises:
+        EngineUnavailable: it is damaged.
+    """
+    if found := problems(folder):
+        raise damaged(folder, found[0])
+
+
+def damaged(folder: Path, problem: str) -> EngineUnavailable:
+    """Return the error for an index with a damaged journal."""
+    return EngineUnavailable(
+        f"the journal of the index in {folder} is damaged: {problem}. Restore the folder from a copy; or "
+        "give up what a gate let in in the last seconds of a writer that was killed, and index that again: "
+        f"rm -r {shlex.quote(str(folder / FOLDER))}"
+    )
+
+
+def remove(folder: Path, needless: Iterable[Path]) -> None:
+    """Remove files of an index's journal, the oldest first, so that a lost machine does not have them again.
+
+    Raises:
+        OSError: they can't be removed.
+    """
+    for file in needless:
+        file.unlink(missing_ok=True)
+    _sync(folder / FOLDER)
+
+
+def _lines(change: Changed) -> bytes:
+    """Return a change as two lines of JSON, which has no line ends of its own."""
+    if change.source is None:
+        return json.dumps([change.id]).encode() + b"\n\n"
+    return change.source.head + b"\n" + change.source.main + b"\n"
+
+
+def _changes(batch: bytes) -> Iterator[Changed]:
+    lines = batch.split(b"\n")
+    for head, main in zip(lines[::2], lines[1::2], strict=False):
+        if main:
+            yield Changed(read_head(head).id, Source(main, head))
+        else:
+            (gone,) = json.loads(head)
+            yield Changed(gone, None)
+
+
+def _split(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return the whole batches that a file begins with, and the rest."""
+    found: list[bytes] = []
+    at = 0
+    while (batch := _batch(content, at)) is not None:
+        found.append(batch)
+        at += _HEADER.size + len(batch)
+    return found, content[at:]
+
+
+def _batch(content: bytes, at: int) -> bytes | None:
+    """Return the whole batch at a place of a file; None where there is none."""
+    if len(content) - at < _HEADER.size:
+        return None
+    magic, checksum, length = _HEADER.unpack_from(content, at)
+    batch = content[at + _HEADER.size : at + _HEADER.size + length]
+    whole = magic == _MAGIC and len(batch) == length and _checksum(_LENGTH.pack(length), batch) == checksum
+    return batch if whole else None
+
+
+def _never_told(rest: bytes) -> bool:
+    """Tell whether the end of a file is what a batch looks like that was not written to its end."""
+    if len(rest) < _HEADER.size or _NEVER_WRITTEN in rest:
+        return True
+    magic, checksum, length = _HEADER.unpack_from(rest)
+    there = rest[_HEADER.size :]
+    if magic != _MAGIC or len(there) >= length:
+        return False
+    # Where only the number is another one than was written, all the rest is there.
+    if _checksum(_LENGTH.pack(len(there)), there) == checksum:
+        return False
+    return not any(_batch(rest, found.start()) is not None for found in re.finditer(_MAGIC, rest))
+
+
+def _checksum(length: bytes, batch: bytes) -> int:
+    return zlib.crc32(batch, zlib.crc32(length))
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+__all__ = [
+    "FOLDER",
+    "Changed",
+    "Damaged",
+    "Journal",
+    "age",
+    "check_journal",
+    "damaged",
+    "files",
+    "problems",
+    "read",
+    "remove",
+]

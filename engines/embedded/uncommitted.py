@@ -1,0 +1,90 @@
+"""What a writer has taken and not committed: documents by id, and by some of their values.
+
+A commit may go on while more is taken: what it makes durable is apart from what came since.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shinglefold.engines.embedded.documents import Source, values_at
+from shinglefold.engines.embedded.journal import Changed
+
+#: A field and one of its values, and the ids of documents that have it, or had.
+_Ids = dict[tuple[str, object], dict[str, None]]
+
+
+@dataclass(slots=True)
+class Uncommitted:
+    """Documents as they will be, None where one goes; ``watched`` are the fields that values are kept of."""
+
+    watched: frozenset[str] = frozenset()
+    _now: dict[str, Source | None] = field(default_factory=dict)
+    _before: dict[str, Source | None] = field(default_factory=dict)
+    _unnoted: dict[str, None] = field(default_factory=dict)
+    _ids: _Ids = field(default_factory=dict)
+    _ids_before: _Ids = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._now or id_ in self._before
+
+    def __getitem__(self, id_: str) -> Source | None:
+        return self._now[id_] if id_ in self._now else self._before[id_]
+
+    @property
+    def unnoted(self) -> int:
+        """How many changes no journal has."""
+        return len(self._unnoted)
+
+    def take(self, id_: str, source: Source | None, values: Mapping[str, Any]) -> None:
+        """Take a document as it will be.
+
+        Args:
+            values: the same as it was given; nothing of one that goes.
+        """
+        self._now[id_] = source
+        self._unnoted[id_] = None
+        for path in self.watched:
+            for value in values_at(values, path):
+                if isinstance(value, str | int | float):
+                    self._ids.setdefault((path, value), {})[id_] = None
+
+    def having(self, path: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return by value the documents with one of some values in a watched field, now or until lately."""
+        found: dict[object, list[str]] = {}
+        for value in values:
+            key = path, value
+            if ids := [*self._ids_before.get(key, ()), *self._ids.get(key, ())]:
+                found[value] = ids
+        return found
+
+    def to_note(self) -> Iterator[Changed]:
+        """Yield the changes that no journal has."""
+        for id_ in self._unnoted:
+            yield Changed(id_, self._now[id_])
+
+    def noted(self) -> None:
+        """Take the changes for noted, as a journal has them or a commit will."""
+        self._unnoted = {}
+
+    def turn(self) -> None:
+        """Put what was taken apart, as it is about to be committed."""
+        self._before, self._now, self._unnoted = self._now, {}, {}
+        self._ids_before, self._ids = self._ids, {}
+
+    def committed(self) -> None:
+        """Forget what was taken before the last turn."""
+        self._before, self._ids_before = {}, {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.turn()
+        self.committed()
+
+    def sources(self, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
+        """Return those documents that are not committed as they will be, None where one goes."""
+        found = {id_: self[id_] for id_ in ids if id_ in self}
+        return {id_: source.load() if source else None for id_, source in found.items()}

@@ -1,0 +1,85 @@
+"""The moments at which a writer of an embedded index may be killed while its journal and a commit go on."""
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from shinglefold.engines.embedded import journal, writer
+from shinglefold.engines.embedded.journal import Journal
+from shinglefold.engines.embedded.volumes import Appender
+from shinglefold.engines.embedded.writer import Writer
+
+#: Before and behind what is done, and in the middle of a batch.
+WINDOWS = (
+    "noting",
+    "half noted",
+    "noted",
+    "turned",
+    "committing",
+    "heads stored",
+    "committed",
+    "removing",
+    "removed",
+)
+
+
+def die_in(window: str, passes: int) -> None:
+    """Have this process killed when it comes to a window for so many times."""
+    left = passes
+
+    def die(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def half(self: Journal, *_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            self._file = _Half(self._file or self._next())  # type: ignore[assignment]
+
+    ways: dict[str, tuple[Any, str, Callable[..., None] | None, Callable[..., None] | None]] = {
+        "noting": (Journal, "write", die, None),
+        "half noted": (Journal, "write", half, None),
+        "noted": (Journal, "write", None, die),
+        "turned": (Journal, "turn", None, die),
+        "committing": (Writer, "_store", die, None),
+        "heads stored": (Appender, "flush", None, die),
+        "committed": (Writer, "_store", None, die),
+        "removing": (journal, "remove", die, None),
+        "removed": (journal, "remove", None, die),
+    }
+    where, name, before, after = ways[window]
+    _wrap(where, name, before, after)
+    if where is journal:
+        _wrap(writer, name, before, after)
+
+
+def _wrap(
+    where: Any, name: str, before: Callable[..., None] | None, after: Callable[..., None] | None
+) -> None:
+    done = getattr(where, name)
+
+    def wrapped(*given: Any) -> Any:
+        if before:
+            before(*given)
+        told = done(*given)
+        if after:
+            after(*given)
+        return told
+
+    setattr(where, name, wrapped)
+
+
+class _Half:
+    """A file whose writer is killed when half of a batch is written."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        self._file.write(data[: len(data) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
