@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.engines.embedded.documents import Source, values_at
+from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.journal import Changed
+from shinglefold.source_values import values_at
 
 #: A field and one of its values, and the ids of documents that have it, or had.
 _Ids = dict[tuple[str, object], dict[str, None]]
