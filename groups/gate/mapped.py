@@ -1,9 +1,11 @@
 """What the mappings of an index say to a gate, and what a gate adds to them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
+from shinglefold.source_filter import SourceFilter
 
 #: How the names of the indices behind data streams begin.
 _STREAMED = ".ds-"
@@ -20,6 +22,23 @@ def concrete_index(engine: Engine, index: str) -> str:
             "keeps their places before: let it stand before an index"
         )
     return names[0]
+
+
+def check_shown(mappings: JSON, index: str, paths: Iterable[str]) -> None:
+    """Refuse an index whose ``_source`` does not keep what a decision reads again: all would be let in.
+
+    Raises:
+        ConfigError: it leaves one of these fields out.
+    """
+    source = mappings.get("_source") or {}
+    stored = source.get("enabled") is not False and source.get("mode") != "disabled"
+    kept = SourceFilter(stored, tuple(source.get("includes", ())), tuple(source.get("excludes", ())))
+    hidden = [path for path in paths if not kept.shows(path)]
+    if hidden:
+        raise ConfigError(
+            f"index {index!r}: its _source leaves out {', '.join(hidden)}, by which a gate decides: index "
+            "the documents into an index that stores them whole"
+        )
 
 
 def has(mappings: JSON, field: str, properties: JSON) -> bool:

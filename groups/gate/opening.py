@@ -14,7 +14,7 @@ from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.intents import ensure_intents
 from shinglefold.groups.gate.judge import Fingerprints
-from shinglefold.groups.gate.mapped import concrete_index, has, nested
+from shinglefold.groups.gate.mapped import check_shown, concrete_index, has, nested
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.register import Alone, Shared
 from shinglefold.groups.gate.stores import Documents
@@ -114,6 +114,8 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     _check_groups(recipe, index, policy)
     likeness = _likeness(recipe, policy, seal, canonicalizer, mappings, index)
     scopes = [likeness.told_in(scope) for scope in likeness.scopes]
+    parts = [f"{recipe.field}.{part}" for part in (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)]
+    check_shown(mappings, index, [*parts, *scopes])
     intents, identities = "", dict[str, str]()
     if isinstance(engine, GuardedWrites):
         if not has(mappings, recipe.field, _PLACEHOLDER):
@@ -133,8 +135,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         groups=recipe.groups,
         lease=milliseconds,
     )
-    parts = (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)
-    read_back = (*(f"{recipe.field}.{part}" for part in parts), *scopes, *likeness.texts)
+    read_back = (*parts, *scopes, *likeness.texts)
     leader, group = (f"{recipe.field}.{part}" for part in (LEADER, GROUP))
     first: tuple[JSON, ...] = ({leader: {"order": "desc", "missing": "_last"}},) if recipe.groups else ()
     if policy.action == "cap":

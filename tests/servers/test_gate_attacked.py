@@ -15,6 +15,7 @@ from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import ensure_index
+from shinglefold.ingest.mapping import new_mappings
 
 _SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
 _SCOPES |= {
@@ -146,6 +147,25 @@ def test_a_scope_that_cannot_be_compared_is_refused(opened):
         pytest.raises(Refused, match="values of 3 at most"),
     ):
         gate.add({"id": "a", "body": _text("a"), "short": "longer"})
+
+
+@pytest.mark.parametrize("hidden", ["dedup", "host", "*.digest"])
+def test_an_index_whose_source_leaves_out_what_decides_is_refused(engine, pipeline, hidden):
+    name = f"hidden-{uuid.uuid4().hex[:8]}"
+    mappings = new_mappings(pipeline.recipe(), _SCOPES) | {"_source": {"excludes": [hidden, "raw.*"]}}
+    engine.create_index(name, mappings, {})
+    try:
+        with pytest.raises(ConfigError, match=r"its _source leaves out .*, by which a gate decides"):
+            Gate(engine, name, Policy("refuse", scope=("host",)), pipeline=pipeline)
+        if hidden == "host":
+            with Gate(engine, name, Policy("refuse"), pipeline=pipeline) as gate:
+                gate.add({"id": "a", "body": _text("a")})
+                with pytest.raises(Refused):
+                    gate.add({"id": "b", "body": _text("a", 1)})
+    finally:
+        for one in (name, intents_name(name)):
+            if engine.index_exists(one):
+                engine.delete_index(one)
 
 
 def test_documents_without_a_number_count_and_join(opened, stored, engine, index):
