@@ -7,6 +7,7 @@ from typing import Any
 
 import xxhash
 
+from shinglefold.ingest.signing.journal import UNFINISHED
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.ingest.signing.tasks import LARGEST, is_repeatable
 from shinglefold.scheme import Scheme
@@ -49,7 +50,8 @@ def _state(source: str) -> list[Any]:
 def _folder(source: str) -> str:
     digest = xxhash.xxh3_128()
     for folder, folders, names in os.walk(source):
-        folders.sort()
+        # What is made may stand among what it is made of.
+        folders[:] = sorted(name for name in folders if not name.endswith(UNFINISHED))
         for name in sorted(names):
             try:
                 found = os.stat(os.path.join(folder, name))

@@ -25,6 +25,8 @@ _PAUSE = 1.0
 _PATIENCE = 5.0
 #: The journal, and what is made, in the folder.
 _NAME, OUTPUT = "journal", "output"
+#: How the name of the folder ends.
+UNFINISHED = ".unfinished"
 State = dict[str, Any]
 
 
@@ -157,7 +159,7 @@ def is_named(target: Path) -> bool:
 
 
 def _folder(target: Path) -> Path:
-    return target.with_name(f"{target.name}.unfinished")
+    return target.with_name(f"{target.name}{UNFINISHED}")
 
 
 def _notes(path: Path) -> list[State]:

@@ -184,6 +184,7 @@ class ParquetSink:
             if writer is not None:
                 writer.close()
         if writer is None:
+            self._journal.remove()
             return
         file = os.open(whole, os.O_RDONLY)
         os.fsync(file)

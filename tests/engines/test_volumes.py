@@ -35,6 +35,17 @@ def test_records_come_back_by_their_addresses_from_any_volume(tmp_path: Path, sm
     assert len(set(addresses)) == 60
 
 
+def test_much_is_written_before_it_is_flushed_so_that_little_is_held(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(volumes, "_HELD", 120)
+    appender, records = Appender(tmp_path), [bytes([number]) * 50 for number in range(20)]
+    addresses = [appender.add(record) for record in records]
+    file = tmp_path / "00000001.records"
+    assert 18 <= walk(file).records < 20
+    appender.flush()
+    assert walk(file).records == 20
+    assert [Volumes.of(tmp_path).read(address) for address in addresses] == records
+
+
 def test_what_is_open_stays_as_it_is_when_volumes_grow_or_go(tmp_path: Path):
     appender = Appender(tmp_path)
     first = appender.add(b"first")

@@ -110,3 +110,11 @@ def test_what_is_no_parquet_is_told(make_job, tmp_path):
     (tmp_path / "in.parquet").write_text("no Parquet at all")
     with pytest.raises(InputError, match="no Parquet file"):
         sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl"))
+
+
+def test_of_nothing_nothing_is_left(make_job, tmp_path):
+    (tmp_path / "in.jsonl").touch()
+    assert (
+        sign(make_job(tmp_path / "in.jsonl", tmp_path / "out.parquet", only_ids=True, parquet=True)).read == 0
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]

@@ -97,6 +97,15 @@ def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, who
     assert (tmp_path / "out.jsonl").read_bytes().startswith(whole)
 
 
+def test_what_is_made_among_its_sources_goes_on_too(make_job, tmp_path):
+    for number in range(40):
+        (tmp_path / f"{number:02}.txt").write_text(f"text number {number} of many " * 20)
+    dies_after(make_job(tmp_path, tmp_path / "out.jsonl", fields=("body",)), 3)
+    made = sign(make_job(tmp_path, tmp_path / "out.jsonl", fields=("body",)))
+    assert (made.signed, made.resumed > 0) == (40, True)
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 40
+
+
 def test_two_runs_into_one_file_do_not_mix(make_job, source, tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "_PATIENCE", 0.0)
     job = make_job(source, tmp_path / "out.jsonl")
