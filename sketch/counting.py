@@ -124,18 +124,22 @@ def differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
     make threads that wait where every core is busy.
     """
     shape = ones.shape[2], others.shape[2]
+    here = ones[:, :, :, None]
     different, spare = np.empty(shape, np.uint64), np.empty(shape, np.uint64)
-    counted, counts = np.empty(shape, np.uint8), np.zeros(shape, np.uint8)
+    counted, counts = np.empty(shape, np.uint8), np.empty(shape, np.uint8)
+    before: NDArray[np.uint16] | None = None
     for word in range(ones.shape[1]):
-        if word == _COUNTED:
-            counts = counts.astype(np.uint16)
-        np.bitwise_xor.outer(ones[0, word], others[0, word], out=different)
+        first = word % _COUNTED == 0
+        if word and first:
+            before = counts.astype(np.uint16) if before is None else before + counts
+        np.bitwise_xor(here[0, word], others[0, word], out=different)
         for bit in range(1, len(ones)):
-            np.bitwise_xor.outer(ones[bit, word], others[bit, word], out=spare)
+            np.bitwise_xor(here[bit, word], others[bit, word], out=spare)
             np.bitwise_or(different, spare, out=different)
-        np.bitwise_count(different, out=counted)
-        counts += counted
-    return counts
+        np.bitwise_count(different, out=counts if first else counted)
+        if not first:
+            counts += counted
+    return counts if before is None else before + counts
 
 
 def _lowest(bits: int, size: int) -> int:

@@ -62,5 +62,5 @@ def standard_error(resemblance: float, values: int, bits: int) -> float:
 def length_ratio(one: ArrayLike, other: ArrayLike) -> Floats:
     """Return 2·min(a, b)/(a + b) of shingle counts, 0…1; 1 where both are 0."""
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
-    total = a + b
-    return np.where(total > 0, 2.0 * np.minimum(a, b) / np.where(total > 0, total, 1.0), 1.0)
+    total, twice = a + b, 2.0 * np.minimum(a, b)
+    return np.divide(twice, total, out=np.ones_like(total), where=total > 0)

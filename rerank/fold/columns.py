@@ -48,7 +48,7 @@ class Columns:
             self.languages[index],
             self.digests[index],
             self.scopes[index],
-            tuple(self.keywords[row] for row in rows),
+            tuple([self.keywords[row] for row in rows]),
         )
 
     def join(self, other: "Columns") -> "Columns":

@@ -46,7 +46,8 @@ class Compared:
     @cached_property
     def plane(self) -> Uint64s:
         """The lowest bit of every value of a hit side by side: uint64 (1, words, n)."""
-        return bit_planes(self.prints.signatures, self.bits, 1)
+        made: Uint64s | None = self.__dict__.get("planes")
+        return bit_planes(self.prints.signatures, self.bits, 1) if made is None else made[:1]
 
     @cached_property
     def planes(self) -> Uint64s:
@@ -157,6 +158,24 @@ class Matcher:
         if self.min_shared:
             near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
         return _without_itself(near, ones, rows, others, begin)
+
+    def behind(self, block: Compared, begin: int, end: int) -> Mask:
+        """Return which hits behind each from ``begin`` to ``end`` may match it by their signatures.
+
+        Returns:
+            bool (end − begin, n − begin), as ``candidates`` has them.
+        """
+        plane = block.plane[:, : self._telling]
+        count = end - begin
+        if self.need:
+            near = differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
+        else:
+            near = np.ones((count, len(block) - begin), np.bool_)
+        if self.min_shared:
+            near &= _shared(block.prints, np.arange(begin, end), block, begin) >= self.min_shared
+        places = np.arange(count)
+        near[:, :count] &= places > places[:, None]
+        return near
 
     def all_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which of many candidates match, comparing all pairs at once."""

@@ -4,6 +4,7 @@ Sets of hits are whole numbers, whose bit p stands for place p. At this size the
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ _PAIRS = 1 << 16
 _FEW = 16
 #: Hits looked at first where one of them may decide about most, and how many times as many next.
 _FIRST, _GROWTH = 16, 4
-#: A group: whom to show, and all its members.
-Found = tuple[int, list[int]]
+#: Groups in rank order: of each whom to show, and all its members.
+Found = tuple[list[int], list[list[int]]]
 
 
 class Neighbours:
@@ -72,7 +73,7 @@ class Neighbours:
         return rows, begin, decide(near, self._block, rows, self._block, begin)
 
 
-def led(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[list[Found]]:
+def led(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[Found]:
     """Yield the groups of free hits in rank order: of each the leader, the first one left, and its members.
 
     Most hits match none, and are groups without being looked at. Where most are alike, a few decide what
@@ -87,7 +88,9 @@ def led(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[list[
         if whole:
             yield found
         else:
-            yield [(waiting[leader], [waiting[member] for member in group]) for leader, group in found]
+            leaders, groups = found
+            members = [[waiting[member] for member in group] for group in groups]
+            yield [waiting[leader] for leader in leaders], members
         waiting = [place for place, one in zip(waiting, free, strict=True) if one]
         few *= _GROWTH
 
@@ -102,13 +105,13 @@ def _near(matcher: Matcher, block: Compared, few: int, doubtful: bool) -> tuple[
     count = len(block)
     most = rows_at_once(count)
     if doubtful:
-        rows = np.arange(min(few, most, count))
+        # Few that would be left cost as much by themselves.
+        rows = np.arange(min(count if count <= 2 * few else few, most))
         return matcher.all_of(_behind(rows, count), block, rows, block, 0), True
     near = np.zeros((min(most, count), count), np.bool_)
     begin = 0
     for end in _ends(min(few, len(near)), len(near)):
-        rows = np.arange(begin, end)
-        found = matcher.candidates(block, rows, block, begin) & _behind(rows, count)[:, begin:]
+        found = matcher.behind(block, begin, end)
         if begin and crowded(found):
             near = near[:begin]
             break
@@ -133,36 +136,37 @@ def _behind(rows: Int64s, count: int) -> Mask:
     return np.arange(count) > rows[:, None]
 
 
-def _of_sets(near: Mask) -> tuple[list[Found], Sequence[int]]:
+def _of_sets(near: Mask) -> tuple[Found, Sequence[int]]:
     """Return the groups of leaders that match many, and a byte for each hit: whether it is in none."""
     count = near.shape[1]
     free = (1 << count) - 1
-    found = []
+    leaders, members = [], []
     for place, group in enumerate(sets(near)):
         if free >> place & 1:
             taken = group & free | 1 << place
             free &= ~taken
-            found.append((place, places(taken)))
+            leaders.append(place)
+            members.append(places(taken))
     left = bytearray(count)
     for place in places(free):
         left[place] = 1
-    return found, left
+    return (leaders, members), left
 
 
-def _of_pairs(near: Mask) -> tuple[list[Found], Sequence[int]]:
+def _of_pairs(near: Mask) -> tuple[Found, Sequence[int]]:
     """Return the groups of leaders that match few, and a byte for each hit: whether it is in none."""
-    free = bytearray(b"\1") * near.shape[1]
-    groups: dict[int, list[int]] = {}
+    rows, count = near.shape
+    free = bytearray(b"\1") * count
+    members = [[place] for place in range(rows)]
     row, column = nonzero(near)
     for one, other in zip(row.tolist(), column.tolist(), strict=True):
         if free[one] and free[other]:
             # A leader stays free for now: no later one matches it.
             free[other] = 0
-            groups.setdefault(one, [one]).append(other)
-    leaders = [place for place in range(len(near)) if free[place]]
-    for place in leaders:
-        free[place] = 0
-    return [(leader, groups.get(leader) or [leader]) for leader in leaders], free
+            members[one].append(other)
+    first = free[:rows]
+    free[:rows] = bytes(rows)
+    return (list(compress(range(rows), first)), list(compress(members, first))), free
 
 
 def places(bits: int) -> list[int]:
