@@ -1,28 +1,23 @@
 """The same pages in two indices of a server, with the stage and without, and what that took."""
 
-import gc
 import json
 import os
-import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from bench import corpora
 from bench.storage import URL
 from bench.table import Row
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.engines.http.bulk import CHUNK
-from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
+from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
 from shinglefold.sketch import connected
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}
-_ROUNDS = 3
 #: The smallest of the texts' minima in each of so many hash ranges, by the engine's own filters: shingles of
 #: two tokens, as in the default scheme.
 MINIMA = 128
@@ -74,6 +69,22 @@ class Site:
         ]
 
     @cached_property
+    def signed(self) -> list[Document]:
+        """The pages without markup, with their fingerprints."""
+        return [one.document or {} for one in self.pipeline.run(self.stripped)]
+
+    @cached_property
+    def with_fingerprints(self) -> JSON:
+        """The fields of an index of these."""
+        return {**_properties(), **mappings(self.pipeline.scheme)["properties"]}
+
+    @cached_property
+    def compiled(self) -> Pipeline | None:
+        """A pipeline that works by compiled code from the first document on, where that can be had."""
+        made = Pipeline.from_json(default_definition())
+        return made if made.tools.fingerprinter.compile() else None
+
+    @cached_property
     def _found(self) -> tuple[Any, Any]:
         scheme = self.pipeline.scheme
         prints = Fingerprinter(scheme).fingerprint_arrays(
@@ -93,20 +104,26 @@ class Site:
         self.engine.refresh(index)
         assert result.indexed == len(pages)
 
-    def bulk_overlapping(self, index: str, pages: _Pages) -> None:
+    def bulk_overlapping(self, index: str, pages: _Pages, properties: JSON | None = None) -> None:
         """Do the same with as many requests on their way as the stage sends."""
-        self.create(index)
+        self.create(index, properties)
         parts = [list(_actions(index, pages[at : at + CHUNK])) for at in range(0, len(pages), CHUNK)]
         with ThreadPoolExecutor(self.engine.can.bulks_at_once) as pool:
             indexed = sum(result.indexed for result in pool.map(self.engine.bulk, parts))
         self.engine.refresh(index)
         assert indexed == len(pages)
 
-    def stage(self, pages: _Pages) -> None:
+    def stage(self, pages: _Pages, pipeline: Pipeline | None = None) -> None:
         """Put pages into a new index through the stage, with two workers."""
         self._drop(STAGED)
         summary = index_documents(
-            self.engine, STAGED, pages, self.pipeline, properties=_properties(), settings=_SETTINGS, workers=2
+            self.engine,
+            STAGED,
+            pages,
+            pipeline or self.pipeline,
+            properties=_properties(),
+            settings=_SETTINGS,
+            workers=2,
         )
         assert summary.indexed == summary.read == len(pages)
 
@@ -146,55 +163,6 @@ class Site:
 def _actions(index: str, pages: _Pages) -> Iterator[JSON]:
     for page in pages:
         yield {"_index": index, "_id": page["_id"], "_source": {k: v for k, v in page.items() if k != "_id"}}
-
-
-def throughput(site: Site) -> list[Row]:
-    """Return documents a second with the stage and without, round by round; markup and texts apart."""
-    ways: dict[str, Callable[[], None]] = {
-        "pages, plain bulk": lambda: site.bulk(RAW, site.raw),
-        "pages, with the stage": lambda: site.stage(site.raw),
-        "texts, plain bulk": lambda: site.bulk(PLAIN, site.stripped),
-        _OVERLAPPING: lambda: site.bulk_overlapping(PLAIN, site.stripped),
-        "texts, with the stage": lambda: site.stage(site.stripped),
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    assert site.stripped
-    # The corpora in memory are not the stage's: they need not be looked through for garbage.
-    gc.collect()
-    gc.freeze()
-    for _ in range(_ROUNDS + 1):
-        for name, work in ways.items():
-            start = time.perf_counter()
-            work()
-            seconds[name].append(time.perf_counter() - start)
-    count = len(site.raw)
-    # The first round warms the server and the lexicon.
-    rates = {name: [count / one for one in taken[1:]] for name, taken in seconds.items()}
-    rows = [Row(name, max(rate), "documents / s", _ROUNDS_NOTE) for name, rate in rates.items()]
-    return [*rows, *(_share(rates, kind) for kind in ("pages", "texts")), _overlapping(rates)]
-
-
-_OVERLAPPING = "texts, plain bulk, two requests at a time"
-_ROUNDS_NOTE = f"best of {_ROUNDS} rounds after one to warm up; client, workers and server share two cores"
-
-
-def _share(rates: dict[str, list[float]], kind: str) -> Row:
-    what = "HTML as given: markup out and fingerprint" if kind == "pages" else "texts: fingerprint alone"
-    plain, staged = rates[f"{kind}, plain bulk"], rates[f"{kind}, with the stage"]
-    return _ratio(f"{kind}, with the stage ÷ plain bulk", plain, staged, f"{what}; target: at least .8")
-
-
-def _overlapping(rates: dict[str, list[float]]) -> Row:
-    plain, staged = rates[_OVERLAPPING], rates["texts, with the stage"]
-    note = "what overlapping requests would do for a plain bulk, too"
-    return _ratio(f"texts, with the stage ÷ {_OVERLAPPING.removeprefix('texts, ')}", plain, staged, note)
-
-
-def _ratio(name: str, plain: list[float], staged: list[float], note: str) -> Row:
-    by_round = [one / other for one, other in zip(staged, plain, strict=True)]
-    told = ", ".join(f"{share:.2f}" for share in by_round)
-    best = f"rounds {told}; best ÷ best {max(staged) / max(plain):.2f}"
-    return Row(name, float(np.median(by_round)), "share", f"{note}; {best}")
 
 
 def _ask(method: str, path: str) -> JSON:

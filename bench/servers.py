@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from bench import corpora
 from bench.server_folds import folds
-from bench.server_indices import Site, throughput
+from bench.server_indices import Site
 from bench.server_pages import latency
+from bench.server_rates import throughput
 from bench.storage import URL
 from bench.table import Row
 from shinglefold.engines import open_engine

@@ -63,7 +63,8 @@ class Capabilities:
 
     Attributes:
         bulks_at_once: so many threads may usefully send bulk requests at the same time.
-        takes_json: the ``_source`` of a bulk action may be the object's JSON text, too.
+        takes_json: the ``_source`` of a bulk action may be the object's JSON on one line, too, as text or as
+            bytes; these are sent as they are.
         seq_no: documents have versions: ``_seq_no`` is a doc value, hits tell it when asked
             (``seq_no_primary_term``), and ``if_seq_no`` guards writes.
         slices: whether a point in time can be cut into slices that every process cuts alike: not at all, into

@@ -81,6 +81,9 @@ class ElasticsearchEngine(GuardedEngine):
     def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
         return self._client.bulk(operations=list(lines), refresh=refresh or None)
 
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(operations=(body,))
+
     def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         done: Iterable[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
             self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False

@@ -6,10 +6,11 @@ from typing import Any, Self
 
 from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http.answers import check_given, check_name, plain
-from shinglefold.engines.http.bulk import Bulk, Malformed
+from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, NoDocument
 from shinglefold.engines.http.patience import Retries, patient
+from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
 from shinglefold.engines.http.searching import HttpSearches, done
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
@@ -61,6 +62,10 @@ class HttpEngine(HttpSearches):
     @abstractmethod
     def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         """Run the client's own ``streaming_bulk``, once, returning what fails."""
+
+    @abstractmethod
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send the body of one bulk request through the client."""
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
@@ -149,7 +154,11 @@ class HttpEngine(HttpSearches):
 
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         try:
-            yield from self._helper(actions)
+            if are_ready(actions):
+                for body in bodies(actions, BYTES):
+                    yield from told(plain(self._bulk_body(body)))
+            else:
+                yield from self._helper(as_texts(actions))
         except self.client_errors.raised as error:
             translated = self.client_errors.translate(error, self.who)
             if self.client_errors.status(error) in MALFORMED:

@@ -97,6 +97,9 @@ class OpenSearchEngine(GuardedEngine):
     def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
         return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
 
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=body)
+
     def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         done: Iterator[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
             self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False

@@ -14,6 +14,7 @@ from shinglefold.contracts import JSON, Document
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
+from shinglefold.ingest.pipeline.encoding import to_json
 from shinglefold.ingest.pipeline.reach import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
@@ -23,21 +24,20 @@ from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _KEYS = ("processors", "on_failure", "description", "version", "_meta")
 
 
 class Outcome(NamedTuple):
     """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why.
 
-    ``text`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
+    ``json`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
     ``words`` are those of texts in it, by text, where they were asked for.
     """
 
     status: Literal["done", "dropped", "failed"]
     document: Document | None = None
     failure: Failure | None = None
-    text: str | None = None
+    json: bytes | None = None
     words: Mapping[str, str] | None = None
 
 
@@ -203,7 +203,7 @@ def encoded(outcome: Outcome) -> Outcome:
     source = dict(outcome.document)
     beside = {key: source.pop(key) for key in METADATA if key in source}
     try:
-        return Outcome(outcome.status, beside, None, _ENCODER.encode(source))
+        return Outcome(outcome.status, beside, None, to_json(source))
     except (TypeError, ValueError):
         # The engine's client may know more types than these.
         return outcome

@@ -26,9 +26,13 @@ class Tools:
         self.fingerprinter = Fingerprinter(self.scheme, self.canonicalizer, self.meter)
 
     def warm(self) -> None:
-        """Load the dictionaries now, so that forked workers share them."""
+        """Load the dictionaries, and compiled code in use, now, so that forked workers share them."""
         samples = (language_class(ref.code).samples[:1] for ref in self.scheme.languages)
-        self.canonicalizer.hash_batch([sample.a for found in samples for sample in found])
+        texts = [sample.a for found in samples for sample in found]
+        self.canonicalizer.hash_batch(texts)
+        if self.fingerprinter.is_compiled:
+            self.fingerprinter.fingerprint(texts)
+            self.meter.take()
 
     def language(self, code: object) -> str | None:
         """Return the language a document declares, or None (detect it) where it is none of the scheme's.

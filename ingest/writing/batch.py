@@ -63,7 +63,7 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
         batch.refused.append(Refused("pipeline", reason, record))
     else:
         _share_long_texts(record.document, outcome.document)
-        action = _action(index, outcome.document, outcome.text)
+        action = _action(index, outcome.document, outcome.json)
         if outcome.words is not None:
             action["_words"] = outcome.words
         if "_id" in action:
@@ -79,9 +79,9 @@ def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> None:
             made[name] = given[name]
 
 
-def _action(index: str, document: Mapping[str, Any], text: str | None) -> dict[str, Any]:
-    source: Any = text
-    if text is None:
+def _action(index: str, document: Mapping[str, Any], json: bytes | None) -> dict[str, Any]:
+    source: Any = json
+    if json is None:
         source = {key: value for key, value in document.items() if key not in METADATA}
     action: dict[str, Any] = {"_op_type": "index", "_index": index, "_source": source}
     return action if document.get("_id") is None else {**action, "_id": str(document["_id"])}

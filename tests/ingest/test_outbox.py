@@ -60,7 +60,7 @@ class Busy:
 
 
 def parsed(source: Any) -> Any:
-    return json.loads(source) if isinstance(source, str) else source
+    return json.loads(source) if isinstance(source, bytes) else source
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_sources_are_json_where_the_engine_takes_that_and_objects_where_json_has
 ):
     taken = Busy(engine)
     index_documents(taken, "i", numbered(1), plain, workers=2)
-    assert (taken.kinds, engine.get("i", "7")["_source"]) == ({str}, {"n": 7})
+    assert (taken.kinds, engine.get("i", "7")["_source"]) == ({bytes}, {"n": 7})
     dated = Busy(engine)
     index_documents(dated, "i", [{"_id": "d", "day": date(2020, 1, 2)}], plain, workers=2)
     assert dated.kinds == {dict}

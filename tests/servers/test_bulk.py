@@ -95,6 +95,25 @@ def test_a_source_may_be_json_text(engine, new_index):
     assert failure.status == 400
 
 
+def test_a_source_that_is_bytes_goes_out_as_it_is(engine, new_index):
+    index = new_index({"properties": {"n": {"type": "integer"}}})
+    text = '{"n":7,"word":"снег \\"\\n","list":[1,null]}'.encode()
+    ids = ["7", 'a "ї" / \\', "8"]
+    actions = [{"_index": index, "_id": id_, "_source": text} for id_ in ids]
+    result = engine.bulk([*actions, {"_index": index, "_source": text}])
+    assert (result.indexed, result.failures) == (4, ())
+    for id_ in ids:
+        assert engine.get(index, id_)["_source"] == {"n": 7, "word": 'снег "\n', "list": [1, None]}
+    assert engine.bulk(actions).written_over == 3
+    broken = {"_index": index, "_id": "9", "_source": b"{broken"}
+    mistyped = {"_index": index, "_id": "10", "_source": b'{"n":"many"}'}
+    objects = {"_index": index, "_id": "11", "_source": {"n": 11}}
+    result = engine.bulk([broken, mistyped, *actions])
+    assert (result.indexed, [failure.action for failure in result.failures]) == (3, [broken, mistyped])
+    assert {failure.status for failure in result.failures} == {400}
+    assert engine.bulk([*actions, objects]).indexed == 4
+
+
 def test_two_requests_at_a_time_through_a_bad_network_lose_nothing(through, before, new_index, engine):
     index = new_index()
     parts = [documents(index, (part + 1) * 50)[part * 50 :] for part in range(8)]
