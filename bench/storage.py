@@ -13,12 +13,15 @@ from bench.table import Row
 from shinglefold.contracts import Document, Engine
 from shinglefold.engines import open_engine
 from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.registry import make_scheme
 
 CORPUS = "libreoffice-ru"
 #: The address of a server to measure on, as the tests take it; ``make engine-up`` starts one.
 URL = "SHINGLEFOLD_TEST_URL"
 #: Bytes a document that a fingerprint of the default scheme may cost, all told.
 TARGET = 600
+#: Words of a short text at most.
+SHORT = 200
 _INDEX = "shinglefold-bench-storage"
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1}
 _PAGE = {"title": "text", "body": "text", "url": "keyword", "host": "keyword", "lang": "keyword"}
@@ -32,16 +35,36 @@ def measure() -> list[Row]:
     """
     if not corpora.available(CORPUS) or not os.environ.get(URL):
         return []
-    pipeline = Pipeline.from_json(default_definition())
-    documents = [outcome.document or {} for outcome in pipeline.run(corpora.pages(CORPUS))]
-    fields = mappings(pipeline.scheme)["properties"]["dedup"]["properties"]
+    documents = _made("default", corpora.pages(CORPUS))
+    fields = mappings(make_scheme())["properties"]["dedup"]["properties"]
     with closing(open_engine(os.environ[URL])) as engine:
         plain = size_of(engine, None, [_without(one, "dedup") for one in documents])
-        rows = list(_variants(engine, fields, documents, plain))
+        rows = [*_variants(engine, fields, documents, plain), *_presets(engine, fields)]
         info = engine.info()
     note = f"{CORPUS}, {len(documents):,} pages, one merged shard, {info['distribution']} {info['version']}"
     assert rows[0].value <= TARGET
     return [Row("a page without a fingerprint", plain, "B / document", note), *rows]
+
+
+def _made(preset: str, pages: Sequence[Document]) -> list[Document]:
+    pipeline = Pipeline.from_json(default_definition(), make_scheme(preset))
+    return [outcome.document or {} for outcome in pipeline.run(pages)]
+
+
+def _presets(engine: Engine, fields: _Fields) -> Iterator[Row]:
+    """Yield what short texts grow by, by preset, with supershingles and without."""
+    texts = zip(corpora.pages(CORPUS), corpora.texts(CORPUS), strict=True)
+    pages = [{**page, "body": text, "format": "text"} for page, text in texts if len(text.split()) <= SHORT]
+    words = sum(len(page["body"].split()) for page in pages) / len(pages)
+    plain = size_of(engine, None, [_without(one, "dedup") for one in _made("default", pages)])
+    note = f"{len(pages):,} texts of at most {SHORT} words, {words:.0f} on average"
+    yield Row("a short text without a fingerprint", plain, "B / document", note)
+    for preset in ("default", "compact"):
+        made = _made(preset, pages)
+        rest = [{**one, "dedup": _without(one["dedup"], "supershingles")} for one in made]
+        for name, documents in (("", made), (" without supershingles", rest)):
+            growth = size_of(engine, fields, documents) - plain
+            yield Row(f"+ fingerprint of preset {preset}{name}", growth, "B / document", note)
 
 
 def _variants(engine: Engine, fields: _Fields, documents: Sequence[Document], plain: float) -> Iterator[Row]:

@@ -103,6 +103,7 @@ def test_impossible_options_are_refused(make, says):
     ("preset", "frozen"),
     [
         ("default", "sf2-a6352f521c59c"),
+        ("compact", "sf2-4aaafeab020dd"),
         ("once", "sf2-ae63cf3f4efbd"),
         ("classic", "sf2-057a43950b76d"),
         ("fetterly", "sf2-e0bbf6f3e2101"),

@@ -78,7 +78,7 @@ def sketched(name):
     }
 
 
-@pytest.mark.parametrize("name", ["default", "once", "classic", "fetterly"])
+@pytest.mark.parametrize("name", ["default", "compact", "once", "classic", "fetterly"])
 def test_keywords_and_signatures_are_the_frozen_ones(name):
     path = FOLDER / f"{name}.json"
     found = sketched(name)
@@ -138,7 +138,7 @@ def defined(tokens, options):
     return keywords, packed.to_bytes(-(-options.values * options.bits // 8), "little")
 
 
-@pytest.mark.parametrize("name", ["default", "once", "classic", "fetterly"])
+@pytest.mark.parametrize("name", ["default", "compact", "once", "classic", "fetterly"])
 @pytest.mark.parametrize("text", ["thirty tokens", "page", "page twice", "smallest and largest"])
 def test_the_frozen_bytes_follow_from_the_definition(name, text):
     keywords, signature = defined(documents()[text], PRESETS[name].sketch)
