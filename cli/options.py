@@ -58,7 +58,9 @@ def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
     )
 
 
-preset_option = click.option("--preset", metavar="NAME", help="Scheme: default, compact, classic or fetterly.")
+preset_option = click.option(
+    "--preset", metavar="NAME", help="Scheme: default, compact, classic or fetterly."
+)
 workers_option = click.option(
     "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
 )
