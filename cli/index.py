@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.index_warnings import id_warnings, page_notes, warnings_of
 from shinglefold.cli.options import (
     engine_options,
     fields_option,
@@ -21,7 +23,6 @@ from shinglefold.cli.rules import rules_of_groups
 from shinglefold.cli.run_summary import exit_code, retry_command, summary_lines
 from shinglefold.cli.sources import (
     check_dead_letters,
-    is_page_source,
     make_read_options,
     read_sources,
     reading_options,
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
     from shinglefold.groups.insert import Numbering
+    from shinglefold.groups.rules import Rules
     from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
-    from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.recipe import Recipe
 
 #: Fields that dynamic mapping would take for running text.
@@ -122,7 +123,6 @@ def index(
     from shinglefold.cli.recreated import Kept, kept_groups
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
-    from shinglefold.groups.insert import Numbering
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.pipeline.reach import raw_fields
     from shinglefold.ingest.text_fields import FieldWatch
@@ -152,26 +152,20 @@ def index(
     if settings.lexicon_file:
         lexicon.load(settings.lexicon_file)
     opened = open_engine(asked.where, search_canonicalizer(recipe.scheme))
+    build = partial(
+        _built,
+        engine=opened,
+        asked=asked,
+        pipeline=chosen,
+        recipe=recipe,
+        rules=rules if numbered else None,
+        mapping=mapping,
+        records=watch.watch(records),
+        properties={**properties_of(recipe), **kept.properties, **own, **types},
+        dead_letters=dead_letters,
+        workers=settings.workers if workers is None else workers,
+    )
     try:
-
-        def build(name: str) -> "Summary":
-            tools = chosen.tools
-            numbering = (
-                Numbering(opened, name, recipe, tools.seal, rules, tools.canonicalizer) if numbered else None
-            )
-            with _mapping_told(mapping), numbering_told(asked, numbering):
-                return run(
-                    opened,
-                    name,
-                    watch.watch(records),
-                    chosen,
-                    field=recipe.field,
-                    properties={**properties_of(recipe), **kept.properties, **own, **types},
-                    dead_letters=dead_letters,
-                    workers=settings.workers if workers is None else workers,
-                    groups=numbering,
-                )
-
         summary = rebuild(opened, index, build) if recreate else build(index)
         retried = retry_command(
             asked, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
@@ -185,17 +179,43 @@ def index(
     # One that was broken off in the middle of learning a word is not to be trusted.
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
-    summary = replace(
-        summary,
-        counts={**summary.counts, **{name: n for name, n in options.passed_over.items() if n}},
-        notes=(*summary.notes, *(() if replay else page_notes(sources, options, summary))),
-    )
+    summary = _whole(summary, options, () if replay else tuple(page_notes(sources, options, summary)))
     warned = [*warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
     if kept.left and summary.made:
         warned.append(kept.left)
     _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)
     code = exit_code(summary)
     return PARTLY if code == DONE and fields and watch.absent else code
+
+
+def _built(
+    name: str,
+    *,
+    engine: "Engine",
+    asked: "Asked",
+    pipeline: "Pipeline",
+    recipe: "Recipe",
+    rules: "Rules | None",
+    mapping: str | None,
+    records: Any,  # noqa: ANN401 - as they are read
+    **options: Any,  # noqa: ANN401 - of the run
+) -> "Summary":
+    """Index documents under a name; ``rules``: by which groups are numbered, None for no numbers."""
+    from shinglefold.groups.insert import Numbering
+
+    numbering, tools = None, pipeline.tools
+    if rules is not None:
+        numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
+    with _mapping_told(mapping), numbering_told(asked, numbering):
+        return run(engine, name, records, pipeline, field=recipe.field, groups=numbering, **options)
+
+
+def _whole(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
+    """Return a summary with what was passed over in reading, and what is to be said of it."""
+    from dataclasses import replace
+
+    passed = {name: count for name, count in options.passed_over.items() if count}
+    return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
 
 
 def _tell(invocation: Invocation, summary: "Summary", lines: Iterable[str], warned: Sequence[str]) -> None:
@@ -256,44 +276,6 @@ def close(engine: "Engine") -> str:
     except EngineError as error:
         return str(error)
     return ""
-
-
-def warnings_of(
-    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
-) -> Iterator[str]:
-    """Yield what is to be known of a run that may have gone well and still is of no use."""
-    from shinglefold.cli.hints import together
-    from shinglefold.cli.text_warnings import text_warnings
-    from shinglefold.ingest.pipeline.reach import not_repeatable
-
-    def other(fields: Sequence[str]) -> str:
-        change = asked.hints.command("setup", asked.index, field=tuple(fields))
-        return together([change, asked.command("backfill")])
-
-    unsigned = summary.counts.get("without_signature", 0)
-    yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
-    yield from not_repeatable(pipeline.steps, recipe.field)
-
-
-def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
-    """Yield what is to be known of documents without ids that have a field which looks like one."""
-    from shinglefold.cli.hints import again
-
-    if name := watch.likely_id:
-        anew = again(invocation.arguments, id_field=name, recreate=True)
-        yield (
-            f"no document has an id, so that the next run stores them once more; if {name} is their id, this "
-            f"makes an index of them alone: {anew}"
-        )
-
-
-def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary") -> Iterator[str]:
-    """Yield what is to be known where pages have taken the place of others, maybe those of another folder."""
-    if summary.counts.get("written_over") and any(is_page_source(source, options) for source in sources):
-        yield (
-            "pages are named by their paths in the folder given, so that those of another folder are written "
-            "over where their paths are equal; folders given in one run are kept apart"
-        )
 
 
 def read_properties(path: str | None) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from shinglefold.cli.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.found import SHOWN, found_line, page_options, print_end, print_found
 from shinglefold.cli.options import NumberRange, engine_options, text_options
 from shinglefold.cli.output import make_console, remark, write_json
-from shinglefold.placeholders import placeholder_query
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,6 +96,8 @@ def matches(
 
 def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
     """Say of how many documents no passage can be found, because nothing of them is stored."""
+    from shinglefold.placeholders import placeholder_query
+
     stored = {"exists": {"field": f"{store.field}.passages"}}
     query = {"bool": {"must_not": [stored, placeholder_query(store.field)]}}
     body = {"size": 0, "track_total_hits": True, "query": query}
