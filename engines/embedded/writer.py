@@ -348,8 +348,9 @@ class Writer:
 
     def _write(self) -> None:
         """Give tantivy what waits."""
+        # Most of the time goes here: whoever interrupts that finds everything waiting as before.
+        analyse((change.ready for change in self._waiting if change.ready), self.analysis)
         waiting, self._waiting, self._characters = self._waiting[::-1], [], 0
-        analyse((change.ready for change in reversed(waiting) if change.ready), self.analysis)
         with self._writing():
             self._mend()
             while waiting:

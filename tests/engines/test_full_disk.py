@@ -82,3 +82,37 @@ def test_an_engine_that_is_closed_on_a_full_disk_leaves_what_was_committed(small
         again.refresh("pages")
         again.check("pages")
         assert _numbers(again) == [*range(9), 300]
+
+
+@pytest.mark.parametrize("where", ["heads", "words"])
+def test_what_was_decided_is_kept_before_and_after_and_what_failed_was_told(
+    small_disk: Path, words, monkeypatch, where
+):
+    # A commit now and then, beside what is decided.
+    monkeypatch.setattr("shinglefold.engines.embedded.writer._DOCUMENTS", 7)
+    kept: list[int] = []
+    told: list[str] = []
+    with EmbeddedEngine(small_disk / "data", words) as engine:
+        engine.create_index("pages", _MAPPINGS[where], {})
+        for number in range(90):
+            if number == 20:
+                filling = _fill(small_disk, 20_000)
+            if number == 80:
+                filling.unlink()
+            try:
+                with engine.deciding("pages", ("n",)):
+                    engine.bulk([_page(number, where)])
+            except EngineError as error:
+                told.append(str(error))
+            else:
+                kept.append(number)
+        assert kept[:20] == list(range(20))
+        assert kept[-9:] == list(range(81, 90))
+        assert len(told) == 90 - len(kept) > 5
+        assert all("the disk is full" in reason for reason in told)
+        engine.refresh("pages")
+        engine.check("pages")
+        assert set(kept) <= set(_numbers(engine))
+    with EmbeddedEngine(small_disk / "data", words) as again:
+        again.check("pages")
+        assert set(kept) <= set(_numbers(again))

@@ -9,6 +9,7 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine, Portion
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
+from shinglefold.model import Token
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions
 
@@ -210,3 +211,23 @@ def test_an_index_elsewhere_that_is_linked_to_is_deleted_there(tmp_path: Path, w
             engine.delete_index("pages")
             assert not engine.index_exists("pages")
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["data", "elsewhere"]
+
+
+def test_an_interrupt_while_words_are_made_loses_nothing_that_was_taken(tmp_path: Path, words):
+    left = iter([KeyboardInterrupt()])
+
+    def interrupted(text: str) -> list[Token]:
+        if text == "last" and (error := next(left, None)):
+            raise error
+        return words(text)
+
+    with EmbeddedEngine(tmp_path, interrupted) as engine:
+        engine.create_index("pages", {}, {})
+        assert engine.bulk(map(_page, range(9))).indexed == 9
+        engine.bulk([{"_index": "pages", "_id": "9", "_source": {"number": 9, "body": "last"}}])
+        with pytest.raises(KeyboardInterrupt):
+            engine.refresh("pages")
+    with EmbeddedEngine(tmp_path, words) as engine:
+        hits = engine.search("pages", {"sort": ["number"], "size": 20})["hits"]["hits"]
+        assert [hit["_source"]["number"] for hit in hits] == list(range(10))
+        assert engine.search("pages", {"query": {"match": {"body": "last"}}})["hits"]["total"]["value"] == 1
