@@ -5,10 +5,11 @@ from typing import Literal, get_args
 
 from shinglefold.checks import check_choice, check_number, check_share, check_whole
 from shinglefold.errors import ConfigError
+from shinglefold.groups.rules import Measure
 from shinglefold.scheme import Decision, Facts, Verify, verified_by
 
-Action = Literal["refuse", "tag", "cap"]
-Measure = Literal["resemblance", "containment"]
+#: What becomes of a document that resembles a stored one.
+PolicyAction = Literal["refuse", "tag", "cap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Policy:
         facts: with ``numbers`` texts whose words with digits differ are not alike.
     """
 
-    action: Action = "refuse"
+    action: PolicyAction = "refuse"
     most: int = 1
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
@@ -47,7 +48,7 @@ class Policy:
     facts: Facts = "any"
 
     def __post_init__(self) -> None:
-        check_choice("policy", self.action, get_args(Action))
+        check_choice("policy", self.action, get_args(PolicyAction))
         check_choice("measure", self.measure, get_args(Measure))
         check_whole("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
