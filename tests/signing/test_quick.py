@@ -49,6 +49,9 @@ _LINES = [
     '{"body": "a pair \\ud83d\\ude00 and more words"}',
     '{"body": "😀 𠀀 as it is, with a й and a й"}',
     '{"body": "lone \\udc00 half"}',
+    '{"body": "the last \\udfff half"}',
+    '{"body": "beside \\ud7ff the \\ue000 halves"}',
+    '{"body": "nothing \\u0000 stands \\u000a for itself"}',
     '{"body": "\\x is no escape"}',
     '{"body": "\\u12G4 neither"}',
     '{"body": "a\tb raw control"}',
@@ -82,6 +85,10 @@ _RAW = [
     b'{"body": "cut \xf0\x9f\x98"}',
     b'{"\xff": 1, "body": "a name that is no UTF-8"}',
     b'{"body": "beyond \xf4\x90\x80\x80 all planes"}',
+    b'{"body": "overlong \xf0\x80\x81\x81 in four bytes"}',
+    b'{"body": "a first byte \xf9\x80\x80\x80 of five"}',
+    b'{"body": "all five \xf8\x88\x80\x80\x80 of them"}',
+    b'{"other": "a first byte \xf9\x80\x80\x80 of five", "body": "one two three"}',
 ]
 
 
