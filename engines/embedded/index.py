@@ -302,7 +302,9 @@ class Index:
     def _widened(self, error: NoColumnLeft) -> Writer:
         """Write the index anew, with more columns, and return a writer; searches see what they saw before."""
         self._settle(wait=True)
+        watched = frozenset[str]()
         if self._writer:
+            watched = self._writer.uncommitted.watched
             self._close_writer(self._writer)
             self._writer = None
         widen(self.folder, self._reading, self._analysis, error.pools, self._portion.memory)
@@ -311,7 +313,12 @@ class Index:
         self._reading = Reading(self.folder, self._catalog)
         self._tantivy = self._reading.index
         self._seen = self._reading.stamp()
-        return self._open_writer()
+        writer = self._open_writer()
+        if watched:
+            # Whoever watches goes on being told of what searches don't see.
+            self._read_again()
+            writer.uncommitted.watched = watched
+        return writer
 
     def _commit(self, writer: Writer) -> None:
         self._settle(wait=True)

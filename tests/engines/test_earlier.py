@@ -1,6 +1,7 @@
 """An index made by an earlier version, which kept heads in columns, is read and written as it is."""
 
 import os
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -57,3 +58,15 @@ def test_it_is_written_and_given_more_columns(earlier: Path, words):
         assert _all(engine) == {**expected, "21": wide}
         engine.check("pages")
     assert sorted(os.listdir(earlier / "pages")) == ["catalog.json", "tantivy"]
+
+
+def test_a_gate_may_stand_before_it_and_be_killed(earlier: Path, words, tmp_path: Path):
+    with EmbeddedEngine(earlier, words) as engine, engine.held("pages"):
+        with engine.deciding("pages", ("keys",)):
+            engine.bulk([{"_index": "pages", "_id": "20", "_source": _source(20)}])
+        shutil.copytree(
+            earlier / "pages", tmp_path / "killed" / "pages", ignore=shutil.ignore_patterns(".tmp*")
+        )
+    with EmbeddedEngine(tmp_path / "killed", words) as engine:
+        engine.check("pages")
+        assert _all(engine) == {str(n): _source(n) for n in [*range(12), 20] if n != 3}

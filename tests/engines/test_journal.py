@@ -1,9 +1,11 @@
 """What a journal has is there whoever is killed, is applied once, and damage to it is told."""
 
 import multiprocessing
+import os
 import shutil
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -380,3 +382,51 @@ def _reopened(folder: Path, words: Any, window: str) -> None:
     die_in(window, 1)
     with EmbeddedEngine(folder, words) as engine:
         engine.search("pages", {})
+
+
+def test_new_columns_come_while_others_decide(engine: EmbeddedEngine, late):
+    _create(engine)
+    wide = {f"field{number}": f"text {number}" for number in range(80)}
+    with engine.held("pages"):
+        _decided(engine, _put(1, 1))
+        with engine.deciding("pages", _FIELDS):
+            engine.bulk([_put(2, 2), _put(3, 3, **wide), _put(4, 4)])
+            seen = _stored(engine)
+            told = engine.unsearched("pages", "word", ["w1", "w2", "w3", "w4"])
+            assert {*seen, *(id_ for several in told.values() for id_ in several)} == {"1", "2", "3", "4"}
+        assert engine.get("pages", "3")["_source"]["field79"] == "text 79"
+    assert _stored(engine).keys() == {"1", "2", "3", "4"}
+
+
+def _fill(disk: Path, left: int) -> Path:
+    file = disk / "filling"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    file.write_bytes(bytes(free - left))
+    return file
+
+
+@pytest.mark.parametrize("left", [0, 20_000, 60_000])
+def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
+    small_disk: Path, words, monkeypatch, left: int
+):
+    monkeypatch.setattr(writer, "_AGE", 0.05)
+    told: list[str] = []
+
+    def decide_on(engine: EmbeddedEngine) -> None:
+        for number in range(1, 500):
+            _decided(engine, _put(number, more=f"{number} " * 500))
+            told.append(str(number))
+
+    with EmbeddedEngine(small_disk / "data", words) as engine:
+        _create(engine)
+        with suppress(IndexReadOnly), engine.held("pages"):
+            _decided(engine, _put(0))
+            filling = _fill(small_disk, left)
+            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays"):
+                decide_on(engine)
+        filling.unlink()
+        _decided(engine, _put(1000))
+        assert {"0", "1000", *told} <= _stored(engine).keys()
+    with EmbeddedEngine(small_disk / "data", words) as engine:
+        engine.check("pages")
+        assert {"0", "1000", *told} <= _stored(engine).keys()

@@ -30,7 +30,7 @@ class Trial:
     """One run: so many classes of so many near-copies, added by writers of whom some are killed.
 
     ``strike``: kills the server, too, and starts it again, ``strikes`` times at random moments. ``windows``:
-    where writers are killed beside, one in each, when they have come there a few times; see ``die_in``.
+    where writers are killed beside, one in each, when they come there first; see ``die_in``.
     """
 
     open_engine: Callable[[], Engine]
@@ -64,7 +64,7 @@ class Trial:
         fatal: list[Any] = []
 
         def start(number: int) -> Any:
-            window = (windows.pop(), rng.randint(1, 3)) if windows else None
+            window = windows.pop() if windows else None
             process = context.Process(target=self._add, args=(shares[number], done, number, window))
             process.start()
             if window is not None:
@@ -98,14 +98,13 @@ class Trial:
                     self.strike()
         assert len(falls) <= planned // 2, "the writers were done before enough of them were killed"
         fell = sum(process.exitcode == -signal.SIGKILL for process in fatal)
-        assert fell >= len(self.windows) // 2, "the writers were done before enough of them came to a window"
+        # Who lets nothing in comes to no window.
+        assert fell >= len(self.windows) // 3, "the writers were done before enough of them came to a window"
 
-    def _add(
-        self, share: Sequence[dict[str, Any]], done: Any, number: int, window: tuple[str, int] | None
-    ) -> None:
+    def _add(self, share: Sequence[dict[str, Any]], done: Any, number: int, window: str | None) -> None:
         """Add documents, as often as the server is away again, as those do who want nothing lost."""
         if window is not None:
-            die_in(*window)
+            die_in(window, passes=1)
         engine = _insisted(self.open_engine)
         gate = _insisted(lambda: Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE))
         first = max(0, done[number] - 2 * self.together)
