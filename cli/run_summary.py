@@ -31,7 +31,7 @@ def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> in
         rest: what is said of the documents that a run which ended early has left.
     """
     if stopped:
-        remark(printable(f"stopped: {stopped}{rest}"))
+        remark(printable(f"stopped: {stopped.rstrip('.') if rest else stopped}{rest}"))
         return stopped_code(stopped)
     if not read:
         remark("no documents found; check the sources, or say their --format")

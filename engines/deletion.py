@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shinglefold.contracts import JSON, BulkResult, Engine
+from shinglefold.contracts import JSON, BulkResult, Engine, GuardedWrites
 from shinglefold.errors import EngineUnavailable
 
 #: Documents found and deleted at a time.
@@ -18,10 +18,11 @@ def delete_found(engine: Engine, index: str, query: Mapping[str, Any]) -> BulkRe
     Raises:
         EngineUnavailable: not all shards answered, so that what they have would stay.
     """
+    newest = engine.newest if isinstance(engine, GuardedWrites) else None
     body = {"query": dict(query), "size": _ROUND, "_source": False, "seq_no_primary_term": True}
     deleted = 0
     engine.refresh(index)
-    while found := _complete(engine.search(index, body)):
+    while found := _complete(engine.search(index, body, newest)):
         result = engine.bulk([_deletion(hit) for hit in found])
         deleted += result.indexed
         engine.refresh(index)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import JSON, Engine, Parameters
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.groups.likeness import Likeness, Pair
 from shinglefold.ingest.maintenance.stored import found_by
 from shinglefold.rerank.hits import identity
@@ -266,7 +266,7 @@ class Lookup:
 
     def _whole(self, answer: JSON) -> JSON:
         if lacks := missing(answer):
-            raise EngineError(f"{self._index}: a search was not answered whole ({lacks}); try again")
+            raise EngineUnavailable(f"{self._index}: a search was not answered whole ({lacks}); try again")
         return answer
 
 

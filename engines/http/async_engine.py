@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from shinglefold.contracts import JSON, Held, Parameters, Search, Written
-from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.guarded import GuardedRequests
 from shinglefold.engines.http.searching import awaited
 from shinglefold.engines.several import Answer
@@ -74,10 +73,8 @@ class AsyncHttpEngine(GuardedRequests):
         return None if held is None else {"_index": index, "_id": id, "_source": held.source}
 
     async def refresh(self, index: str) -> None:
-        """Make everything written so far visible to searches."""
-        check_given(index)
-        with self._asking():
-            await self._client.indices.refresh(index=index)
+        """Make everything written so far visible to searches; see ``HttpEngine.refresh``."""
+        await awaited(self._refreshing(index))
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
-from shinglefold.engines.http.answers import check_given, check_name, plain
+from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, NoDocument
@@ -114,10 +114,12 @@ class HttpEngine(HttpSearches):
 
     @patient
     def refresh(self, index: str) -> None:
-        """Make everything written so far visible to searches."""
-        check_given(index)
-        with self._asking():
-            self._client.indices.refresh(index=index)
+        """Make everything written so far visible to searches.
+
+        Raises:
+            EngineUnavailable: some copies of the index were not refreshed, and go on answering without it.
+        """
+        done(self._refreshing(index))
 
     @patient
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError
 from types import MappingProxyType
+from typing import Any
 
 from shinglefold.errors import (
     AuthenticationFailed,
@@ -27,6 +28,7 @@ _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P
 #: Statuses that mean: something in the request, not the asking, was wrong.
 MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
+_BLOCK = "cluster_block_exception"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ class NoDocument(EngineError):
     """There is no such document; never leaves the adapters."""
 
 
+class NotRefreshed(EngineUnavailable):
+    """Some copies of an index answer searches as they were before a refresh; ask for it again."""
+
+
 _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
     {
         "index_not_found_exception": (IndexMissing, "Create it first, or check its name."),
@@ -60,7 +66,7 @@ _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
             "The cluster takes no new indices, mostly for want of disk space: free some, then set "
             "cluster.blocks.create_index to null, if the server does not do it by itself.",
         ),
-        "cluster_block_exception": (
+        _BLOCK: (
             IndexReadOnly,
             "Lift the block: set index.blocks.* of the index to null.",
         ),
@@ -83,6 +89,24 @@ _DISK_REMEDY = (
     "if the server does not do it by itself."
 )
 _READ_BLOCK_REMEDY = "The index is blocked for reading: set its index.blocks.read to null."
+#: A block that a server sets and lifts by itself: nobody is elected to manage the cluster, or it is starting.
+_NOT_YET = "blocked by: [SERVICE_UNAVAILABLE/"
+_NOT_YET_REMEDY = (
+    "Try again later; where it stays so, see that more than half of the nodes that may be elected run."
+)
+_CLUSTER_REMEDY = (
+    "Lift the block: set cluster.blocks.read_only and cluster.blocks.read_only_allow_delete to null "
+    "(PUT /_cluster/settings)."
+)
+#: Words of a block, and what it means.
+_BLOCKS: Mapping[str, _Meaning] = MappingProxyType(
+    {
+        _NOT_YET: (EngineUnavailable, _NOT_YET_REMEDY),
+        "flood-stage": (IndexReadOnly, _DISK_REMEDY),
+        "/cluster read-only": (IndexReadOnly, _CLUSTER_REMEDY),
+        "index read (api)": (PermissionDenied, _READ_BLOCK_REMEDY),
+    }
+)
 #: OpenSearch's words; it answers with status 500.
 #: OpenSearch refuses a request with this, Elasticsearch each update in it.
 _PARTLY_SEEN = (
@@ -104,15 +128,26 @@ def refusal(status: int, body: object, who: str) -> EngineError:
     """
     if status == 404 and isinstance(body, Mapping) and body.get("found") is False:
         return NoDocument(f"{who}: no document {body.get('_id')!r} in {body.get('_index')!r}")
+    if isinstance(body, Mapping) and "error" not in body and "_shards" in body:
+        return NotRefreshed(shards_told(body["_shards"], who))
     said = reason(body)
     meaning, remedy = _meaning(status, error_type(body), said)
     return meaning(f"{who}: {said or 'refused without a word'} ({status}). {remedy}")
 
 
+def shards_told(shards: Mapping[str, Any], who: str) -> str:
+    """Return what an answer says of copies that could not be refreshed."""
+    total, successful = int(shards.get("total") or 0), int(shards.get("successful") or 0)
+    why = "; ".join(dict.fromkeys(reason(one.get("reason")) for one in shards.get("failures") or ()))
+    return (
+        f"{who}: {total - successful} of {total} copies of shards were not refreshed"
+        f"{f' ({_short(why)})' if why else ''}, so that searches may not see all that was written. Try again."
+    )
+
+
 def block_remedy(said: str) -> str:
-    """Return how the block is lifted that an answer tells of; empty where it tells of none."""
-    kind = "cluster_block_exception"
-    return _meaning(403, kind, said)[1] if kind in said else ""
+    """Return how the block is lifted that an answer tells of; empty where none is, or it ends by itself."""
+    return _meaning(403, _BLOCK, said)[1] if _BLOCK in said and _NOT_YET not in said else ""
 
 
 def unseen_remedy(said: str) -> str:
@@ -188,10 +223,8 @@ def reason(body: object) -> str:
 def _meaning(status: int, kind: str, said: str) -> _Meaning:
     if _WINDOW in said:
         return WindowTooLarge, _WINDOW_REMEDY
-    if kind == "cluster_block_exception" and "flood-stage" in said:
-        return IndexReadOnly, _DISK_REMEDY
-    if kind == "cluster_block_exception" and "index read (api)" in said:
-        return PermissionDenied, _READ_BLOCK_REMEDY
+    if kind == _BLOCK and (known := next((one for word, one in _BLOCKS.items() if word in said), None)):
+        return known
     if _is_partly_seen(said):
         return PermissionDenied, _PARTLY_SEEN_REMEDY
     fallback = EngineError, "See the server's log."

@@ -10,7 +10,7 @@ from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.failures import error_type, reason, refusal
 from shinglefold.engines.http.searching import HttpSearches, Steps, done
-from shinglefold.errors import EngineError, PermissionDenied
+from shinglefold.errors import PermissionDenied
 
 _BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
@@ -23,7 +23,7 @@ class GuardedRequests(HttpSearches):
 
     @property
     def newest(self) -> Parameters:
-        """A refresh reaches every copy here, so that any may be asked."""
+        """A refresh and a write reach every copy here, so that any may be asked."""
         return MappingProxyType({})
 
     def _writing(self, actions: Sequence[Mapping[str, Any]], refresh: bool) -> Steps[list[Written]]:
@@ -47,7 +47,10 @@ class GuardedRequests(HttpSearches):
         each = zip(ids, routings or [None] * len(ids), strict=True)
         wanted = {"docs": [_wanted(index, id_, source, routing) for id_, routing in each]}
         with self._asking():
-            answer = plain((yield lambda: self._client.mget(body=wanted)))
+            answer = plain((yield lambda: self._client.mget(body=wanted, **self.newest)))
+        for found in answer["docs"]:
+            if "error" in found:
+                raise refusal(503, found, self.who)
         return [_held(found) for found in answer["docs"]]
 
     def _identifying(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
@@ -116,8 +119,6 @@ def _written(item: Mapping[str, Any]) -> Written:
 
 
 def _held(found: Mapping[str, Any]) -> Held | None:
-    if "error" in found:
-        raise EngineError(reason({"error": found["error"]}))
     if not found.get("found"):
         return None
     return Held(found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
-from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.failures import ClientErrors, NotRefreshed
 from shinglefold.errors import EngineUnavailable
 
 P = ParamSpec("P")
@@ -55,6 +55,8 @@ def patient(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P
         for attempt in range(self.retries.number):
             try:
                 return method(self, *args, **kwargs)
+            except NotRefreshed:
+                pass
             except EngineUnavailable as error:
                 cause = error.__cause__
                 if not isinstance(cause, Exception) or self.client_errors.status(cause) not in _LATER:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, ClassVar, TypeVar
 
 from shinglefold.contracts import JSON, Capabilities, Parameters, Search, search_parts
@@ -11,6 +12,7 @@ from shinglefold.engines.http.answers import check_given, check_local, check_sea
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.parameters import in_address
+from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
 from shinglefold.steps import drive, drive_async
@@ -132,6 +134,14 @@ class HttpSearches(ABC):
             except EngineError as error:
                 answers.append(error)
         return answers
+
+    def _refreshing(self, index: str) -> Steps[None]:
+        """Make everything written so far visible to searches, whichever copy answers them."""
+        check_given(index)
+        begun = monotonic()
+        with self._asking():
+            answer = plain((yield lambda: self._client.indices.refresh(index=index)))
+        check_refreshed(answer, monotonic() - begun, self.who)
 
     @contextmanager
     def _asking(self) -> Iterator[None]:

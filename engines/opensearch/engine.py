@@ -56,7 +56,11 @@ class OpenSearchEngine(GuardedEngine):
 
     @property
     def newest(self) -> Parameters:
-        """Return what asks the primaries: where copies take over segments, a refresh does not reach them."""
+        """Return what asks the primaries: where copies take over segments, a refresh does not reach them.
+
+        And a copy that was given up may go on answering at a node that has not heard of it yet, while a write
+        reaches the primary or fails.
+        """
         return {"preference": "_primary"}
 
     def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:

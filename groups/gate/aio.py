@@ -4,14 +4,15 @@ import asyncio
 import random
 import time
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 from shinglefold.awaited import Connected, Threaded
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, EngineError
-from shinglefold.groups.gate.aside import SECONDS
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable
+from shinglefold.groups.gate.aside import SECONDS, Borne
 from shinglefold.groups.gate.face import Face, canonicalizer_of, let_in
 from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.jobs import Caller, Job
@@ -135,6 +136,7 @@ class _Awaited(Face):
         self._begun: asyncio.Task[None] | None = None
         self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
         self._refreshed = self._looked = time.monotonic()
+        self._borne = Borne()
         self._closed = False
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
@@ -157,7 +159,8 @@ class _Awaited(Face):
     async def refresh(self) -> None:
         """Let searches see what was let in."""
         async with self._turn:
-            await self._settle_refresh()
+            with suppress(EngineUnavailable):
+                await self._settle_refresh()
             await drive_async(tidy(self._shared), self._store.answered)
 
     async def close(self) -> None:
@@ -209,20 +212,28 @@ class _Awaited(Face):
 
     async def _look(self) -> None:
         """Do what is due about once a second; see ``Aside``."""
-        if self._refreshing is not None and self._refreshing[0].done():
-            await self._settle_refresh()
-            await drive_async(self._shared.clean(self._opened.forms), self._store.answered)
-        if time.monotonic() - self._looked > SECONDS:
-            self._opened.check_same(await self._engine.identities(self._opened.names))
-            self._looked = time.monotonic()
+        try:
+            await self._settle_what_is_due()
+        except EngineUnavailable as error:
+            self._borne.bear(error)
         due = self._refreshing is None and time.monotonic() - self._refreshed > SECONDS
         if due and (rounds := self._shared.settled()):
             self._refreshing = asyncio.create_task(self._engine.refresh(self.index)), rounds
+
+    async def _settle_what_is_due(self) -> None:
+        if self._refreshing is not None and self._refreshing[0].done():
+            await self._settle_refresh()
+            self._borne.done()
+            await drive_async(self._shared.clean(self._opened.forms), self._store.answered)
+        if time.monotonic() - self._looked > SECONDS:
+            self._looked = time.monotonic()
+            self._opened.check_same(await self._engine.identities(self._opened.names))
 
     async def _settle_refresh(self) -> None:
         if self._refreshing is None:
             return
         (task, rounds), self._refreshing = self._refreshing, None
+        self._refreshed = time.monotonic()
         await task
         self._refreshed = time.monotonic()
         self._shared.seen(rounds)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from shinglefold.contracts import Held, Written
+from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.leases import closing
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.requests import (
@@ -94,8 +95,13 @@ def leave(members: Sequence[Member], terms: Terms, first: Sequence[Action] = ())
 
 
 def release(members: Sequence[Member], terms: Terms) -> Steps[None]:
-    """Take guards away after a failure, when it is not known what of the last request was done."""
-    terms.register.settle(member.attempt for member in members)
+    """Take guards away after a failure, when it is not known what of the last request was done.
+
+    Where that fails, too, intents stay open: a write that the store was sent may still come in by them.
+
+    Raises:
+        EngineUnavailable: the store has not taken all of it.
+    """
     there = yield from held_by(member.id for member in members if member.attempt)
     actions: list[Action] = []
     for member in members:
@@ -106,8 +112,13 @@ def release(members: Sequence[Member], terms: Terms) -> Steps[None]:
             member.changes and member.guard == held.guard
         ):
             actions.append(closing(held, terms.forms))
-    if actions:
-        yield from terms.register.leave(actions, ())
+    written = (yield from terms.register.leave(actions, ())) if actions else []
+    if busy := [one.reason for one in written if one.status in BUSY]:
+        raise EngineUnavailable(f"places that the gate keeps were not given back ({busy[0]}); try again")
+    terms.register.settle(member.attempt for member in members)
+    for member in members:
+        member.retried = True
+        member.reset()
 
 
 def held_by(ids: Iterable[str]) -> Steps[dict[str, Held]]:

@@ -83,6 +83,7 @@ class Member:
         known: further documents that concern it: of intents, and of members of its batch.
         kept: group and leadership of the document that is there, where it has the same text: it stays so.
         claim: the group it claims a place in.
+        retried: whether the store failed once, so that what is there with its id may be itself.
         turned_away: why the store would not take its place just now.
         waits: earlier members of its batch that it resembles and that are undecided.
     """
@@ -105,6 +106,7 @@ class Member:
     known: set[str] = field(default_factory=set)
     likes: list[Like] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)
+    retried: bool = False
     turned_away: str = ""
     waits: set[int] = field(default_factory=set)
     verdict: Verdict | None = None
@@ -118,6 +120,11 @@ class Member:
     def number(self) -> int:
         """Return the number of a group of its own: the first that is not taken."""
         return next((one for one in self.numbers if one not in self.seen.taken), self.numbers[-1])
+
+    @property
+    def replaces(self) -> bool:
+        """Return whether it takes the place of a document with its id that was not itself."""
+        return self.changes and not (self.retried and self.kept is not None)
 
     def reset(self) -> None:
         """Forget what was found, to begin again."""

@@ -22,6 +22,7 @@ from shinglefold.groups.gate.terms import Terms
 from shinglefold.groups.likeness import Likeness, Rules
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.values import Values
+from shinglefold.ingest import Backoff
 from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import Recipe
@@ -134,6 +135,8 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         Shared(_attempt, milliseconds) if intents else Alone(),
         groups=recipe.groups,
         lease=milliseconds,
+        # What one process writes to alone does not come back by itself.
+        again=Backoff() if intents else Backoff(retries=0),
     )
     read_back = (*parts, *scopes, *likeness.texts)
     leader, group = (f"{recipe.field}.{part}" for part in (LEADER, GROUP))

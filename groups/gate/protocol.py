@@ -30,27 +30,40 @@ from shinglefold.groups.gate.terms import Terms
 def decide(members: Sequence[Member], terms: Terms) -> Steps[list[Verdict]]:
     """Decide about the documents of a batch, whose ids differ; verdicts are in order.
 
+    Where the store is not there for a moment, as when a node of it is lost, it begins again with those that
+    are not decided.
+
     Raises:
-        EngineUnavailable: others have kept a member waiting for too long. Then, and where the store fails,
-            places are given back as far as it goes; what is let in stays.
+        EngineUnavailable: others have kept a member waiting for too long, or the store does not come back.
+            Then, and where the store fails, places are given back as far as it goes; what is let in stays.
     """
-    try:
-        yield from _decided(members, terms)
-    except GeneratorExit:
-        raise
-    except BaseException:
-        with suppress(EngineError):
-            yield from release(members, terms)
-        raise
-    return [member.verdict for member in members if member.verdict is not None]
-
-
-def _decided(members: Sequence[Member], terms: Terms) -> Steps[None]:
     begun = yield Now()
     for member in members:
         member.started = begun
     for earlier, later in terms.judge.pairs(members):
         members[later].waits.add(earlier)
+    for seconds in (*terms.again.delays(), None):
+        try:
+            yield from _decided(members, begun, terms)
+            break
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            with suppress(EngineError):
+                yield from release(members, terms)
+            if seconds is None or not isinstance(error, EngineUnavailable):
+                raise
+            now = yield Now()
+            if now - begun > terms.patience:
+                raise
+        yield Pause(round(seconds * 1000))
+    return [member.verdict for member in members if member.verdict is not None]
+
+
+def _decided(members: Sequence[Member], begun: int, terms: Terms) -> Steps[None]:
+    if any(member.attempt for member in members):
+        # What the store was sent before it failed may still come in as long as places are kept.
+        yield from release(members, terms)
     undecided = list(members)
     while undecided:
         yield from enter(undecided, terms)

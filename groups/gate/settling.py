@@ -242,7 +242,7 @@ def _let_in(
     for (member, group, leads), written in zip(accepted, answers, strict=False):
         if written.status in (DONE, CREATED):
             member.verdict = Verdict(
-                "accepted", member.id, group, leads and group is not None, replaced=member.changes
+                "accepted", member.id, group, leads and group is not None, replaced=member.replaces
             )
             continue
         failed.append(member)

@@ -1,13 +1,14 @@
 """What decisions are made by: the rules, who compares, and what gates tell each other."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from shinglefold.groups.gate.forms import Forms
 from shinglefold.groups.gate.member import Alike, Member
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.register import Register
+from shinglefold.ingest.writing.bulk import Backoff
 
 
 class Judge(Protocol):
@@ -41,7 +42,8 @@ class Terms:
     """What a decision is made by.
 
     ``groups``: whether documents are given the number of their group. ``lease``: milliseconds after which
-    others may clear an intent; ``patience``: after which a member gives up. ``attempts``: makes ids.
+    others may clear an intent; ``patience``: after which a member gives up. ``again``: how often to begin
+    again where the store is not there. ``attempts``: makes ids.
     ``glance``: documents read at first of those that a search found for a member.
     """
 
@@ -54,3 +56,4 @@ class Terms:
     lease: int = 30_000
     patience: int = 90_000
     glance: int = 20
+    again: Backoff = field(default_factory=Backoff)

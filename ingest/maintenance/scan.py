@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from time import sleep
 from typing import Any, TypeVar
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import (
     ConfigError,
     EngineUnavailable,
@@ -102,8 +102,12 @@ class Scan:
             raise ConfigError("this engine has no slices: scan the index whole, in one process")
 
     def start(self) -> Place:
-        """Open a point in time and return the place before its first document."""
-        return Place(self._ask(lambda: self.engine.open_pit(self.index, self.keep_alive)))
+        """Open a point in time and return the place before its first document.
+
+        What a refresh has made visible is in it, whichever copies of the index have it by now.
+        """
+        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
+        return Place(self._ask(lambda: self.engine.open_pit(self.index, self.keep_alive, newest)))
 
     def total(self, place: Place) -> int:
         """Return how many documents the whole scan meets."""

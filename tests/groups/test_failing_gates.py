@@ -7,8 +7,10 @@ from support.gate.store import Source, Store
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.requests import Now, Pause, Refresh, Write
+from shinglefold.ingest import Backoff
 
-_LONG = 40
+_LONG = 60
+_ONCE = Backoff(retries=0)
 
 
 def _answered(store, request):
@@ -51,7 +53,7 @@ def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, do
     start = Store()
     if changes:
         start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
-    writer = Newcomer("w", (("d0", "a"), ("d1", "a")))
+    writer = Newcomer("w", (("d0", "a"), ("d1", "a")), again=_ONCE)
     failures = 0
     for number in range(_LONG):
         store, told = _run(start, writer, policy, number, done=done)
@@ -63,3 +65,29 @@ def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, do
         most = {"refuse": 1, "cap": 2}.get(policy.action, 9)
         assert (verdict.status == "accepted") == (there < most)
     assert failures > 5
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
+@pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
+@pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
+def test_a_store_that_is_gone_for_a_moment_changes_no_verdict(policy, done, changes):
+    start = Store()
+    if changes:
+        start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
+    writer = Newcomer("w", (("d0", "a"), ("d1", "a"), ("d2", "b")))
+    _, undisturbed = _run(start, writer, policy, -1, done=done)
+    again = 0
+    for number in range(_LONG):
+        store, told = _run(start, writer, policy, number, done=done)
+        if told == "failed":
+            # The last request of all makes visible what is decided already.
+            continue
+        again += told is not None
+        assert [one.status for one in told] == [one.status for one in undisturbed]
+        assert [one.replaced for one in told[1:]] == [False, False]
+        texts = sorted(source["dedup"]["digest"] for source in accepted(store).values())
+        assert texts == sorted(
+            text for one, (_, text) in zip(undisturbed, writer.texts, strict=True) if one.status == "accepted"
+        )
+        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+    assert again > 5

@@ -2,7 +2,9 @@
 
 import pytest
 
-from shinglefold.engines.http.failures import reason, refusal
+from shinglefold.engines.http.bulk import failed
+from shinglefold.engines.http.failures import NotRefreshed, reason, refusal
+from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.errors import (
     AuthenticationFailed,
     EngineError,
@@ -28,12 +30,25 @@ WINDOW = {
 FLOOD = {"error": {"type": "cluster_block_exception", "reason": "blocked by: [.../12/disk flood-stage ...]"}}
 
 
+def _block(what):
+    return {"error": {"type": "cluster_block_exception", "reason": f"blocked by: [{what}];"}}
+
+
 @pytest.mark.parametrize(
     ("status", "body", "error", "said"),
     [
         (400, NESTED, UnsupportedQuery, "failed to create query: x, caused by: For input string"),
         (400, WINDOW, WindowTooLarge, "search_after"),
         (403, FLOOD, IndexReadOnly, "Free disk space"),
+        (
+            503,
+            _block("SERVICE_UNAVAILABLE/2/no cluster-manager"),
+            EngineUnavailable,
+            "more than half of the nodes",
+        ),
+        (503, _block("SERVICE_UNAVAILABLE/1/state not recovered"), EngineUnavailable, "Try again later"),
+        (403, _block("FORBIDDEN/6/cluster read-only (api)"), IndexReadOnly, "cluster.blocks.read_only"),
+        (403, _block("FORBIDDEN/8/index write (api)"), IndexReadOnly, "index.blocks.* of the index"),
         (401, "Unauthorized", AuthenticationFailed, "Unauthorized"),
         (401, "", AuthenticationFailed, "without a word"),
         (403, {"Message": "User: anonymous is not authorized"}, PermissionDenied, "anonymous"),
@@ -63,3 +78,43 @@ def test_a_refusal_is_told_by_its_cause_with_a_remedy(status, body, error, said)
 def test_a_long_answer_is_cut():
     assert len(reason("x" * 100_000)) < 600
     assert len(reason({"error": {"type": "t", "reason": "y" * 100_000}})) < 600
+
+
+@pytest.mark.parametrize(
+    ("what", "status"), [("SERVICE_UNAVAILABLE/2/no master", 503), ("FORBIDDEN/8/w", 403)]
+)
+def test_only_a_block_that_ends_by_itself_is_a_matter_of_time(what, status):
+    """What the cluster refuses while nobody manages it is sent again; another block is for good."""
+    assert failed({}, {"index": {"status": 503, **_block(what)}}).status == status
+
+
+_GONE = {"reason": {"type": "node_not_connected_exception", "reason": "[node-2] Node not connected"}}
+
+
+@pytest.mark.parametrize(
+    ("shards", "seconds", "told"),
+    [
+        ({"total": 6, "successful": 6, "failed": 0}, 0.1, ""),
+        ({"total": 6, "successful": 3, "failed": 0}, 0.1, ""),
+        ({"total": 6, "successful": 6, "failed": 0}, 90.0, ""),
+        ({"total": 6, "successful": 4, "failed": 0}, 59.9, "2 of 6 copies of shards were not refreshed, so"),
+        (
+            {"total": 6, "successful": 5, "failed": 1, "failures": [_GONE]},
+            0.1,
+            r"refreshed \(node_not_connect",
+        ),
+        ({}, 0.1, ""),
+    ],
+    ids=["whole", "replicas nowhere", "slow", "no primary for a minute", "a replica failed", "no word of it"],
+)
+def test_a_refresh_is_held_against_what_copies_there_are(shards, seconds, told):
+    if not told:
+        return check_refreshed({"_shards": shards}, seconds, "OpenSearch at x")
+    with pytest.raises(NotRefreshed, match=told):
+        check_refreshed({"_shards": shards}, seconds, "OpenSearch at x")
+    return None
+
+
+def test_a_refresh_that_is_refused_for_a_copy_says_so():
+    body = {"_shards": {"total": 6, "successful": 4, "failed": 1, "failures": [_GONE]}}
+    assert type(refusal(500, body, "OpenSearch at x")) is NotRefreshed

@@ -20,6 +20,7 @@ from shinglefold.groups.gate.requests import (
     Steps,
     Write,
 )
+from shinglefold.ingest import Backoff
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Newcomer:
     """A writer: its documents by id and text.
 
     ``cleans``: it clears away what the dead have left. ``apart``: it takes its documents one by one.
+    ``again``: how often it begins again where the store fails.
     """
 
     name: str
     texts: tuple[tuple[str, str], ...]
     cleans: bool = False
     apart: bool = False
+    again: Backoff = field(default_factory=Backoff)
 
     def steps(self, policy: Policy, relation: Relation, register: Shared) -> Steps[list[Verdict]]:
         members = [
@@ -45,7 +48,16 @@ class Newcomer:
             )
             for id_, text in self.texts
         ]
-        terms = Terms(policy, Letters(relation), FORMS, register.names, register, patience=10**9, glance=1)
+        terms = Terms(
+            policy,
+            Letters(relation),
+            FORMS,
+            register.names,
+            register,
+            patience=10**9,
+            glance=1,
+            again=self.again,
+        )
         verdicts: list[Verdict] = []
         for batch in [[one] for one in members] if self.apart else [members]:
             verdicts += yield from decide(batch, terms)

@@ -24,10 +24,29 @@ HALF = "half"
 BROKEN = "broken"
 #: The answer comes, and says that a shard failed.
 PARTIAL = "partial"
+#: A request for a refresh comes to nothing, and the answer says that a copy did not take part.
+MISSED = "missed"
 #: Nothing is spoilt.
 FINE = 0.0
 #: All that may befall any request again and again.
 EVERYTHING: Sequence[Fault] = (429, 503, LOST, CUT, HALF, BROKEN, 0.2)
+
+_JSON = [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")]
+_MISSED = {
+    "_shards": {
+        "total": 2,
+        "successful": 1,
+        "failed": 1,
+        "failures": [
+            {
+                "shard": 0,
+                "index": "i",
+                "status": "INTERNAL_SERVER_ERROR",
+                "reason": {"type": "node_disconnected_exception", "reason": "[node-1] disconnected"},
+            }
+        ],
+    }
+}
 
 
 class Relay(ThreadingHTTPServer):
@@ -87,6 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, int):
             told = json.dumps({"error": "spoilt on the way", "status": fault}).encode()
             return self._answer(fault, told, [])
+        if fault == MISSED:
+            return self._answer(500, json.dumps(_MISSED).encode(), _JSON)
         if fault == CUT:
             self.close_connection = True
             return None
@@ -119,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self, status: int, data: bytes, headers: list[tuple[str, str]], fault: Fault | None = None
     ) -> None:
         self.send_response(status)
-        for name, value in headers or [("Content-Type", "application/json")]:
+        for name, value in headers or _JSON:
             self.send_header(name, value)
         half = data[: len(data) // 2]
         self.send_header("Content-Length", str(len(half if fault == BROKEN else data)))

@@ -1,0 +1,120 @@
+"""A refresh that does not reach all copies of an index: nobody goes on as if it had."""
+
+import asyncio
+import time
+
+import pytest
+from support.gate.crashes import make_pipeline
+from support.gate.indices import gated_index
+from support.servers.faulty import MISSED, relay
+
+from shinglefold.engines import Connection, open_engine
+from shinglefold.errors import EngineUnavailable, Refused
+from shinglefold.groups import AsyncGate, Gate
+from shinglefold.groups.gate.aside import SECONDS
+from shinglefold.ingest import index_documents
+from shinglefold.ingest.maintenance import BackfillOptions, backfill
+from shinglefold.ingest.writing.bulk import Backoff
+
+_SAID = r"1 of 2 copies of shards were not refreshed \(node_disconnected_exception: \[node-1\] disconnected\)"
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return make_pipeline()
+
+
+@pytest.fixture
+def engine(server):
+    with open_engine(server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def index(engine, pipeline):
+    """An index that searches see nothing new of by themselves."""
+    with gated_index(engine, pipeline, "missed", {}, refresh_interval="-1") as name:
+        yield name
+
+
+@pytest.fixture
+def proxy(server):
+    with relay(server.url, of="/_refresh") as made:
+        yield made
+
+
+@pytest.fixture
+def through(proxy, engine):
+    product = engine.info()["distribution"]
+    with open_engine(Connection((proxy.url,), product=product)) as opened:
+        yield opened
+
+
+def _text(kind):
+    return " ".join(f"{kind}x{at}" for at in range(80))
+
+
+def _awaited(engine):
+    if engine.info()["distribution"] == "opensearch":
+        from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine as Awaited
+    else:
+        from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine as Awaited
+    return Awaited(engine.connection)
+
+
+def test_what_a_copy_does_not_show_yet_is_known_by_its_intent(engine, through, proxy, index, pipeline):
+    with Gate(through, index, pipeline=pipeline) as gate, Gate(engine, index, pipeline=pipeline) as other:
+        proxy.weather(1, 1.0, [MISSED])
+        gate.add({"id": "a", "body": _text("a")})
+        # The refresh is due, begins, fails and is done about once more.
+        for number in range(4):
+            time.sleep(SECONDS * 1.1)
+            gate.add({"id": f"{number}", "body": _text(number)})
+        assert proxy.spoilt > 1
+        with pytest.raises(Refused, match="it resembles 'a'"):
+            other.add({"id": "b", "body": _text("a")})
+        proxy.weather(1, 0)
+    with Gate(engine, index, pipeline=pipeline) as third, pytest.raises(Refused, match="it resembles 'a'"):
+        third.add({"id": "c", "body": _text("a")})
+
+
+def test_an_awaited_gate_keeps_its_intents_likewise(engine, through, proxy, index, pipeline):
+    async def run():
+        async with _awaited(through) as awaited, await AsyncGate.open(awaited, index) as gate:
+            proxy.weather(1, 1.0, [MISSED])
+            await gate.add({"id": "a", "body": _text("a")})
+            for number in range(4):
+                await asyncio.sleep(SECONDS * 1.1)
+                await gate.add({"id": f"{number}", "body": _text(number)})
+            assert proxy.spoilt > 1
+            with Gate(engine, index, pipeline=pipeline) as other:
+                refused = await asyncio.to_thread(_refused, other)
+            proxy.weather(1, 0)
+            return refused
+
+    assert asyncio.run(run()) == "a"
+
+
+def _refused(gate):
+    with pytest.raises(Refused) as caught:
+        gate.add({"id": "b", "body": _text("a")})
+    return caught.value.like
+
+
+def test_a_refresh_is_asked_for_again_and_then_said_to_have_failed(through, proxy, index):
+    proxy.faults = [MISSED, MISSED]
+    through.refresh(index)
+    assert (proxy.spoilt, proxy.faults) == (2, [])
+    proxy.weather(1, 1.0, [MISSED])
+    with pytest.raises(EngineUnavailable, match=_SAID):
+        through.refresh(index)
+
+
+def test_a_run_that_made_nothing_visible_says_so(through, proxy, index, pipeline):
+    proxy.weather(1, 1.0, [MISSED])
+    given = [{"id": f"{number}", "body": _text(number)} for number in range(3)]
+    summary = index_documents(through, index, given, pipeline, workers=1)
+    assert (summary.indexed, summary.failed) == (3, 0)
+    assert "were not refreshed" in summary.stopped
+    options = BackfillOptions(workers=1, backoff=Backoff(retries=1, first=0.1))
+    assert "were not refreshed" in backfill(through, index, pipeline, options).stopped
