@@ -66,6 +66,9 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
 
 
 def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    if one.problem:
+        # What could not be asked is not none.
+        return ["signed        ?", "languages     ?"]
     languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
     lines = [
         f"signed        {one.signed:,} ({share_of(one.signed_share)})",
@@ -74,7 +77,7 @@ def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     short = one.fingerprints - one.signed
     if short > 0:
         lines.append(f"too short     {short:,}: they fold with equal texts only")
-    if one.unsigned > 0 and not one.problem:
+    if one.unsigned > 0:
         lines.append(
             f"unsigned      {one.unsigned:,}; to sign them: {hints.command('backfill', one.info.name)}"
         )

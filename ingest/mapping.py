@@ -114,6 +114,16 @@ def check_takes_new(engine: Engine, index: str) -> None:
         )
 
 
+def appends_only(engine: Engine, index: str) -> bool:
+    """Tell whether a name takes new documents alone, as data streams do; False for who may not look."""
+    if engine.templates is None:
+        return False
+    try:
+        return index in engine.templates.data_streams(index)
+    except PermissionDenied:
+        return False
+
+
 def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: str = _REMEDY) -> None:
     """Check the mappings of an index against the recipe in use.
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts import BulkFailure, BulkResult
-from shinglefold.engines.http.failures import BUSY, block_remedy, field_remedy, reason, unseen_remedy
+from shinglefold.engines.http.failures import (
+    BUSY,
+    block_remedy,
+    closed_remedy,
+    field_remedy,
+    reason,
+    unseen_remedy,
+)
 from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineError, EngineUnavailable
 
@@ -181,6 +188,8 @@ def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
     if remedy := unseen_remedy(why):
         # No matter of this document: so it will be for all.
         return BulkFailure(action, 403, f"{why}. {remedy}")
+    if remedy := closed_remedy(why):
+        why = f"{why}. {remedy}"
     if remedy := block_remedy(why):
         # One for want of disk space comes as "too many requests" (429), but lasts until someone makes room.
         return BulkFailure(action, 403, f"{why}. {remedy}")

@@ -29,6 +29,9 @@ _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P
 MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
 _BLOCK = "cluster_block_exception"
+_CLOSED = "index_closed_exception"
+#: What no document of an index gets past, and somebody has to lift.
+FOR_ALL = frozenset({_BLOCK, _CLOSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
             PitExpired,
             "The point in time was closed or ran out; open another, with a longer keep_alive.",
         ),
-        "index_closed_exception": (EngineError, "Open the index (POST INDEX/_open)."),
+        _CLOSED: (EngineError, "Open the index (POST INDEX/_open)."),
         "index_create_block_exception": (
             IndexReadOnly,
             "The cluster takes no new indices, mostly for want of disk space: free some, then set "
@@ -148,6 +151,11 @@ def shards_told(shards: Mapping[str, Any], who: str) -> str:
 def block_remedy(said: str) -> str:
     """Return how the block is lifted that an answer tells of; empty where none is, or it ends by itself."""
     return _meaning(403, _BLOCK, said)[1] if _BLOCK in said and _NOT_YET not in said else ""
+
+
+def closed_remedy(said: str) -> str:
+    """Return what opens an index that an answer says is closed; empty where it does not."""
+    return _BY_TYPE[_CLOSED][1] if _CLOSED in said else ""
 
 
 def unseen_remedy(said: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from shinglefold.contracts import JSON, Guard, Held, Parameters, Written
 from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
-from shinglefold.engines.http.failures import error_type, reason, refusal
+from shinglefold.engines.http.failures import FOR_ALL, error_type, reason, refusal
 from shinglefold.engines.http.searching import HttpSearches, Steps, done
 from shinglefold.errors import PermissionDenied
 
@@ -33,8 +33,7 @@ class GuardedRequests(HttpSearches):
         with self._asking():
             answer = plain((yield lambda: self._bulk_once(lines, refresh=refresh)))
         for told in (told for item in answer["items"] for told in item.values()):
-            # A block is of the whole index and stays until somebody lifts it.
-            if error_type(told) == "cluster_block_exception":
+            if error_type(told) in FOR_ALL:
                 raise refusal(told["status"], told, self.who)
         return [_written(item) for item in answer["items"]]
 

@@ -9,9 +9,8 @@ import numpy as np
 from shinglefold.contracts import Engine
 from shinglefold.groups.regroup.census import Census, digest_of
 from shinglefold.groups.regroup.verdicts import ALIKE, APART, UNKNOWN, Said, Verdicts
-from shinglefold.ingest.maintenance.scan import patiently
 from shinglefold.ingest.maintenance.stored import Key, found_by, key_of
-from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.model import Int64s
 from shinglefold.rerank.fold.text_stage import TextStage
 from shinglefold.shards import complete

@@ -9,7 +9,7 @@ from time import perf_counter
 from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Engine
-from shinglefold.errors import ConfigError, EngineError, PitExpired
+from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.deciding import text_stage
 from shinglefold.groups.regroup.asking import Asking
 from shinglefold.groups.regroup.census import Census, Taking
@@ -22,8 +22,9 @@ from shinglefold.groups.regroup.writing import Writer
 from shinglefold.groups.rules import Rules, note
 from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.obstacles import check_updatable
-from shinglefold.ingest.maintenance.scan import Scan, patiently
+from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
 from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.writing.bulk import patiently
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.model import Int64s
 from shinglefold.recipe import Recipe
@@ -35,7 +36,7 @@ from shinglefold.seal import Seal, check_sealed
 Report = Callable[[str, int, float], None]
 _USUAL = RegroupOptions()
 #: Readings after which others are let be, and readings begun anew without getting to an end.
-_PASSES, _RESTARTS = 5, 5
+_PASSES = 5
 #: Documents written at a time; more of them where each time is a commit.
 _BATCH, _ALONE = 500, 5_000
 
@@ -230,20 +231,13 @@ class _Run:
 
     def _planned(self) -> Sequence[Change]:
         """Read the index and return what is to be written."""
-        for _ in range(_RESTARTS):
-            try:
-                taken = self._read()
-            except PitExpired:
-                continue
-            with self.interrupts.breakable():
-                census = taken.census()
-                self.counts.read, self.counts.left = len(census) + taken.left, taken.left
-                self._tell("grouping", len(census), 0.0)
-                found = self._leaders(census)
-                return list(plan(census, found, self.recipe.scheme, taken.reserved, self.counts))
-        raise PitExpired(
-            f"the point in time was lost {_RESTARTS} times; see that the server runs steadily, then go on"
-        )
+        taken = anew_where_lost(self._read)
+        with self.interrupts.breakable():
+            census = taken.census()
+            self.counts.read, self.counts.left = len(census) + taken.left, taken.left
+            self._tell("grouping", len(census), 0.0)
+            found = self._leaders(census)
+            return list(plan(census, found, self.recipe.scheme, taken.reserved, self.counts))
 
     def _leaders(self, census: Census) -> Int64s:
         asking = self.asking

@@ -6,7 +6,8 @@ from shinglefold.advice import advised, together
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.report.tally import Names, Report, Tally
-from shinglefold.ingest.maintenance.scan import Scan, patiently
+from shinglefold.ingest.maintenance.scan import PATIENCE, Scan, anew_where_lost
+from shinglefold.ingest.writing.bulk import patiently
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.known_fields import source_of
 
@@ -35,8 +36,21 @@ def make_report(
     Cost: a scan that reads a few fields; some 300 bytes a group.
     """
     recipe = Recipe.of(engine.mappings(index), index)
-    tally = Tally(recipe.field, _told_in(engine, index, names or Names()))
-    patiently(lambda: engine.refresh(index), Scan(engine, index).patience)
+    asked = _told_in(engine, index, names or Names())
+    tally = anew_where_lost(lambda: _tallied(engine, index, Tally(recipe.field, asked), progress))
+    if not tally.grouped:
+        first = [] if recipe.groups else [advised("setup", index, groups=True)]
+        raise ConfigError(
+            f"no document of {index!r} has the number of its group; number them: "
+            f"{together([*first, advised('regroup', index)])}"
+        )
+    return tally.report(index, listed)
+
+
+def _tallied(
+    engine: Engine, index: str, tally: Tally, progress: Callable[[int, float], None] | None
+) -> Tally:
+    patiently(lambda: engine.refresh(index), PATIENCE)
     scan = Scan(engine, index, fields=tally.fields)
     place = scan.start()
     total, read = scan.total(place), 0
@@ -46,13 +60,7 @@ def make_report(
         if progress is not None:
             progress(read, read / total)
     scan.close(place)
-    if not tally.grouped:
-        first = [] if recipe.groups else [advised("setup", index, groups=True)]
-        raise ConfigError(
-            f"no document of {index!r} has the number of its group; number them: "
-            f"{together([*first, advised('regroup', index)])}"
-        )
-    return tally.report(index, listed)
+    return tally
 
 
 def _told_in(engine: Engine, index: str, names: Names) -> Names:

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from shinglefold.contracts import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
-from shinglefold.ingest.maintenance.scan import patiently
 from shinglefold.ingest.maintenance.stored import Key, found_by
-from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.shards import complete
 
 Hit = Mapping[str, Any]

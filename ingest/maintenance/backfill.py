@@ -14,21 +14,20 @@ from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
-from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, Place, Scan, patiently
+from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, RESTARTS, Place, Scan
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
 from shinglefold.ingest.maintenance.stored import missing, unnumbered
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.maintenance.updates import Updater
 from shinglefold.ingest.mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
-from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.recipe import stored_recipe
 
 #: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
 _SWEEPS = 10
-_RESTARTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,7 @@ class _Run:
 
     def _persistently(self, scan: Scan, place: Place | None, sweeping: bool = False) -> None:
         """Scan to the end; begin anew where the point in time is lost, as by a server's restart."""
-        for _ in range(_RESTARTS):
+        for _ in range(RESTARTS):
             try:
                 self._pass(scan, place, sweeping)
             except PitExpired:
@@ -217,7 +216,7 @@ class _Run:
             else:
                 return
         raise PitExpired(
-            f"the point in time was lost {_RESTARTS} times; see that the server runs steadily, then go on"
+            f"the point in time was lost {RESTARTS} times; see that the server runs steadily, then go on"
         )
 
     def _pass(self, scan: Scan, place: Place | None, sweeping: bool) -> None:

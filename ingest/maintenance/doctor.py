@@ -13,7 +13,7 @@ from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.obstacles import closed_to_writes, obstacles
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.rivals import lacking as lacking_next
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
 from shinglefold.ingest.maintenance.setup import SetupRequest
 from shinglefold.ingest.maintenance.sight import SUSPECT, Sight, unmapped
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
@@ -138,6 +138,16 @@ def diagnose(
         InputError: the index does not store its documents.
         EngineError: the engine can't go on.
     """
+    return anew_where_lost(lambda: _diagnosis(engine, index, pipeline, options, progress))
+
+
+def _diagnosis(
+    engine: Engine,
+    index: str,
+    pipeline: Pipeline,
+    options: DoctorOptions,
+    progress: Callable[[Progress], None] | None,
+) -> Diagnosis:
     start = perf_counter()
     engine.check(index)
     mapping, remarks = _around(engine, index, pipeline, options.field)

@@ -1,21 +1,21 @@
 """Every document of an index once, under a point in time, from wherever an earlier scan was left."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from time import sleep
 from typing import Any, TypeVar
 
 from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import (
     ConfigError,
-    EngineUnavailable,
     InputError,
+    PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
 )
 from shinglefold.ingest.blocks import weight
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.shards import complete
 
 T = TypeVar("T")
@@ -26,6 +26,8 @@ EVERYTHING: Mapping[str, Any] = {"match_all": {}}
 _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
 _KEEP_ALIVE = "10m"
+#: How often a scan is begun anew whose point in time is lost.
+RESTARTS = 5
 #: Indices one scan takes: as many as servers give buckets without being asked twice.
 _INDICES = 10_000
 
@@ -235,14 +237,18 @@ class Scan:
         return patiently(ask, self.patience)
 
 
-def patiently(ask: Callable[[], T], patience: Backoff) -> T:
-    """Return the answer, asking again while the engine does not answer."""
-    for delay in patience.delays():
-        try:
-            return ask()
-        except EngineUnavailable:
-            sleep(delay)
-    return ask()
+def anew_where_lost(read: Callable[[], T]) -> T:
+    """Return what is read of a whole index, begun anew where the point in time is lost, as with a node.
+
+    Raises:
+        PitExpired: it is lost again and again.
+    """
+    for _ in range(RESTARTS):
+        with suppress(PitExpired):
+            return read()
+    raise PitExpired(
+        f"the point in time was lost {RESTARTS} times; see that the server runs steadily, then go on"
+    )
 
 
 def _next_size(hits: Sequence[JSON]) -> int:

@@ -40,8 +40,12 @@ class Batch:
     fraction: float = 0.0
 
 
-def make_batch(index: str, block: Sequence[Record], answer: Answer) -> Batch:
-    """Return what is to be done for a block, given the outcomes of those records that are documents."""
+def make_batch(index: str, block: Sequence[Record], answer: Answer, verb: str = "index") -> Batch:
+    """Return what is to be done for a block, given the outcomes of those records that are documents.
+
+    Args:
+        verb: what is done with documents, ``index`` or ``create``.
+    """
     batch = Batch(meter=answer.meter, fraction=block[-1].fraction)
     outcomes = iter(answer.outcomes)
     for record in block:
@@ -49,11 +53,11 @@ def make_batch(index: str, block: Sequence[Record], answer: Answer) -> Batch:
         if record.document is None:
             batch.refused.append(Refused("read", record.reason, record))
         else:
-            _sort(batch, index, record, next(outcomes))
+            _sort(batch, index, record, next(outcomes), verb)
     return batch
 
 
-def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
+def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str) -> None:
     if outcome.status == "dropped":
         batch.dropped += 1
     elif outcome.document is None:
@@ -63,7 +67,7 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome) -> None:
         batch.refused.append(Refused("pipeline", reason, record))
     else:
         _share_long_texts(record.document, outcome.document)
-        action = _action(index, outcome.document, outcome.json)
+        action = _action(index, outcome.document, outcome.json, verb)
         if outcome.words is not None:
             action["_words"] = outcome.words
         if "_id" in action:
@@ -79,9 +83,9 @@ def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> None:
             made[name] = given[name]
 
 
-def _action(index: str, document: Mapping[str, Any], json: bytes | None) -> dict[str, Any]:
+def _action(index: str, document: Mapping[str, Any], json: bytes | None, verb: str) -> dict[str, Any]:
     source: Any = json
     if json is None:
         source = {key: value for key, value in document.items() if key not in METADATA}
-    action: dict[str, Any] = {"_op_type": "index", "_index": index, "_source": source}
+    action: dict[str, Any] = {"_op_type": verb, "_index": index, "_source": source}
     return action if document.get("_id") is None else {**action, "_id": str(document["_id"])}

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from shinglefold.contracts import BulkFailure, BulkResult, Engine
 from shinglefold.errors import EngineUnavailable
 
+T = TypeVar("T")
 Action = Mapping[str, Any]
 _BUSY = (429, 503)
 _TICK = 0.1
@@ -67,6 +68,21 @@ def send(
             return Sent(refused + busy, again, written_over)
         actions = [failure.action for failure in busy]
         again += len(actions)
+
+
+def patiently(ask: Callable[[], T], backoff: Backoff, stop: Callable[[], bool] = lambda: False) -> T:
+    """Return the answer, asking again while the engine does not answer.
+
+    Args:
+        stop: asked while waiting; once true it is not asked again.
+    """
+    for delay in backoff.delays():
+        try:
+            return ask()
+        except EngineUnavailable:
+            if not _wait(delay, stop):
+                raise
+    return ask()
 
 
 def _attempt(engine: Engine, actions: Sequence[Action], last: bool) -> BulkResult:

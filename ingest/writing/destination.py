@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
-from shinglefold.ingest.mapping import check_index, check_takes_new, ensure_index, new_mappings
+from shinglefold.ingest.mapping import appends_only, check_index, check_takes_new, ensure_index, new_mappings
 from shinglefold.local_engines import WantsWords, Words
 from shinglefold.recipe import Recipe
 
@@ -15,7 +15,8 @@ from shinglefold.recipe import Recipe
 class Destination:
     """An index that may be missing still; a run that brings nothing in leaves none behind.
 
-    ``there``: it exists. ``made``: this run made it. ``refusal``: why it could not be made.
+    ``there``: it exists. ``made``: this run made it. ``refusal``: why it could not be made. ``verb``: what is
+    done with documents: ``create`` where a data stream takes new ones alone.
     """
 
     engine: Engine
@@ -25,6 +26,7 @@ class Destination:
     settings: Mapping[str, Any] | None = None
     there: bool = field(default=False, init=False)
     made: bool = field(default=False, init=False)
+    verb: str = field(default="index", init=False)
     refusal: ShinglefoldError | None = field(default=None, init=False)
 
     def check(self) -> None:
@@ -39,6 +41,8 @@ class Destination:
         if self.there:
             check_takes_new(self.engine, self.index)
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
+            if appends_only(self.engine, self.index):
+                self.verb = "create"
 
     def words(self) -> Words | None:
         """Return what makes the words of documents that the engine wants beforehand, if it does.

@@ -14,7 +14,7 @@ from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.writing.batch import Batch, make_batch
-from shinglefold.ingest.writing.bulk import Backoff
+from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.destination import Destination
 from shinglefold.ingest.writing.interrupts import Interrupts
@@ -72,8 +72,9 @@ def index_documents(
         destination = Destination(engine, index, recipe, properties, settings)
         destination.check()
         ledger = Ledger(engine, index, letters, interrupts)
-        outbox = Outbox(ledger, backoff or Backoff())
-        run = _Run(ledger, outbox, destination, pipeline, recipe.field, progress, groups)
+        patience = backoff or Backoff()
+        outbox = Outbox(ledger, patience)
+        run = _Run(ledger, outbox, destination, pipeline, recipe.field, progress, groups, patience)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
@@ -106,6 +107,7 @@ class _Run:
     field: str
     progress: _Report | None
     groups: GroupNumbers | None
+    backoff: Backoff
 
     def all_blocks(self, records: _Records, workers: int) -> None:
         """Take every block through the workers and the outbox."""
@@ -115,7 +117,7 @@ class _Run:
             closing(self._answers(documents, workers)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
-                self._put(make_batch(self.ledger.index, flight.pop(0), answer))
+                self._put(make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb))
         while not self.outbox.empty:
             self._book()
 
@@ -139,11 +141,15 @@ class _Run:
     def _number(self, batch: Batch) -> None:
         if self.groups is None:
             return
+        number = self.groups.number
         try:
             with self.ledger.meter.stage("groups"):
-                batch.actions = list(self.groups.number(batch.actions))
+                batch.actions = list(patiently(lambda: number(batch.actions), self.backoff, self._ends))
         except EngineError as error:
             self.ledger.book(batch, error)
+
+    def _ends(self) -> bool:
+        return self.ledger.interrupts.pending
 
     def _book(self) -> None:
         batch = self.outbox.book()

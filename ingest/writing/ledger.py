@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shinglefold.contracts import BulkFailure, Engine
-from shinglefold.errors import EngineError, IndexReadOnly, InputError
+from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.batch import Batch
@@ -16,6 +16,9 @@ from shinglefold.ingest.writing.summary import Failed, Progress, Summary
 
 #: Reasons a summary tells the first place of.
 _FAILURES = 20
+#: Refusals of one document that all others would meet, too, and the status of what may end by itself.
+_FOR_ALL = ("cluster_block_exception", "index_closed_exception")
+_BUSY = 503
 
 
 class Unkept(Exception):
@@ -70,9 +73,9 @@ class Ledger:
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             self._fail("index", f"{failure.status}: {failure.reason}", record)
-        if blocked := next((one for one in sent.refused if "cluster_block_exception" in one.reason), None):
-            # So it will be for all that come after.
-            raise IndexReadOnly(f"{self.index!r} takes no documents: {blocked.reason}")
+        if blocked := next((one for one in sent.refused if any(map(one.reason.count, _FOR_ALL))), None):
+            error = EngineUnavailable if blocked.status == _BUSY else IndexReadOnly
+            raise error(f"{self.index!r} takes no documents: {blocked.reason}")
 
     def see(self, batch: Batch) -> None:
         """Note the ids of a batch, and count those that came before."""

@@ -68,3 +68,19 @@ def test_a_backfill_and_a_check_up_meet_every_document_of_either_copy(engine, cl
         met = [place.number(hit) for page in scan.pages(start) for hit in page.hits]
         scan.close(start)
         assert sorted(met) == list(range(COUNT))
+
+
+def test_a_scan_sees_what_was_written_where_replicas_copy_segments(engine, cluster):
+    """A replica takes segments over after a refresh; what must meet all documents does not ask it."""
+    settings = {"index.replication.type": "SEGMENT", "index.refresh_interval": "-1"}
+    with laid_out("replicas", engine, cluster, ranked(pages(5)), None, settings) as place:
+        for number in range(5, 60, 5):
+            made = [{"_index": place.target, "_id": f"n{number}-{at}", "_source": {}} for at in range(5)]
+            assert not engine.bulk(made).failures
+            engine.refresh(place.target)
+            scan = Scan(engine, place.target)
+            start = scan.start()
+            assert (number, scan.total(start)) == (number, number + 5)
+            scan.close(start)
+        deleted = engine.delete_by_query(place.target, {"match_all": {}})
+        assert (deleted.indexed, deleted.failures) == (60, ())

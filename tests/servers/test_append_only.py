@@ -1,0 +1,64 @@
+"""Data streams and closed indices: documents go in, or what keeps them out is said once."""
+
+import uuid
+
+import pytest
+from support.gate.crashes import make_pipeline
+from support.gate.indices import gated_index
+from support.maintenance import FIELDS, pages
+from support.topologies import laid_out
+
+from shinglefold.engines import open_engine
+from shinglefold.errors import EngineError
+from shinglefold.groups import Gate
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+
+
+@pytest.fixture(scope="module")
+def pipeline(scheme, canonicalizer):
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+def _stamped(documents):
+    return [{"@timestamp": "2026-01-01T00:00:00Z", **one} for one in documents]
+
+
+def test_a_data_stream_takes_new_documents_and_keeps_those_it_has(engine, server, scheme, pipeline, tmp_path):
+    made = mappings(scheme)
+    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
+    with laid_out("data_stream", engine, server, [], made) as place:
+        given = _stamped(pages(30))
+        letters = tmp_path / "failed.jsonl"
+        summary = index_documents(engine, place.target, given[:20], pipeline, workers=1)
+        assert (summary.indexed, summary.failed, summary.stopped) == (20, 0, "")
+        again = index_documents(engine, place.target, given, pipeline, workers=1, dead_letters=letters)
+        assert (again.indexed, again.failed) == (10, 20)
+        assert all("409" in reason and "already exists" in reason for reason in again.reasons)
+        hits = engine.search(place.target, {"size": 100, "query": {"exists": {"field": "dedup.digest"}}})
+        assert sorted(hit["_id"] for hit in hits["hits"]["hits"]) == sorted(one["id"] for one in given)
+
+
+@pytest.fixture
+def closed(engine, server):
+    pipeline = make_pipeline()
+    with gated_index(engine, pipeline, f"closed-{uuid.uuid4().hex[:4]}", {}) as name:
+        server.ask("POST", f"/{name}/_close")
+        yield name, pipeline
+        server.ask("POST", f"/{name}/_open")
+
+
+def test_a_closed_index_ends_a_run_at_once_with_its_remedy(server, closed):
+    index, pipeline = closed
+    read = []
+    documents = ({"id": f"{at}", "body": f"{at} some words of a text"} for at in range(100_000))
+    with open_engine(server.url) as engine:
+        given = (read.append(1) or one for one in documents)
+        summary = index_documents(engine, index, given, pipeline, workers=1)
+        assert f"{index!r} takes no documents" in summary.stopped
+        assert "Open the index" in summary.stopped
+        assert summary.read == summary.failed < 50_000
+        with (
+            pytest.raises(EngineError, match="Open the index"),
+            Gate(engine, index, pipeline=pipeline) as gate,
+        ):
+            gate.add({"id": "a", "body": "some words of a text"})
