@@ -70,10 +70,14 @@ def unsigned(admin: Engine, index: str, documents: list[dict[str, Any]]) -> str:
 
 
 class Mishap:
-    """Kills the node of a role at the n-th call of a method, while the call is under way; starts it again."""
+    """Kills the node of a role at the n-th call of a method, while the call is under way; starts it again.
 
-    def __init__(self, cluster: Cluster, role: str, index: str) -> None:
-        self.cluster = cluster
+    Args:
+        stays: away until all is over.
+    """
+
+    def __init__(self, cluster: Cluster, role: str, index: str, stays: bool = False) -> None:
+        self.cluster, self.stays = cluster, stays
         self.node = node_of(cluster, role, index)
         urls = (self.node.url,) if role == "asked" else cluster.urls
         self.engine = open_engine(Connection(urls, timeout=10))
@@ -94,12 +98,15 @@ class Mishap:
         """Wait until the node runs again."""
         for thread in self._threads:
             thread.join()
+        if not self.node.runs:
+            self.node.start(wait=False)
         self.engine.close()
 
     def _kill(self, pause: float) -> None:
         threading.Event().wait(pause)
         self.node.kill()
-        self.node.start(wait=False)
+        if not self.stays:
+            self.node.start(wait=False)
 
 
 class _Watched:
@@ -134,12 +141,13 @@ def node_of(cluster: Cluster, role: str, index: str) -> LocalServer:
 
 
 @pytest.fixture
-def mishap(whole: Cluster) -> Iterator[Callable[[str, str], Mishap]]:
-    """Prepare a mishap: ``mishap(role, index)``."""
+def mishap(whole: Cluster) -> Iterator[Callable[..., Mishap]]:
+    """Prepare a mishap: ``mishap(role, index)``, ``stays=True`` for a node that does not come back."""
     made: list[Mishap] = []
 
-    def prepare(role: str, index: str) -> Mishap:
-        made.append(Mishap(whole, role, index))
+    def prepare(role: str, index: str, stays: bool = False) -> Mishap:
+        whole.wait_until_whole()
+        made.append(Mishap(whole, role, index, stays))
         return made[-1]
 
     yield prepare
