@@ -108,8 +108,9 @@ class Scan:
 
         What a refresh has made visible is in it, whichever copies of the index have it by now.
         """
-        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
-        return Place(self._ask(lambda: self.engine.open_pit(self.index, self.keep_alive, newest)))
+        engine = self.engine
+        newest = engine.newest if self.guarded and isinstance(engine, GuardedWrites) else None
+        return Place(self._ask(lambda: engine.open_pit(self.index, self.keep_alive, newest)))
 
     def total(self, place: Place) -> int:
         """Return how many documents the whole scan meets."""

@@ -6,14 +6,15 @@ from shinglefold.ingest.maintenance.scan import Scan
 from shinglefold.shards import complete
 
 
-def failing(kind: str) -> dict:
-    return {"_shards": {"failed": 1, "failures": [{"shard": 0, "reason": {"type": kind, "reason": "why"}}]}}
+def failing(kind: str, why: str = "why") -> dict:
+    return {"_shards": {"failed": 1, "failures": [{"shard": 0, "reason": {"type": kind, "reason": why}}]}}
 
 
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
         (failing("search_context_missing_exception"), PitExpired),
+        (failing("illegal_state_exception", "no node found for id: j85CTUEIT3axp11dHr5eOg"), PitExpired),
         (failing("illegal_argument_exception"), UnsupportedQuery),
         (failing("circuit_breaking_exception"), EngineUnavailable),
         ({"_shards": {"failed": 0}, "timed_out": True}, EngineUnavailable),

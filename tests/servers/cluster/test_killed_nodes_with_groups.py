@@ -65,7 +65,7 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
     mishap, grouped, admin, pipeline, recipe, twice, led
 ):
     disturbed = mishap("primary", grouped, stays=True)
-    engine = disturbed.at("search")
+    engine = disturbed.at("msearch", 1)
     numbers = Numbering(engine, grouped, recipe, canonicalizer=pipeline.tools.canonicalizer)
     summary = index_documents(engine, grouped, twice, pipeline, workers=1, backoff=LONG, groups=numbers)
     disturbed.over()
