@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,13 +70,15 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     from shinglefold.cli.stores import Store, search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
+    from shinglefold.ingest.writing.interrupts import deferred
 
     settings = invocation.settings()
     scheme = chosen_scheme(invocation)
-    with (
-        tempfile.TemporaryDirectory(prefix="shinglefold-") as folder,
-        closing(open_engine(folder, search_canonicalizer(scheme))) as engine,
-    ):
+    with ExitStack() as opened:
+        with deferred():
+            # A signal in between would leave a folder that nobody knows of.
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
+        engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
         # So few that starting workers would take longer than they save.
         pipeline = load_pipeline(None, scheme, settings.field)
         summary = run(
