@@ -59,6 +59,7 @@ class Journal:
         #: Files that a commit that goes on makes needless.
         self._before: list[Path] = []
         self._begun = 0.0
+        self._torn = False
         self.size = 0
 
     @property
@@ -75,18 +76,24 @@ class Journal:
         """Make changes durable.
 
         Raises:
-            OSError: they can't be written; no more may be written to this journal then.
+            OSError: they can't be written.
         """
         if self._file is None:
             self._file = self._next()
-            self._begun, self.size = time.monotonic(), 0
+            self._begun, self.size, self._torn = time.monotonic(), 0, False
         batch = b"".join(map(_lines, changes))
         length = _LENGTH.pack(len(batch))
         whole = memoryview(_HEADER.pack(_MAGIC, _checksum(length, batch), len(batch)) + batch)
+        if self._torn:
+            # Whoever was interrupted left a piece of a batch.
+            self._file.seek(self.size)
+            self._file.truncate()
+        self._torn = True
         written = 0
         while written < len(whole):
             written += self._file.write(whole[written:])
         os.fsync(self._file.fileno())
+        self._torn = False
         self.size += len(whole)
 
     def turn(self) -> None:

@@ -73,8 +73,11 @@ class Uncommitted:
 
     def turn(self) -> None:
         """Put what was taken apart, as it is about to be committed."""
-        self._before, self._now, self._unnoted = self._now, {}, {}
-        self._ids_before, self._ids = self._ids, {}
+        # What is apart already waits for its commit, which was interrupted.
+        self._before, self._now, self._unnoted = {**self._before, **self._now}, {}, {}
+        for key, ids in self._ids.items():
+            self._ids_before.setdefault(key, {}).update(ids)
+        self._ids = {}
 
     def committed(self) -> None:
         """Forget what was taken before the last turn."""

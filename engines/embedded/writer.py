@@ -81,7 +81,9 @@ class Writer:
     _actions: int = 0
     _under_way: int = 0
     _size: int = 0
+    #: Whether the catalog is another than is saved, and the one that a commit saves.
     _grown: bool = False
+    _saving: Catalog | None = None
     #: Where heads go; None where they go into columns, as in indices of earlier versions.
     _heads: Appender | None = None
     _begun: int = 0
@@ -115,7 +117,7 @@ class Writer:
     @property
     def dirty(self) -> bool:
         """Whether there is anything to commit."""
-        return self._actions > 0 or self._grown
+        return self._actions + self._under_way > 0 or self._grown
 
     @property
     def full(self) -> bool:
@@ -240,16 +242,16 @@ class Writer:
 
         The catalog goes first: one that knows more fields than the documents do is harmless.
         """
-        catalog = self._prepare()
+        self._prepare()
         with self._writing():
-            self._store(catalog, self._heads)
+            self._store(self._saving, self._heads)
             self._done()
 
     def commit_beside(self) -> None:
         """Begin to commit what was written until now, in a thread; see ``finish``."""
-        catalog = self._prepare()
+        self._prepare()
         thread = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-commit")
-        self._beside = thread.submit(self._store, catalog, self._heads)
+        self._beside = thread.submit(self._store, self._saving, self._heads)
         thread.shutdown(wait=False)
 
     def finish(self, *, wait: bool) -> bool:
@@ -260,7 +262,9 @@ class Writer:
         """
         if self._beside is None or not (wait or self._beside.done()):
             return False
-        beside, self._beside = self._beside, None
+        beside = self._beside
+        beside.exception()
+        self._beside = None
         with self._writing():
             beside.result()
             self._done()
@@ -281,17 +285,16 @@ class Writer:
         with translated(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
 
-    def _prepare(self) -> Catalog | None:
-        """Give tantivy everything that is to be committed, and return the catalog where it has grown."""
+    def _prepare(self) -> None:
+        """Give tantivy everything that is to be committed, and put it apart from what comes."""
         if self.journal.used:
             # Else what it has would be made again over what is newer, by whoever finds it after the commit.
             self.note()
         self._write()
         self.journal.turn()
         self.uncommitted.turn()
-        self._under_way, self._actions, self._size = self._actions, 0, 0
-        grown, self._grown = self._grown, False
-        return self.catalog if grown else None
+        self._under_way, self._actions, self._size = self._under_way + self._actions, 0, 0
+        self._saving = self.catalog if self._grown else None
 
     def _store(self, catalog: Catalog | None, heads: Appender | None) -> None:
         """Make durable what tantivy has, the catalog first."""
@@ -306,6 +309,8 @@ class Writer:
         self.journal.committed()
         self.uncommitted.committed()
         self._uncertain, self._under_way = False, 0
+        if self._saving is self.catalog:
+            self._grown = False
 
     def _put(
         self,

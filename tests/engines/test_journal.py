@@ -430,3 +430,48 @@ def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
     with EmbeddedEngine(small_disk / "data", words) as engine:
         engine.check("pages")
         assert {"0", "1000", *told} <= _stored(engine).keys()
+
+
+@pytest.mark.parametrize("where", ["half", "synchronizing"])
+def test_an_interrupt_while_a_round_is_noted_leaves_the_journal_whole(
+    engine: EmbeddedEngine, tmp_path: Path, words, late, monkeypatch, where: str
+):
+    _create(engine)
+    with engine.held("pages"):
+        _decided(engine, _put(1))
+        with monkeypatch.context() as patched:
+
+            def interrupted(descriptor: int) -> None:
+                if where == "half":
+                    os.ftruncate(descriptor, os.fstat(descriptor).st_size - 5)
+                raise KeyboardInterrupt
+
+            patched.setattr(journals.os, "fsync", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                _decided(engine, _put(2))
+        _decided(engine, _put(3))
+        copy = tmp_path / "killed" / "pages"
+        shutil.copytree(tmp_path / "pages", copy, ignore=shutil.ignore_patterns(".tmp*"))
+    with EmbeddedEngine(copy.parent, words) as again:
+        assert _stored(again).keys() == {"1", "2", "3"}
+
+
+def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
+    engine: EmbeddedEngine, tmp_path: Path, words, monkeypatch
+):
+    _create(engine)
+    engine.bulk([_put(1, unheard="of")])
+    with monkeypatch.context() as patched:
+
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr(writer.Writer, "_store", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.refresh("pages")
+    engine.bulk([_put(2)])
+    assert engine.get("pages", "1")
+    engine.close()
+    with EmbeddedEngine(tmp_path, words) as again:
+        assert _stored(again).keys() == {"1", "2"}
+        assert again.mappings("pages")["properties"]["unheard"]
