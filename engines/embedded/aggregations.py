@@ -6,9 +6,9 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.fields import Field, Kind
-from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import checked, single, unsupported, whole
 from shinglefold.engines.embedded.samples import sampled, split
+from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
 _KINDS = ("terms", "cardinality", "sampler")

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import tantivy
 
 from shinglefold.engines.embedded.fields import Field, Kind
-from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import checked, unsupported
+from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.engines.embedded.sorting import has_many
 from shinglefold.errors import UnsupportedQuery
 

@@ -9,8 +9,8 @@ import tantivy
 
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.fields import Field, Kind
-from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import number, single
+from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
 

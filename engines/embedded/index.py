@@ -4,7 +4,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,13 @@ import tantivy
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.documents import stored_source, stored_sources
-from shinglefold.engines.embedded.fields import well_formed
-from shinglefold.engines.embedded.heads import FOLDER, Heads
+from shinglefold.engines.embedded.heads import FOLDER
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.journal import age, files
-from shinglefold.engines.embedded.orders import Orders
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.reclaiming import empty, living, sparse
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.engines.embedded.volumes import volumes, walk
 from shinglefold.engines.embedded.widening import finish_widening, widen
 from shinglefold.engines.embedded.writer import Committed, Portion, Writer
@@ -29,18 +27,6 @@ from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 
 #: Seconds between two looks at a journal, and after which its writer is taken for dead: it commits each one.
 _LOOKED = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """An index as it was at one moment; stays as it is whatever is written or merged afterwards."""
-
-    name: str
-    catalog: Catalog
-    searcher: tantivy.Searcher
-    schema: tantivy.Schema
-    heads: Heads
-    orders: Orders = field(default_factory=Orders)
 
 
 class Index:
@@ -233,13 +219,13 @@ class Index:
         """Return a document as it is now, refreshed or not."""
         if self._writer:
             return self._writer.source(id)
-        return _source(self.snapshot, id)
+        return self.snapshot.source(id)
 
     def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """Return documents as they are now, refreshed or not. Columns are opened once for all of them."""
         pending = self._writer.uncommitted.sources(ids) if self._writer else {}
         snapshot = self._make_snapshot() if self._writer else self.snapshot
-        stored = _sources(snapshot, [id_ for id_ in ids if id_ not in pending])
+        stored = snapshot.sources([id_ for id_ in ids if id_ not in pending])
         return [pending[id_] if id_ in pending else stored.get(id_) for id_ in ids]
 
     def close(self) -> None:
@@ -383,7 +369,7 @@ class Index:
                 file.unlink(missing_ok=True)
 
     def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        return _source(self._make_snapshot(), id)
+        return self._make_snapshot().source(id)
 
     def _holds(self, id: str) -> bool:  # noqa: A002
         """Tell whether a document is committed; its source is left alone, as this is asked for each one."""
@@ -396,27 +382,6 @@ class Index:
     def _make_snapshot(self) -> Snapshot:
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reading.heads)
-
-
-def _source(snapshot: Snapshot, id: str) -> dict[str, Any] | None:  # noqa: A002
-    place = _place(snapshot, id)
-    return stored_source(snapshot.searcher, snapshot.heads, place).load() if place else None
-
-
-def _sources(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the documents that are there, by id."""
-    there = {id_: place for id_ in ids if (place := _place(snapshot, id_))}
-    sources = stored_sources(snapshot.searcher, snapshot.heads, list(there.values()))
-    return {id_: source.load() for id_, source in zip(there, sources, strict=True)}
-
-
-def _place(snapshot: Snapshot, id: str) -> tantivy.DocAddress | None:  # noqa: A002
-    """Return where a document is, None where there is none, as there is of an id that is no Unicode."""
-    if well_formed(id) != id:
-        return None
-    query = tantivy.Query.term_query(snapshot.schema, "_id", id)
-    hits = snapshot.searcher.search(query, 1, count=False).hits
-    return hits[0][1] if hits else None
 
 
 def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:

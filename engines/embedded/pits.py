@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shinglefold.engines.embedded.index import Snapshot
+from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.errors import PitExpired, UnsupportedQuery
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}

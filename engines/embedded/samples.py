@@ -7,9 +7,9 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.collapse import collapse_field, column_values
-from shinglefold.engines.embedded.index import Snapshot
 from shinglefold.engines.embedded.options import checked, single, unsupported, whole
 from shinglefold.engines.embedded.schema import find
+from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
 _INNER = ("aggs", "aggregations")
