@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded import EmbeddedEngine, writer
 from shinglefold.model import Token
 
 
@@ -24,3 +24,9 @@ def words() -> Callable[[str], list[Token]]:
 def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path, _words) as opened:
         yield opened
+
+
+@pytest.fixture
+def late(monkeypatch):
+    """Commits that come only when they are asked for."""
+    monkeypatch.setattr(writer, "_AGE", 1e9)

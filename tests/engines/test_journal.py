@@ -1,16 +1,15 @@
 """What a journal has is there whoever is killed, is applied once, and damage to it is told."""
 
 import multiprocessing
-import os
 import shutil
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.gate.windows import WINDOWS, die_in
+from support.decided import FIELDS, create, decided, drop, put, stored
+from support.gate.windows import die_in
 
 from shinglefold.engines.embedded import EmbeddedEngine, Portion, index, writer
 from shinglefold.engines.embedded import journal as journals
@@ -18,51 +17,17 @@ from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.journal import Changed, Damaged, Journal, files, read
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
-_FIELDS = ("word", "number")
-
-
-@pytest.fixture
-def late(monkeypatch):
-    """Commits that come only when they are asked for."""
-    monkeypatch.setattr(writer, "_AGE", 1e9)
-
-
-def _create(engine: EmbeddedEngine) -> None:
-    properties = {"word": {"type": "keyword"}, "number": {"type": "long"}}
-    engine.create_index("pages", {"properties": properties}, {})
-
-
-def _put(number: int, version: int = 0, **more: Any) -> dict[str, Any]:
-    source = {"number": number, "word": f"w{version}", "body": f"page {number} of many", **more}
-    return {"_index": "pages", "_id": str(number), "_source": source}
-
-
-def _drop(number: int) -> dict[str, Any]:
-    return {"_op_type": "delete", "_index": "pages", "_id": str(number)}
-
-
-def _decided(engine: EmbeddedEngine, *actions: dict[str, Any]) -> None:
-    with engine.deciding("pages", _FIELDS):
-        assert not engine.bulk(actions).failures
-
-
-def _stored(engine: EmbeddedEngine) -> dict[str, str]:
-    """Return what searches see: the words of documents by id, none of them twice."""
-    hits = engine.search("pages", {"size": 1000})["hits"]["hits"]
-    assert len({hit["_id"] for hit in hits}) == len(hits)
-    return {hit["_id"]: hit["_source"]["word"] for hit in hits}
-
 
 @pytest.fixture
 def killed(engine: EmbeddedEngine, tmp_path: Path, late) -> Path:
     """The folder as a writer leaves it that is killed after five rounds, the first of which was committed."""
-    _create(engine)
-    _decided(engine, _put(0), _put(1))
+    create(engine)
+    decided(engine, put(0), put(1))
     with engine.held("pages"):
-        _decided(engine, _put(2), _put(3, unheard="of"))
-        _decided(engine, _put(2, 1), _put(4))
-        _decided(engine, _drop(4), _drop(0))
-        _decided(engine, {"_op_type": "update", "_index": "pages", "_id": "3", "doc": {"word": "w2"}})
+        decided(engine, put(2), put(3, unheard="of"))
+        decided(engine, put(2, 1), put(4))
+        decided(engine, drop(4), drop(0))
+        decided(engine, {"_op_type": "update", "_index": "pages", "_id": "3", "doc": {"word": "w2"}})
         copy = tmp_path / "killed"
         # Threads of tantivy write their notes beside.
         shutil.copytree(tmp_path / "pages", copy / "pages", ignore=shutil.ignore_patterns(".tmp*"))
@@ -75,7 +40,7 @@ _LEFT = {"1": "w0", "2": "w1", "3": "w2"}
 def test_what_is_not_committed_is_made_again_by_whoever_opens_the_index_next(killed: Path, words):
     assert files(killed / "pages")
     with EmbeddedEngine(killed, words) as engine:
-        assert _stored(engine) == _LEFT
+        assert stored(engine) == _LEFT
         assert engine.mappings("pages")["properties"]["unheard"]
         found = engine.search("pages", {"query": {"match": {"unheard": "of"}}})["hits"]["hits"]
         assert [hit["_id"] for hit in found] == ["3"]
@@ -87,11 +52,11 @@ def test_a_journal_that_was_committed_and_is_still_there_changes_nothing(killed:
     shutil.copytree(killed / "pages" / "journal", tmp_path / "kept")
     for _ in range(2):
         with EmbeddedEngine(killed, words) as engine:
-            assert _stored(engine) == _LEFT
+            assert stored(engine) == _LEFT
         shutil.rmtree(killed / "pages" / "journal")
         shutil.copytree(tmp_path / "kept", killed / "pages" / "journal")
     with EmbeddedEngine(killed, words) as engine:
-        assert _stored(engine) == _LEFT
+        assert stored(engine) == _LEFT
 
 
 def test_an_end_that_is_cut_short_was_never_told_and_is_left_out(killed: Path, words, tmp_path: Path):
@@ -109,7 +74,7 @@ def test_an_end_that_is_cut_short_was_never_told_and_is_left_out(killed: Path, w
         assert len(read(killed / "pages")) == 4
     file.write_bytes(content[: ends[2] - 1])
     with EmbeddedEngine(killed, words) as engine:
-        assert _stored(engine) == {"0": "w0", "1": "w0", "2": "w1", "3": "w0", "4": "w0"}
+        assert stored(engine) == {"0": "w0", "1": "w0", "2": "w1", "3": "w0", "4": "w0"}
 
 
 def _batch_ends(content: bytes) -> list[int]:
@@ -162,15 +127,15 @@ def test_damage_is_told_by_all_who_open_the_index_with_the_command_that_gives_it
             engine.search("pages", {})
         assert f"rm -r {killed / 'pages' / 'journal'}" in str(caught.value)
         with pytest.raises(EngineUnavailable, match="has another content"):
-            _decided(engine, _put(9))
+            decided(engine, put(9))
         shutil.rmtree(killed / "pages" / "journal")
-        assert _stored(engine) == {"0": "w0", "1": "w0"}
+        assert stored(engine) == {"0": "w0", "1": "w0"}
 
 
 def test_a_check_finds_damage_that_comes_while_an_index_is_open(engine: EmbeddedEngine, tmp_path: Path, late):
-    _create(engine)
+    create(engine)
     with engine.held("pages"):
-        _decided(engine, _put(1))
+        decided(engine, put(1))
         (file,) = files(tmp_path / "pages")
         content = file.read_bytes()
         engine.check("pages")
@@ -180,56 +145,56 @@ def test_a_check_finds_damage_that_comes_while_an_index_is_open(engine: Embedded
 
 
 def test_what_is_noted_is_read_by_id_and_told_of_by_its_values_before_searches_see_it(engine, late):
-    _create(engine)
+    create(engine)
     with engine.held("pages"):
-        _decided(engine, _put(1, 1), _put(2, 2))
-        _decided(engine, _put(2, 3))
-        assert _stored(engine) == {}
+        decided(engine, put(1, 1), put(2, 2))
+        decided(engine, put(2, 3))
+        assert stored(engine) == {}
         assert engine.get("pages", "2")["_source"]["word"] == "w3"
         assert [one and one["word"] for one in engine.get_all("pages", ["1", "9", "2"])] == ["w1", None, "w3"]
         told = engine.unsearched("pages", "word", ["w1", "w3", "w4"])
         assert told == {"w1": ["1"], "w3": ["2"]}
         assert engine.unsearched("pages", "number", [2]) == {2: ["2"]}
         engine.refresh("pages")
-        assert _stored(engine) == {"1": "w1", "2": "w3"}
+        assert stored(engine) == {"1": "w1", "2": "w3"}
         assert engine.unsearched("pages", "word", ["w1", "w3"]) == {}
 
 
 def test_what_was_written_before_somebody_asks_by_values_is_seen_by_searches(engine, late):
-    _create(engine)
-    engine.bulk([_put(1)])
-    with engine.deciding("pages", _FIELDS):
-        assert _stored(engine) == {"1": "w0"}
+    create(engine)
+    engine.bulk([put(1)])
+    with engine.deciding("pages", FIELDS):
+        assert stored(engine) == {"1": "w0"}
 
 
 def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engine, monkeypatch, tmp_path):
     monkeypatch.setattr(writer, "_AGE", 0.0)
-    _create(engine)
+    create(engine)
     with engine.held("pages"):
         for number in range(60):
-            _decided(engine, _put(number % 40, number))
+            decided(engine, put(number % 40, number))
             assert engine.get("pages", str(number % 40))["_source"]["word"] == f"w{number}"
             told = engine.unsearched("pages", "word", [f"w{number}"])
-            assert told or _stored(engine)[str(number % 40)] == f"w{number}"
+            assert told or stored(engine)[str(number % 40)] == f"w{number}"
         engine.refresh("pages")
         expected = {str(n): f"w{n + 40 if n < 20 else n}" for n in range(40)}
-        assert _stored(engine) == expected
+        assert stored(engine) == expected
         assert len(files(tmp_path / "pages")) == 0
 
 
 def test_others_see_what_is_let_in_once_it_is_committed(engine, tmp_path: Path, words, monkeypatch):
     monkeypatch.setattr(writer, "_AGE", 0.05)
-    _create(engine)
+    create(engine)
     with EmbeddedEngine(tmp_path, words) as reader, engine.held("pages"):
         end = time.monotonic() + 10
         number = 0
-        while not _stored(reader):
+        while not stored(reader):
             assert time.monotonic() < end
-            _decided(engine, _put(number % 5))
+            decided(engine, put(number % 5))
             number += 1
             time.sleep(0.01)
     with EmbeddedEngine(tmp_path, words) as reader:
-        assert len(_stored(reader)) == min(number, 5)
+        assert len(stored(reader)) == min(number, 5)
 
 
 def test_who_had_an_index_open_sees_what_a_killed_writer_left(killed: Path, words, monkeypatch, tmp_path):
@@ -237,10 +202,10 @@ def test_who_had_an_index_open_sees_what_a_killed_writer_left(killed: Path, word
     shutil.copytree(killed / "pages" / "journal", tmp_path / "kept")
     shutil.rmtree(killed / "pages" / "journal")
     with EmbeddedEngine(killed, words) as engine:
-        assert _stored(engine) == {"0": "w0", "1": "w0"}
+        assert stored(engine) == {"0": "w0", "1": "w0"}
         shutil.copytree(tmp_path / "kept", killed / "pages" / "journal")
         time.sleep(0.01)
-        assert _stored(engine) == _LEFT
+        assert stored(engine) == _LEFT
 
 
 def test_searches_go_on_where_what_was_left_can_not_be_committed(killed: Path, words, monkeypatch):
@@ -250,17 +215,17 @@ def test_searches_go_on_where_what_was_left_can_not_be_committed(killed: Path, w
     with monkeypatch.context() as patched:
         patched.setattr(writer.Appender, "flush", full)
         with EmbeddedEngine(killed, words) as engine:
-            assert _stored(engine) == {"0": "w0", "1": "w0"}
+            assert stored(engine) == {"0": "w0", "1": "w0"}
             with pytest.raises(IndexReadOnly, match="the disk is full"):
-                _decided(engine, _put(9))
+                decided(engine, put(9))
     with EmbeddedEngine(killed, words) as engine:
-        assert _stored(engine) == _LEFT
+        assert stored(engine) == _LEFT
 
 
 def test_on_a_full_disk_nothing_is_told_as_done_and_nothing_that_was_is_lost(engine, monkeypatch, late):
-    _create(engine)
+    create(engine)
     with engine.held("pages"):
-        _decided(engine, _put(1))
+        decided(engine, put(1))
         with monkeypatch.context() as patched:
 
             def full(_: int) -> None:
@@ -268,17 +233,17 @@ def test_on_a_full_disk_nothing_is_told_as_done_and_nothing_that_was_is_lost(eng
 
             patched.setattr(journals.os, "fsync", full)
             with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays"):
-                _decided(engine, _put(2))
-        _decided(engine, _put(3))
+                decided(engine, put(2))
+        decided(engine, put(3))
         assert engine.get("pages", "1")
         engine.refresh("pages")
-        assert {"1", "3"} <= _stored(engine).keys()
+        assert {"1", "3"} <= stored(engine).keys()
 
 
 def test_a_commit_beside_that_fails_is_told_and_what_it_had_is_made_again(engine, monkeypatch, late):
-    _create(engine)
+    create(engine)
     with engine.held("pages"):
-        _decided(engine, _put(1))
+        decided(engine, put(1))
         with monkeypatch.context() as patched:
 
             def fail(*_: object) -> None:
@@ -286,20 +251,20 @@ def test_a_commit_beside_that_fails_is_told_and_what_it_had_is_made_again(engine
 
             patched.setattr(writer.Appender, "flush", fail)
             patched.setattr(writer, "_AGE", 0.0)
-            _decided(engine, _put(2))
+            decided(engine, put(2))
             time.sleep(0.2)
             with pytest.raises(EngineUnavailable, match="Input/output"):
-                _decided(engine, _put(3))
-        _decided(engine, _put(1000))
+                decided(engine, put(3))
+        decided(engine, put(1000))
         engine.refresh("pages")
-        assert {"1", "2", "1000"} <= _stored(engine).keys()
+        assert {"1", "2", "1000"} <= stored(engine).keys()
 
 
 def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Path, words, late, monkeypatch):
-    _create(engine)
+    create(engine)
     with engine.held("pages"):
-        _decided(engine, _put(1, 1))
-        engine.bulk([_put(1, 2), _put(2, 2)])
+        decided(engine, put(1, 1))
+        engine.bulk([put(1, 2), put(2, 2)])
         # Killed once it is committed, while the journal is still there.
         monkeypatch.setattr(Journal, "committed", lambda self: shutil.copytree(
             tmp_path / "pages", tmp_path / "copy" / "pages"
@@ -308,63 +273,19 @@ def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Pa
         monkeypatch.undo()
         assert files(tmp_path / "copy" / "pages")
     with EmbeddedEngine(tmp_path / "copy", words) as again:
-        assert _stored(again) == {"1": "w2", "2": "w2"}
+        assert stored(again) == {"1": "w2", "2": "w2"}
 
 
 def test_a_portion_that_is_full_is_committed_with_what_the_journal_has(tmp_path: Path, words, late):
     with EmbeddedEngine(tmp_path, words, Portion(actions=10)) as engine:
-        _create(engine)
+        create(engine)
         with engine.held("pages"):
             for begin in range(0, 45, 3):
-                _decided(engine, *(_put(number) for number in range(begin, begin + 3)))
-            assert 30 < len(_stored(engine)) < 45
+                decided(engine, *(put(number) for number in range(begin, begin + 3)))
+            assert 30 < len(stored(engine)) < 45
             assert engine.unsearched("pages", "number", [44]) == {44: ["44"]}
     with EmbeddedEngine(tmp_path, words) as engine:
-        assert len(_stored(engine)) == 45
-
-
-def _rounds(folder: Path, words: Any, window: str, passes: int, told: Any) -> None:
-    """Let documents in, and tell of each round once it is let in, until the process is killed."""
-    writer._AGE = 0.03
-    engine = EmbeddedEngine(folder, words)
-    die_in(window, passes)
-    for number in range(10**6):
-        with engine.held("pages"):
-            for version in range(4):
-                _decided(engine, _put(number % 7, 4 * number + version), _put(100 + 4 * number + version))
-                told.value = 4 * number + version
-                time.sleep(0.005)
-
-
-@pytest.mark.parametrize("passes", [1, 2, 7])
-@pytest.mark.parametrize("window", WINDOWS)
-def test_a_writer_may_be_killed_in_any_window(tmp_path: Path, words, window: str, passes: int):
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _create(engine)
-    context = multiprocessing.get_context("fork")
-    told = context.Value("i", -1)
-    process = context.Process(target=_rounds, args=(tmp_path, words, window, passes, told))
-    process.start()
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL
-    with EmbeddedEngine(tmp_path, words) as engine:
-        engine.check("pages")
-        _check(_stored(engine), told.value)
-        _decided(engine, _put(3, 10**6))
-        engine.refresh("pages")
-        assert _stored(engine)["3"] == "w1000000"
-    assert not files(tmp_path / "pages")
-
-
-def _check(stored: dict[str, str], told: int) -> None:
-    """Hold what is stored against the rounds that were told of; the one after them may be there, too."""
-    rounds = sorted(int(id_) - 100 for id_ in stored if int(id_) >= 100)
-    assert rounds in (list(range(told + 1)), list(range(told + 2)))
-    newest: dict[str, str] = {}
-    for number in rounds:
-        newest[str(number // 4 % 7)] = f"w{number}"
-    changed = {id_: word for id_, word in stored.items() if int(id_) < 100}
-    assert changed == newest
+        assert len(stored(engine)) == 45
 
 
 def test_what_is_made_again_may_be_killed_itself(killed: Path, words):
@@ -375,7 +296,7 @@ def test_what_is_made_again_may_be_killed_itself(killed: Path, words):
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
     with EmbeddedEngine(killed, words) as engine:
-        assert _stored(engine) == _LEFT
+        assert stored(engine) == _LEFT
 
 
 def _reopened(folder: Path, words: Any, window: str) -> None:
@@ -385,93 +306,14 @@ def _reopened(folder: Path, words: Any, window: str) -> None:
 
 
 def test_new_columns_come_while_others_decide(engine: EmbeddedEngine, late):
-    _create(engine)
+    create(engine)
     wide = {f"field{number}": f"text {number}" for number in range(80)}
     with engine.held("pages"):
-        _decided(engine, _put(1, 1))
-        with engine.deciding("pages", _FIELDS):
-            engine.bulk([_put(2, 2), _put(3, 3, **wide), _put(4, 4)])
-            seen = _stored(engine)
+        decided(engine, put(1, 1))
+        with engine.deciding("pages", FIELDS):
+            engine.bulk([put(2, 2), put(3, 3, **wide), put(4, 4)])
+            seen = stored(engine)
             told = engine.unsearched("pages", "word", ["w1", "w2", "w3", "w4"])
             assert {*seen, *(id_ for several in told.values() for id_ in several)} == {"1", "2", "3", "4"}
         assert engine.get("pages", "3")["_source"]["field79"] == "text 79"
-    assert _stored(engine).keys() == {"1", "2", "3", "4"}
-
-
-def _fill(disk: Path, left: int) -> Path:
-    file = disk / "filling"
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    file.write_bytes(bytes(free - left))
-    return file
-
-
-@pytest.mark.parametrize("left", [0, 20_000, 60_000])
-def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
-    small_disk: Path, words, monkeypatch, left: int
-):
-    monkeypatch.setattr(writer, "_AGE", 0.05)
-    told: list[str] = []
-
-    def decide_on(engine: EmbeddedEngine) -> None:
-        for number in range(1, 500):
-            _decided(engine, _put(number, more=f"{number} " * 500))
-            told.append(str(number))
-
-    with EmbeddedEngine(small_disk / "data", words) as engine:
-        _create(engine)
-        with suppress(IndexReadOnly), engine.held("pages"):
-            _decided(engine, _put(0))
-            filling = _fill(small_disk, left)
-            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays"):
-                decide_on(engine)
-        filling.unlink()
-        _decided(engine, _put(1000))
-        assert {"0", "1000", *told} <= _stored(engine).keys()
-    with EmbeddedEngine(small_disk / "data", words) as engine:
-        engine.check("pages")
-        assert {"0", "1000", *told} <= _stored(engine).keys()
-
-
-@pytest.mark.parametrize("where", ["half", "synchronizing"])
-def test_an_interrupt_while_a_round_is_noted_leaves_the_journal_whole(
-    engine: EmbeddedEngine, tmp_path: Path, words, late, monkeypatch, where: str
-):
-    _create(engine)
-    with engine.held("pages"):
-        _decided(engine, _put(1))
-        with monkeypatch.context() as patched:
-
-            def interrupted(descriptor: int) -> None:
-                if where == "half":
-                    os.ftruncate(descriptor, os.fstat(descriptor).st_size - 5)
-                raise KeyboardInterrupt
-
-            patched.setattr(journals.os, "fsync", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                _decided(engine, _put(2))
-        _decided(engine, _put(3))
-        copy = tmp_path / "killed" / "pages"
-        shutil.copytree(tmp_path / "pages", copy, ignore=shutil.ignore_patterns(".tmp*"))
-    with EmbeddedEngine(copy.parent, words) as again:
-        assert _stored(again).keys() == {"1", "2", "3"}
-
-
-def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
-    engine: EmbeddedEngine, tmp_path: Path, words, monkeypatch
-):
-    _create(engine)
-    engine.bulk([_put(1, unheard="of")])
-    with monkeypatch.context() as patched:
-
-        def interrupted(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        patched.setattr(writer.Writer, "_store", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            engine.refresh("pages")
-    engine.bulk([_put(2)])
-    assert engine.get("pages", "1")
-    engine.close()
-    with EmbeddedEngine(tmp_path, words) as again:
-        assert _stored(again).keys() == {"1", "2"}
-        assert again.mappings("pages")["properties"]["unheard"]
+    assert stored(engine).keys() == {"1", "2", "3", "4"}
