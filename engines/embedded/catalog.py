@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.fields import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
@@ -137,6 +138,7 @@ class Catalog:
             file.flush()
             os.fsync(file.fileno())
         part.replace(folder / _FILE)
+        sync_folder(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Catalog":

@@ -40,13 +40,14 @@ class Source(NamedTuple):
 class Prepared:
     """A document ready to be written but for head and ``texts``, and the catalog grown by what was new in it.
 
-    ``texts``: columns, and the text each is to have the words of. ``words``: of some of them, by text.
+    ``texts``: columns, and the text each is to have the words of, none once it has. ``words``: of some of
+    them, by text.
     """
 
     document: tantivy.Document
     catalog: Catalog
     source: Source
-    texts: Sequence[tuple[str, str]]
+    texts: list[tuple[str, str]]
     words: Mapping[str, str]
 
     @property
@@ -164,6 +165,8 @@ def analyse(documents: Iterable[Prepared], analysis: Analysis) -> None:
         made = one.words.get(text)
         # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
         one.document.add_text(column, words.pop() if made is None else made)
+        # Whoever is interrupted begins again with the rest.
+        one.texts.pop()
 
 
 def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:

@@ -35,12 +35,12 @@ from shinglefold.engines.embedded.index import Index
 from shinglefold.engines.embedded.options import checked
 from shinglefold.engines.embedded.parameters import check_parameters
 from shinglefold.engines.embedded.pits import Pits
+from shinglefold.engines.embedded.portion import Portion
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
 from shinglefold.engines.embedded.schema import is_panic
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.snapshot import Snapshot
-from shinglefold.engines.embedded.writer import Portion
 from shinglefold.engines.several import Answer, one_by_one
 from shinglefold.errors import (
     EngineError,

@@ -10,19 +10,21 @@ from typing import Any
 
 import tantivy
 
+from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.heads import FOLDER
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.journal import age, files
+from shinglefold.engines.embedded.portion import Portion
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.reclaiming import empty, living, sparse
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.engines.embedded.volumes import volumes, walk
 from shinglefold.engines.embedded.widening import finish_widening, widen
-from shinglefold.engines.embedded.writer import Committed, Portion, Writer
+from shinglefold.engines.embedded.writer import Committed, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 
 #: Seconds between two looks at a journal, and after which its writer is taken for dead: it commits each one.
@@ -65,6 +67,7 @@ class Index:
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
             replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
             part.rename(folder)
+            sync_folder(folder.parent)
 
     @property
     def catalog(self) -> Catalog:

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.heads import read_head
 from shinglefold.errors import EngineUnavailable
@@ -117,10 +118,12 @@ class Journal:
     def _next(self) -> IO[bytes]:
         if not self._folder.is_dir():
             self._folder.mkdir()
-            _sync(self._folder.parent)
-        self._number += 1
-        opened = open(self._folder / f"{self._number:08d}.batches", "xb", buffering=0)  # noqa: SIM115
-        _sync(self._folder)
+            sync_folder(self._folder.parent)
+        number = self._number + 1
+        # Whoever was interrupted here left an empty file; a number that is left out would be damage.
+        opened = open(self._folder / f"{number:08d}.batches", "wb", buffering=0)  # noqa: SIM115
+        sync_folder(self._folder)
+        self._number = number
         return opened
 
 
@@ -208,7 +211,7 @@ def remove(folder: Path, needless: Iterable[Path]) -> None:
     """
     for file in needless:
         file.unlink(missing_ok=True)
-    _sync(folder / FOLDER)
+    sync_folder(folder / FOLDER)
 
 
 def _lines(change: Changed) -> bytes:
@@ -264,14 +267,6 @@ def _never_told(rest: bytes) -> bool:
 
 def _checksum(length: bytes, batch: bytes) -> int:
     return zlib.crc32(batch, zlib.crc32(length))
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 __all__ = [

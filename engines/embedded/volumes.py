@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from shinglefold.durable import sync_folder
+
 #: Magic bytes, checksum of all that follows in the batch, bytes and number of its records.
 _HEADER = struct.Struct("<4sIQI")
 _MAGIC = b"sfv1"
@@ -48,6 +50,8 @@ class Appender:
         self._batch = bytearray()
         self._records = 0
         self._unsynced = False
+        #: Whether a batch may stand behind the end in part, as whoever wrote it was interrupted.
+        self._torn = False
         #: How many volumes were begun.
         self.begun = 0
 
@@ -98,24 +102,31 @@ class Appender:
         header = _HEADER.pack(
             _MAGIC, zlib.crc32(self._batch, zlib.crc32(covered)), len(self._batch), self._records
         )
+        if self._torn:
+            # Addresses go by what was written whole.
+            self._file.seek(self._end)
+            self._file.truncate()
+        self._torn = True
         written = 0
         whole = memoryview(header + self._batch)
         while written < len(whole):
             written += self._file.write(whole[written:])
         self._end += len(whole)
         self._batch, self._records, self._unsynced = bytearray(), 0, True
+        self._torn = False
 
     def _begin(self) -> None:
         self.flush()
         self.close()
         if not self._folder.exists():
             self._folder.mkdir()
-            _sync_folder(self._folder.parent)
-        self._number += 1
-        self._end = 0
+            sync_folder(self._folder.parent)
+        number = self._number + 1
+        # Whoever was interrupted here left an empty file.
+        opened = open(_path(self._folder, number), "wb", buffering=0)  # noqa: SIM115
+        sync_folder(self._folder)
+        self._file, self._number, self._end = opened, number, 0
         self.begun += 1
-        self._file = open(_path(self._folder, self._number), "xb", buffering=0)  # noqa: SIM115
-        _sync_folder(self._folder)
 
 
 class Volumes:
@@ -218,11 +229,3 @@ def _last_end(folder: Path, known: int) -> tuple[int, int]:
 
 def _path(folder: Path, number: int) -> Path:
     return folder / f"{number:08d}.records"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tantivy
 
+from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import analyse, prepare, stored_source
@@ -57,6 +58,7 @@ def finish_widening(folder: Path) -> None:
         # Another process may be quicker.
         with suppress(OSError):
             (folder / _NEW).rename(folder / TANTIVY)
+            sync_folder(folder)
             shutil.rmtree(folder / _OLD, ignore_errors=True)
 
 

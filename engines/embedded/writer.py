@@ -1,5 +1,6 @@
 """The one writer of an index: takes actions in order, and knows what it has not committed."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from shinglefold.engines.embedded.documents import Prepared, analyse, prepare
 from shinglefold.engines.embedded.heads import ADDRESS, FOLDER, add_columns
 from shinglefold.engines.embedded.integrity import read_meta
 from shinglefold.engines.embedded.journal import Damaged, Journal, damaged, files, read, remove
+from shinglefold.engines.embedded.portion import Portion
 from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.engines.embedded.uncommitted import Uncommitted
 from shinglefold.engines.embedded.volumes import Appender
@@ -29,18 +31,6 @@ _WAITING, _CHARACTERS = 256, 1 << 18
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
 #: When what the journal has is committed: seconds, bytes, documents.
 _AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """After how much a writer commits by itself, and how much memory tantivy may take meanwhile.
-
-    ``actions`` and ``size`` (bytes of sources) also bound what a crash can lose.
-    """
-
-    actions: int = 20_000
-    size: int = 64_000_000
-    memory: int = 64_000_000
 
 
 class _Change(NamedTuple):
@@ -75,7 +65,7 @@ class Writer:
     _tantivy: tantivy.IndexWriter
     #: What is not committed; of this what tantivy has not got yet, in order.
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
-    _waiting: list[_Change] = field(default_factory=list)
+    _waiting: deque[_Change] = field(default_factory=deque)
     _characters: int = 0
     #: Actions since the last commit, and those of one that goes on.
     _actions: int = 0
@@ -353,19 +343,28 @@ class Writer:
 
     def _write(self) -> None:
         """Give tantivy what waits."""
-        # Most of the time goes here: whoever interrupts that finds everything waiting as before.
+        # Most of the time goes here. Whoever interrupts it finds waiting what tantivy has not got.
         analyse((change.ready for change in self._waiting if change.ready), self.analysis)
-        waiting, self._waiting, self._characters = self._waiting[::-1], [], 0
         with self._writing():
             self._mend()
-            while waiting:
-                # Let go of at once: tantivy has a copy of what may be long.
-                change = waiting.pop()
-                if change.replaces:
-                    self._tantivy.delete_documents_by_term("_id", change.id)
-                if change.ready:
-                    self._add_head(change.ready)
-                    self._tantivy.add_document(change.ready.document)
+            try:
+                while self._waiting:
+                    self._give(self._waiting[0])
+                    # Let go of at once: tantivy has a copy of what may be long.
+                    self._waiting.popleft()
+            except (KeyboardInterrupt, SystemExit):
+                if self._waiting:
+                    # It may have got this one.
+                    self._waiting[0] = self._waiting[0]._replace(replaces=True)
+                raise
+        self._characters = 0
+
+    def _give(self, change: _Change) -> None:
+        if change.replaces:
+            self._tantivy.delete_documents_by_term("_id", change.id)
+        if change.ready:
+            self._add_head(change.ready)
+            self._tantivy.add_document(change.ready.document)
 
     def _add_head(self, ready: Prepared) -> None:
         if self._heads:
@@ -381,7 +380,8 @@ class Writer:
                 yield
         except EngineError as error:
             error.lost = self.uncommitted.unnoted if self.journal.used else self._actions + self._under_way
-            self._actions = self._size = self._under_way = 0
+            self._actions = self._size = self._under_way = self._characters = 0
+            self._waiting.clear()
             self.uncommitted.clear()
             self._uncertain = self._broken = self._grown = True
             raise

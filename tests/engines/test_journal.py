@@ -160,6 +160,20 @@ def test_what_is_noted_is_read_by_id_and_told_of_by_its_values_before_searches_s
         assert engine.unsearched("pages", "word", ["w1", "w3"]) == {}
 
 
+@pytest.mark.parametrize(("limit", "least"), [("_DOCUMENTS", 5), ("_JOURNAL", 1_000)])
+def test_many_or_long_documents_are_committed_before_their_time(engine, monkeypatch, late, limit, least):
+    monkeypatch.setattr(writer, limit, least)
+    create(engine)
+    with engine.held("pages"):
+        for number in range(5):
+            decided(engine, put(number, word="x" * 100))
+        end = time.monotonic() + 10
+        while not stored(engine):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+            decided(engine, put(9, word="x" * 100))
+
+
 def test_what_was_written_before_somebody_asks_by_values_is_seen_by_searches(engine, late):
     create(engine)
     engine.bulk([put(1)])

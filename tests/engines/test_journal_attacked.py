@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import time
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from support.gate.windows import WINDOWS, die_in
 
 from shinglefold.engines.embedded import EmbeddedEngine, writer
 from shinglefold.engines.embedded import journal as journals
-from shinglefold.engines.embedded.journal import files
+from shinglefold.engines.embedded.journal import Changed, Journal, files, read
 from shinglefold.errors import IndexReadOnly
 
 
@@ -121,6 +122,23 @@ def test_an_interrupt_while_a_round_is_noted_leaves_the_journal_whole(
         assert stored(again).keys() == {"1", "2", "3"}
 
 
+@pytest.mark.parametrize("where", ["open", "sync_folder"])
+def test_an_interrupt_while_a_file_is_begun_leaves_out_no_number(tmp_path: Path, monkeypatch, where: str):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    journal = Journal(tmp_path)
+    journal.write([Changed("1", None)])
+    journal.turn()
+    with monkeypatch.context() as patched:
+        patched.setattr(journals, where, interrupted, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            journal.write([Changed("2", None)])
+    journal.write([Changed("3", None)])
+    journal.close()
+    assert [change.id for change in read(tmp_path)] == ["1", "3"]
+
+
 def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
     engine: EmbeddedEngine, tmp_path: Path, words, monkeypatch
 ):
@@ -140,3 +158,49 @@ def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
     with EmbeddedEngine(tmp_path, words) as again:
         assert stored(again).keys() == {"1", "2"}
         assert again.mappings("pages")["properties"]["unheard"]
+
+
+class _Interrupted(deque):
+    """What waits to be written, whose writer is interrupted once behind some of it."""
+
+    left = 3
+
+    def popleft(self) -> Any:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+        return super().popleft()
+
+
+@pytest.mark.parametrize("taken", ["before", "behind"])
+def test_an_interrupt_while_documents_are_written_loses_none_and_doubles_none(
+    engine: EmbeddedEngine, tmp_path: Path, words, monkeypatch, taken: str
+):
+    create(engine)
+    engine.bulk([put(1), put(2)])
+    engine.refresh("pages")
+    engine.bulk([put(3), put(1, 1), put(4), {"_op_type": "delete", "_index": "pages", "_id": "2"}, put(5)])
+    own = engine._index("pages")._writer
+    with monkeypatch.context() as patched:
+        if taken == "behind":
+            own._waiting = _Interrupted(own._waiting)
+        else:
+
+            def interrupted(self: writer.Writer, ready: object) -> None:
+                patched.undo()
+                raise KeyboardInterrupt
+
+            patched.setattr(writer.Writer, "_add_head", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.refresh("pages")
+    engine.bulk([put(6)])
+    engine.refresh("pages")
+    assert stored(engine) == {"1": "w1", **dict.fromkeys("3456", "w0")}
+    hits = engine.search("pages", {"query": {"match": {"body": "many"}}})["hits"]["hits"]
+    # None has its words twice.
+    assert len(hits) == 5
+    assert len({hit["_score"] for hit in hits}) == 1
+    engine.check("pages")
+    engine.close()
+    with EmbeddedEngine(tmp_path, words) as again:
+        assert stored(again) == {"1": "w1", **dict.fromkeys("3456", "w0")}

@@ -84,6 +84,56 @@ def test_behind_half_a_batch_another_volume_is_begun(tmp_path: Path, lost):
     assert walk(file).end == end
 
 
+@pytest.mark.parametrize("written", [0, 10, 10_000])
+def test_an_interrupt_while_a_batch_is_written_shifts_no_address(tmp_path: Path, written: int):
+    appender = Appender(tmp_path)
+    first = appender.add(b"first")
+    appender.flush()
+    second = appender.add(b"second" * 50)
+    file = appender._file
+    appender._file = _Interrupted(file, written)
+    with pytest.raises(KeyboardInterrupt):
+        appender.flush()
+    appender._file = file
+    third = appender.add(b"third")
+    appender.flush()
+    appender.close()
+    opened = Volumes.of(tmp_path)
+    assert [opened.read(one) for one in (first, second, third)] == [b"first", b"second" * 50, b"third"]
+    found = walk(tmp_path / "00000001.records")
+    assert found.end == found.size
+
+
+class _Interrupted:
+    """A file whose writer is interrupted once some bytes of a batch are written."""
+
+    def __init__(self, file, written: int) -> None:
+        self._file, self._written = file, written
+
+    def write(self, data) -> int:
+        self._file.write(data[: self._written])
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["open", "sync_folder"])
+def test_an_interrupt_while_a_volume_is_begun_costs_nothing(tmp_path: Path, small, monkeypatch, where: str):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    appender = Appender(tmp_path)
+    addresses = [appender.add(b"x" * 3_000)]
+    with monkeypatch.context() as patched:
+        patched.setattr(volumes, where, interrupted, raising=False)
+        appender.flush()
+        with pytest.raises(KeyboardInterrupt):
+            appender.add(b"y")
+    addresses += [appender.add(b"y"), appender.add(b"z")]
+    appender.flush()
+    opened = Volumes.of(tmp_path)
+    assert [opened.read(address) for address in addresses] == [b"x" * 3_000, b"y", b"z"]
+    assert [number for number, _ in volumes.volumes(tmp_path)] == [1, 2]
+
+
 def test_every_changed_byte_of_a_volume_is_noticed(tmp_path: Path):
     appender = Appender(tmp_path)
     for record in _records(20):
