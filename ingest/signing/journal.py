@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from shinglefold.durable import sync_folder
 from shinglefold.errors import ConfigError, Unwritable
 from shinglefold.ingest.signing.tasks import is_repeatable
 from shinglefold.quoted import shortened
@@ -86,6 +87,12 @@ class Journal:
             os.close(self._file)
             self._file = None
 
+    def name(self, whole: Path) -> None:
+        """Give a file that is whole, and on the disk, the name of the target, and remove the folder."""
+        whole.replace(self.target)
+        self._sync_beside()
+        self.remove()
+
     def remove(self) -> None:
         """Remove the folder: the run is whole."""
         # In one step, as another run may be waiting to make one of that name.
@@ -135,8 +142,15 @@ class Journal:
         self._clear()
         try:
             self._append(self._identity)
+            sync_folder(self.folder)
         except OSError as error:
             raise Unwritable.of(f"beside {self.target}", error) from error
+        self._sync_beside()
+
+    def _sync_beside(self) -> None:
+        # Who may write there need not have the right to read, which this takes.
+        with suppress(OSError):
+            sync_folder(self.target.parent)
 
     def _append(self, value: Mapping[str, Any]) -> None:
         assert self._file is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from shinglefold.durable import sync_folder
 from shinglefold.errors import InputError, MissingExtra, why
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.signing.journal import Journal, State
@@ -159,6 +160,7 @@ class ParquetSink:
                 os.fsync(file)
             finally:
                 os.close(file)
+        sync_folder(self._journal.folder)
         self._fresh = []
         return 0
 
@@ -189,8 +191,7 @@ class ParquetSink:
         file = os.open(whole, os.O_RDONLY)
         os.fsync(file)
         os.close(file)
-        whole.replace(self._journal.target)
-        self._journal.remove()
+        self._journal.name(whole)
 
 
 def _pyarrow() -> "ModuleType":

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import IO, Protocol
 
+from shinglefold.durable import sync_folder
 from shinglefold.errors import InputError
 from shinglefold.ingest.signing.journal import OUTPUT, Journal, State, is_named
 
@@ -54,6 +55,7 @@ class FileSink:
             # It goes on from there, to its end.
             self._journal.target.replace(self._path)
         self._path.touch()
+        sync_folder(self._journal.folder)
         # Not for appending, which the kernel's own copying refuses.
         self._file = self._path.open("r+b")
         if self._path.stat().st_size < noted:
@@ -79,8 +81,7 @@ class FileSink:
         """Give the file its name."""
         assert self._file is not None
         self._file.close()
-        self._path.replace(self._journal.target)
-        self._journal.remove()
+        self._journal.name(self._path)
 
 
 class StreamSink:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.power import Disk
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.signing import journal, tasks
@@ -65,6 +66,27 @@ def test_a_killed_run_goes_on_where_it_was(make_job, source, tmp_path, whole, wo
     assert list(made.reasons.values()) == [1]
     assert seen[-1].fraction == 1.0
     assert not unfinished.exists()
+
+
+def test_a_machine_that_loses_its_power_goes_on_where_it_was(make_job, source, tmp_path, whole, monkeypatch):
+    made, copies = tmp_path / "made", []
+    made.mkdir()
+
+    def lose() -> None:
+        copies.append(tmp_path / "copies" / f"{len(copies):03}")
+        disk.copy(copies[-1])
+
+    disk = Disk(made, monkeypatch, lose)
+    sign(make_job(source, made / "out.jsonl"))
+    lose()
+    disk.close()
+    assert (copies[-1] / "out.jsonl").read_bytes() == whole
+    resumed = []
+    for copy in copies[:-1:5]:
+        resumed.append(sign(make_job(source, copy / "out.jsonl")).resumed)
+        assert (copy / "out.jsonl").read_bytes() == whole
+    assert resumed == sorted(resumed)
+    assert resumed[-1] > 200
 
 
 def test_lines_are_named_by_their_numbers_in_the_file_after_going_on_too(make_job, source, tmp_path):
