@@ -9,26 +9,26 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.mutation.covering import Covering
+from support.mutation.covering import TESTS, Covering
 from support.mutation.mutants import Mutant, count_places, sample
 from support.mutation.table import change, justified, keep, kept, tell
 from support.mutation.trial import prepare, try_out
 
 _ROOT = Path(__file__).resolve().parents[3]
-_PACKAGES = ("core", "canon", "sketch", "rerank", "ingest", "groups")
+_PACKAGES = tuple(TESTS)
 
 
 def main() -> int:
     """Try mutants, and tell which survived."""
     given = _arguments()
     folder = _ROOT / ".cache" / "mutation"
-    covering = Covering.of(folder)
     prepare()
     if given.first and try_out(None, given.first, given.budget).word != "survived":
         _say(f"{', '.join(given.first)}: some fail without any change, and would seem to notice all of them")
         return 1
     for package in given.package or _PACKAGES:
-        file = folder / f"{package}-{given.seed}.jsonl"
+        name = package.replace("/", "-")
+        covering, file = Covering.of(folder / name, package), folder / f"{name}-{given.seed}.jsonl"
         drawn = sample(package, given.sample, given.seed)
         for mutant in _left(drawn, file, given.again):
             tests = covering.tests(mutant, given.budget)

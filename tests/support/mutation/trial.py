@@ -26,7 +26,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 _FORK = multiprocessing.get_context("fork")
 #: A mutant hangs when it has used so many times the seconds, and so many for its start, of the processor; or
 #: so many times these have gone by, in which a busy machine lets others go first.
-PATIENCE, START, BUSY = 5, 20, 8
+PATIENCE, START, BUSY = 5, 40, 8
 _MEMORY = 12 << 30
 _FILE = 1 << 30
 #: What takes long to import is imported once, before the processes part; nothing of shinglefold is.
@@ -115,6 +115,9 @@ def _run(mutant: Mutant | None, tests: list[str], folder: str, limit: int) -> No
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE, _FILE))
     os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
+    # What is compiled is known on disk by its file and its bytes without constants: a mutant would be taken
+    # for what was compiled before, and its code by others for theirs.
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(folder, "compiled"))
     said = os.open(os.environ.get("MUTATION_SAID", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(said, 1)
     os.dup2(said, 2)
