@@ -1,5 +1,8 @@
 """Numbers of groups that documents get as they are indexed."""
 
+import pytest
+
+from shinglefold.groups import insert
 from shinglefold.groups.insert import Numbering
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import index_documents
@@ -31,6 +34,43 @@ def test_copies_of_what_is_stored_join_its_group(engine, pipeline, text):
     assert after["2"]["group"] == before["0"]["group"]
     assert after["3"]["group"] == before["1"]["group"]
     assert after["4"]["leader"]
+
+
+@pytest.mark.parametrize("limit", ["_KEPT", "_CHARACTERS"])
+def test_leaders_that_are_kept_no_more_are_found_where_they_are_stored(
+    engine, pipeline, text, monkeypatch, limit
+):
+    monkeypatch.setattr(insert, limit, 1)
+    kinds = "abcdefghhgfedcbaiabcjhi"
+    given = [{"_id": f"{n:02}", "body": text(kind, n % 3)} for n, kind in enumerate(kinds)]
+    made = [dict(outcome.document) for outcome in pipeline.run_block(given)]
+    actions = [{"_index": "texts", "_id": one.pop("_id"), "_source": one} for one in made]
+    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    told, travelling = [], []
+    for begin in range(0, len(actions), 2):
+        numbered = numbering.number(actions[begin : begin + 2])
+        told += [action["_source"]["dedup"] for action in numbered]
+        # One batch is on its way while the next one is numbered.
+        assert not engine.bulk(travelling).failures
+        travelling = numbered
+        assert sum(map(len, numbering._batches)) <= 6
+    firsts = {kind: told[kinds.index(kind)]["group"] for kind in kinds}
+    assert [one["group"] for one in told] == [firsts[kind] for kind in kinds]
+    assert [one["leader"] for one in told] == [kinds.index(kind) == n for n, kind in enumerate(kinds)]
+    assert len({*firsts.values()}) == 10
+
+
+def test_a_leader_that_gets_another_text_in_one_run_is_held_against_that(engine, pipeline, text):
+    numbering = Numbering(engine, "texts", pipeline.recipe())
+    _index(engine, pipeline, [{"id": "1", "body": text("a")}])
+    for documents in ([{"id": "1", "body": text("b")}], [{"id": "2", "body": text("a", 1)}]):
+        summary = index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering)
+        assert summary.failed == 0
+    hits = engine.search("texts", {"size": 100})["hits"]["hits"]
+    found = {hit["_id"]: hit["_source"]["dedup"] for hit in hits}
+    assert found["1"]["group"] != found["2"]["group"]
+    assert found["1"]["leader"]
+    assert found["2"]["leader"]
 
 
 def test_indexing_again_changes_no_number_and_no_leader(engine, pipeline, text):

@@ -90,3 +90,24 @@ def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pi
     # The second run reads once, as nothing is left to change, the first twice.
     assert asked[1] > 1000
     assert asked[0] < asked[1]
+
+
+def test_texts_read_in_small_parts_say_the_same(engine, pipeline, text, monkeypatch):
+    from shinglefold.groups.regroup import RegroupOptions, regroup
+    from shinglefold.ingest import index_documents
+
+    bases = [text(kind, words=300) for kind in "ab"]
+    copies = [edited(bases[n % 2], "words replaced", 0.09, "en", seed=n).text for n in range(24)]
+    documents = [{"id": f"{at:02}", "body": body} for at, body in enumerate([*bases, *copies])]
+    assert index_documents(engine, "texts", documents, pipeline, workers=1).failed == 0
+    found = []
+    for settings in ({}, {"_TILE": 3}, {"_AT_ONCE": 2}, {"_SHINGLES": 1}):
+        with monkeypatch.context() as patched:
+            for name, value in settings.items():
+                patched.setattr(f"shinglefold.groups.regroup.asking.{name}", value)
+            options = RegroupOptions("connected", verify="text", dry_run=True)
+            counts = regroup(engine, "texts", options).counts
+        found.append((counts.asked, counts.unread, counts.groups, counts.planned))
+    assert found[0][0] > 20
+    assert found == [found[0]] * 4
+    assert found[0][1] == 0

@@ -68,6 +68,14 @@ def test_copies_that_the_query_does_not_find_are_attached_and_counted(engine):
     assert len(claimed) > 20
 
 
+def test_where_there_are_more_candidates_than_are_looked_at_that_is_told(engine, monkeypatch):
+    monkeypatch.setattr("shinglefold.rerank.similar.members._CANDIDATES", 2)
+    told = FoldedSearch(engine, SCHEME).search("pages", body(), FROM_INDEX)
+    totals = [hit["inner_hits"]["duplicates"]["hits"]["total"] for hit in told["hits"]["hits"]]
+    relations = [total["relation"] for total in totals]
+    assert 0 < told["dedup"]["from_index"]["incomplete"] == relations.count("gte")
+
+
 def test_they_have_the_shape_of_members_and_say_that_the_query_did_not_find_them(engine):
     told = FoldedSearch(engine, SCHEME).search("pages", body(docvalue_fields=["host"]), FROM_INDEX)
     copies = [

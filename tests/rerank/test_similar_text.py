@@ -120,9 +120,12 @@ def test_a_text_that_is_not_stored_is_compared_as_one_that_is(engine, scheme, pa
     assert _ids(bare) == _copies(scheme, pages, "p0", "signature") | {"p0"}
 
 
-def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages):
+@pytest.mark.parametrize(("rows", "texts"), [(64, 100), (2, 1), (3, 5)])
+def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, rows, texts):
     search, names = SimilarSearch(engine), list(pages)
     alone = [_ids(search.find("pages", name, ALL)) for name in names]
+    monkeypatch.setattr("shinglefold.rerank.similar.decision._ROWS", rows)
+    monkeypatch.setattr("shinglefold.rerank.similar.texts._AT_ONCE", texts)
     batch = search.find_each("pages", names, ALL)
     assert [_ids(page) for page in batch] == alone
     assert [{names[place] for place, _ in page.among} for page in batch] == alone
