@@ -5,7 +5,7 @@ from importlib import import_module
 from bench.table import Row
 
 #: Each has a ``measure()``, and can be run alone as ``speed.NAME``.
-PARTS = ("kernels", "stages", "sign", "plain_shingling")
+PARTS = ("kernels", "stages", "sign", "plain_shingling", "starting")
 
 
 def measure() -> list[Row]:

@@ -1,0 +1,66 @@
+"""Commands as they are typed, from the start of the process to its end, beside an empty interpreter."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from bench.table import Row
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.examples import articles
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+
+_ROUNDS = 15
+_COMMAND = str(Path(sys.executable).with_name("shinglefold"))
+#: What is told of a command → what is typed behind ``shinglefold``, and what it prints, some of it.
+_TYPED = {
+    "shinglefold -V": (["-V"], "shinglefold"),
+    "shinglefold list": (["list"], "site"),
+    "shinglefold search, English words": (["search", "bridge repair", "--index", "site"], "repair"),
+    "shinglefold search, Russian words": (["search", "ремонт моста", "--index", "site"], "мост"),
+}
+
+
+def measure() -> list[Row]:
+    """Return the seconds of each command, in turns, by the clock and by the processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipeline = Pipeline.from_json(default_definition())
+        with EmbeddedEngine(folder, pipeline.tools.canonicalizer) as engine:
+            stored = index_documents(engine, "site", articles(), pipeline, workers=1).indexed
+        commands = {
+            "python -c pass": [sys.executable, "-c", "pass"],
+            **{told: [_COMMAND, *typed, *_engine(typed, folder)] for told, (typed, _) in _TYPED.items()},
+        }
+        for told, (_, printed) in _TYPED.items():
+            assert printed in _ran(commands[told])[2].lower(), told
+        rounds = [{told: _ran(command)[:2] for told, command in commands.items()} for _ in range(_ROUNDS)]
+    return [row for told in commands for row in _rows(told, [one[told] for one in rounds], stored)]
+
+
+def _engine(typed: list[str], folder: str) -> list[str]:
+    return [] if typed == ["-V"] else ["--engine", folder]
+
+
+def _ran(command: list[str]) -> tuple[float, float, str]:
+    """Return seconds of the clock, of the processor, and what was printed."""
+    start = perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return perf_counter() - start, used.ru_utime + used.ru_stime, printed
+
+
+def _rows(told: str, times: list[tuple[float, float]], stored: int) -> list[Row]:
+    clock, cpu = zip(*times, strict=True)
+    note = f"{_ROUNDS} starts in turns, embedded engine, {stored} documents; asked of a search .6"
+    return [
+        Row(f"{told}: by the clock, best", min(clock), "s", note),
+        Row(f"{told}: by the clock, median", median(clock), "s", note),
+        Row(f"{told}: processor, best", min(cpu), "s", note),
+    ]
