@@ -12,6 +12,7 @@ from shinglefold.cli.sizes import share_of
 
 if TYPE_CHECKING:
     from shinglefold.groups.report import Report
+    from shinglefold.groups.report.tally import Listed
 
 
 @command(
@@ -95,18 +96,29 @@ def _print(made: "Report", remedy: str) -> None:
     )
     if made.without_group:
         write_line(f"{made.without_group:,} documents are in no group: {remedy}")
-    for title, headings, rows in _tables(made):
+    if made.led_by_several:
+        write_line(f"{made.led_by_several:,} groups are led by several documents at once: {remedy}")
+    for title, headings, rows, left_out in _tables(made):
         if rows:
             write_line(f"\n{title}")
             print_table(headings, rows)
+            if left_out:
+                write_line(left_out)
 
 
-def _tables(made: "Report") -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
+def _tables(made: "Report") -> Iterator[tuple[str, Sequence[str], list[list[str]], str]]:
     sizes = [[one.size, f"{one.groups:,}", f"{one.documents:,}"] for one in made.sizes if one.groups]
-    yield "groups by size", ("size", "groups", "documents"), sizes
+    yield "groups by size", ("size", "groups", "documents"), sizes, ""
     for title, groups in (("the largest groups", made.largest), ("the newest groups", made.newest)):
-        rows = [[f"{one.documents:,}", one.newest, one.id, one.title] for one in groups]
-        yield title, ("documents", "newest", "leader", "title"), rows
-    for title, shares in (("host", made.hosts), ("language", made.languages), ("month", made.months)):
+        rows = [[f"{one.documents:,}", one.newest, _leader(one, made), one.title] for one in groups]
+        yield title, ("documents", "newest", "leader", "title"), rows, ""
+    for kind, shares in (("hosts", made.hosts), ("languages", made.languages), ("months", made.months)):
+        title = kind.removesuffix("s")
         rows = [[one.value, f"{one.documents:,}", f"{one.copies:,}", share_of(one.share)] for one in shares]
-        yield f"copies by {title}", (title, "documents", "copies", "share"), rows
+        yield f"copies by {title}", (title, "documents", "copies", "share"), rows, made.left_out(kind)
+
+
+def _leader(one: "Listed", made: "Report") -> str:
+    """Return the id of a leader, after its index where there are several."""
+    several = len({each.index for each in (*made.largest, *made.newest)}) > 1
+    return f"{one.index}/{one.id}" if several else one.id

@@ -1,6 +1,6 @@
 """``_source`` filters: which parts of a document a hit gives back."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,13 @@ class SourceFilter:
         if self.whole:
             return dict(source)
         return _filtered(source, "", self.includes, self.excludes, included=not self.includes)
+
+    def within(self, names: Container[str]) -> bool:
+        """Tell whether all that is wanted of a document is in its objects of these names, or nowhere.
+
+        What has a dot stands in an object, or has it in its own name, where values that are none don't count.
+        """
+        return bool(self.includes) and all("*" not in one and ("." in one or one in names) for one in self.includes)
 
     def shows(self, path: str) -> bool:
         """Tell whether the value at a path is among the wanted parts."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from time import monotonic
 from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
@@ -16,6 +17,7 @@ from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.groups.rules import Rules, note
 from shinglefold.groups.values import Values
+from shinglefold.ingest.mapping import taker
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.similar import Asked
 from shinglefold.seal import Seal
@@ -23,14 +25,23 @@ from shinglefold.seal import Seal
 Action = Mapping[str, Any]
 #: Leaders kept that searches need not see yet, and characters of their texts; with more come refreshes.
 _KEPT, _CHARACTERS = 3000, 20_000_000
+#: Seconds after which is looked again which index takes new documents.
+_LOOKED = 15.0
 #: Batches that may be on their way to the engine when another is numbered, this one among them.
 _TRAVELLING = 2
+
+
+class _Name(NamedTuple):
+    """What names a document: its index and its id."""
+
+    index: str
+    id: str
 
 
 class _Leader(NamedTuple):
     """A document that leads a group and that searches may not see yet."""
 
-    id: str
+    name: _Name
     group: int
 
 
@@ -79,6 +90,8 @@ class Numbering:
     _recent: Batch | None = None
     _forms: Forms = field(init=False)
     _untold: bool = field(init=False)
+    _taker: str = ""
+    _looked: float = 0.0
 
     def __post_init__(self) -> None:
         given, self.rules = self.rules, self.rules.or_noted(self.recipe)
@@ -118,8 +131,8 @@ class Numbering:
             except InputError:
                 # A document without a fingerprint is in no group.
                 continue
-        ids = [str(actions[place].get("_id", "")) for place in asked]
-        numbered = dict(zip(asked, self._numbered(list(asked.values()), ids), strict=True))
+        names = [self._name(actions[place]) for place in asked]
+        numbered = dict(zip(asked, self._numbered(list(asked.values()), names), strict=True))
         return [
             {**action, "_source": self._forms.stamped(action["_source"], *numbered[place])}
             if place in numbered
@@ -127,17 +140,30 @@ class Numbering:
             for place, action in enumerate(actions)
         ]
 
-    def _numbered(self, asked: Sequence[Asked], ids: Sequence[str]) -> list[tuple[int, bool]]:
+    def _name(self, action: Action) -> _Name:
+        """Return what names a document: behind an alias several indices may have one of its id."""
+        index = str(action.get("_index", self.index))
+        return _Name(self._takes_new if index == self.index else index, str(action.get("_id", "")))
+
+    @property
+    def _takes_new(self) -> str:
+        """The index that new documents go to: behind an alias another name, and another one after a rollover."""
+        now = monotonic()
+        if not self._taker or now - self._looked > _LOOKED:
+            self._taker, self._looked = taker(self.engine, self.index), now
+        return self._taker
+
+    def _numbered(self, asked: Sequence[Asked], names: Sequence[_Name]) -> list[tuple[int, bool]]:
         if not asked:
             return []
         choices = [_Choice() for _ in asked]
         numbers = [
-            numbers_of(one.print, self._scope(one), self.index, id_)
-            for one, id_ in zip(asked, ids, strict=True)
+            numbers_of(one.print, self._scope(one), name.index, name.id)
+            for one, name in zip(asked, names, strict=True)
         ]
         batch = self._likeness.batch(asked, self._recent.reader if self._recent else None)
-        kept = self._offer_recent(batch, ids, choices)
-        taken = self._offer_stored(batch, ids, choices, kept, numbers)
+        kept = self._offer_recent(batch, names, choices)
+        taken = self._offer_stored(batch, names, choices, kept, numbers)
         taken |= {leader.group for leaders in self._batches for leader in leaders}
         earlier: dict[int, list[tuple[int, float]]] = {}
         for pair in self._likeness.among(batch):
@@ -154,27 +180,29 @@ class Numbering:
                 taken.add(choice.group)
             if choice.leads:
                 led.append(place)
-        self._batches.append([_Leader(ids[place], choices[place].group or 0) for place in led])
+        self._batches.append([_Leader(names[place], choices[place].group or 0) for place in led])
         leaders = batch.take(led)
         self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
 
-    def _offer_recent(self, batch: Batch, ids: Sequence[str], choices: Sequence[_Choice]) -> set[str]:
-        """Offer the leaders of this run; return the ids of those, whose stored versions count no more."""
+    def _offer_recent(
+        self, batch: Batch, names: Sequence[_Name], choices: Sequence[_Choice]
+    ) -> set[_Name]:
+        """Offer the leaders of this run; return their names, as their stored versions count no more."""
         if self._recent is None:
             return set()
         recent = [leader for leaders in self._batches for leader in leaders]
         for pair in self._likeness.alike(batch, self._recent):
             leader = recent[pair.other]
-            self._offer(choices[pair.one], pair.likeness, leader.group, ids[pair.one] == leader.id)
-        return {leader.id for leader in recent}
+            self._offer(choices[pair.one], pair.likeness, leader.group, names[pair.one] == leader.name)
+        return {leader.name for leader in recent}
 
     def _offer_stored(
         self,
         batch: Batch,
-        ids: Sequence[str],
+        names: Sequence[_Name],
         choices: Sequence[_Choice],
-        newer: set[str],
+        newer: set[_Name],
         numbers: Sequence[Sequence[int]],
     ) -> set[int]:
         """Offer the leaders that are stored; return which of the numbers documents may have are taken."""
@@ -185,8 +213,9 @@ class Numbering:
         for pair in self._likeness.likened(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
-            if groups and hit["_id"] not in newer:
-                self._offer(choices[pair.one], pair.likeness, groups[0], ids[pair.one] == hit["_id"])
+            stored = _Name(hit["_index"], hit["_id"])
+            if groups and stored not in newer:
+                self._offer(choices[pair.one], pair.likeness, groups[0], names[pair.one] == stored)
         return taken
 
     def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:

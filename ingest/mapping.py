@@ -114,6 +114,16 @@ def check_takes_new(engine: Engine, index: str) -> None:
         )
 
 
+def taker(engine: Engine, index: str) -> str:
+    """Return the index that takes the new documents of a name; the name itself for who may not look."""
+    if engine.templates is None:
+        return index
+    try:
+        return engine.templates.writes_to(index)[1] or index
+    except PermissionDenied:
+        return index
+
+
 def appends_only(engine: Engine, index: str) -> bool:
     """Tell whether a name takes new documents alone, as data streams do; False for who may not look."""
     if engine.templates is None:

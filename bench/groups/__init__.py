@@ -11,7 +11,7 @@ from bench.groups.places import kept
 from bench.table import Row
 
 #: In the order in which they are run.
-PARTS = ("quality", "numbering", "similar", "native", "regroup", "gate")
+PARTS = ("quality", "numbering", "similar", "native", "regroup", "regroup_killed", "gate")
 
 
 def measure() -> list[Row]:

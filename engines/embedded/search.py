@@ -64,12 +64,12 @@ class _Loader:
         if not pages and not self.selection.in_parts and request.bare:
             return [self._frame(ranked) for ranked in page]
         heads = self.snapshot.heads.load(self.snapshot.searcher, [ranked.address for ranked in page])
-        return [self._hit(ranked, read_head(head), pages) for ranked, head in zip(page, heads, strict=True)]
+        return [self._hit(ranked, read_head(head)) for ranked, head in zip(page, heads, strict=True)]
 
-    def _hit(self, ranked: _Ranked, head: Head, pages: bool) -> dict[str, Any]:
+    def _hit(self, ranked: _Ranked, head: Head) -> dict[str, Any]:
         hit = self._frame(ranked, "" if self.request.bare else head.id)
-        source: dict[str, Any] = {}
-        if pages:
+        source = head.parts
+        if self._whole(head):
             main = stored_main(self.snapshot.searcher, ranked.address)
             source = json.loads(main.decode("utf-8", "surrogatepass")) | head.parts
         if self.request.source.wanted:
@@ -79,6 +79,12 @@ class _Loader:
         if self.request.highlight and (marked := self._highlight(self.request.highlight, source)):
             hit["highlight"] = marked
         return hit
+
+    def _whole(self, head: Head) -> bool:
+        """Tell whether more than the head of a document is needed: that means reading the page it belongs to."""
+        request = self.request
+        beyond = request.source.wanted and not request.source.within(head.parts)
+        return bool(beyond or request.highlight or self.selection.in_main)
 
     def _frame(self, ranked: _Ranked, id: str = "") -> dict[str, Any]:  # noqa: A002
         frame: dict[str, Any] = {"_index": self.snapshot.name}

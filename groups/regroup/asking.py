@@ -78,7 +78,7 @@ class Asking:
 
     def _texts(self, census: Census, places: Sequence[int]) -> dict[int, str]:
         """Return the texts of documents that are as they were read for the census."""
-        by_key = {census.keys[place]: place for place in places}
+        by_key = dict(zip(census.keys.several(places), places, strict=True))
         named: dict[tuple[str, str | None], list[str]] = {}
         for key in by_key:
             named.setdefault((key.index, key.routing), []).append(key.id)

@@ -10,16 +10,20 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
 from shinglefold.groups.gate.forms import GROUP, LEADER
+from shinglefold.groups.regroup.columns import Digests, Keys
 from shinglefold.groups.values import Values
-from shinglefold.ingest.maintenance.stored import Key, key_of
+from shinglefold.ingest.maintenance.stored import key_of
+from shinglefold.ingest.paths import cut, get
 from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s, split_digest
 from shinglefold.placeholders import is_placeholder
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
-from shinglefold.stored import stored_parts
+from shinglefold.stored import stored_parts, without_fingerprint
 
 NO_GROUP = -1
+#: The version of a document that has to be read again before it is written.
+UNKNOWN = (-1, -1)
 #: Bytes of a keyword; the longest has 7 characters.
 _WORD = 8
 _GREATEST = 2**63
@@ -37,7 +41,7 @@ class Census:
     ``digests``: of the texts, by code. ``values``: of the scopes, by code.
     """
 
-    keys: Sequence[Key]
+    keys: Keys
     supershingles: Uint64s
     signatures: Bytes
     signed: NDArray[np.bool_]
@@ -50,7 +54,7 @@ class Census:
     seq_nos: Int64s
     terms: Int64s
     ordinals: Sequence[tuple[int, float, str]]
-    digests: Sequence[str]
+    digests: NDArray[np.bytes_]
     values: Sequence[list[list[Any]]]
 
     def __len__(self) -> int:
@@ -59,7 +63,7 @@ class Census:
     def digest(self, place: int) -> str:
         """Return the digest of a document's text, empty where it has none."""
         code = int(self.texts[place])
-        return "" if code < 0 else self.digests[code]
+        return "" if code < 0 else bytes(self.digests[code]).decode("utf-8", "surrogatepass")
 
 
 @dataclass(slots=True)
@@ -83,13 +87,12 @@ class Taking:
     values: Values | None = None
     left: int = 0
     reserved: set[int] = field(default_factory=set)
-    _keys: list[Key] = field(default_factory=list)
-    _names: dict[str, str] = field(default_factory=dict)
+    _keys: Keys = field(default_factory=Keys)
     _words: bytearray = field(default_factory=bytearray)
     _signatures: bytearray = field(default_factory=bytearray)
     _numbers: "array[int]" = field(default_factory=lambda: array("q"))
     _ordinals: list[tuple[int, float, str]] = field(default_factory=list)
-    _texts: dict[str, int] = field(default_factory=dict)
+    _digests: Digests = field(default_factory=Digests)
     _languages: dict[str, int] = field(default_factory=dict)
     _scopes: dict[tuple[tuple[str, ...], ...], int] = field(default_factory=dict)
     _told: list[list[list[Any]]] = field(default_factory=list)
@@ -102,7 +105,7 @@ class Taking:
 
     @property
     def unordered(self) -> bool:
-        """Whether no document has what they are to lead by."""
+        """Whether no document that was taken has what they are to lead by."""
         return bool(self._ordinals) and all(kind == _LAST for kind, _, _ in self._ordinals)
 
     def take(self, hits: Sequence[Mapping[str, Any]]) -> None:
@@ -120,13 +123,14 @@ class Taking:
                 self.reserved |= {number} - {NO_GROUP}
 
     def census(self) -> Census:
-        """Return the columns."""
+        """Return the columns of what was taken since the last time."""
         sketch = self.scheme.sketch
         count = len(self._keys)
-        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 9) if count else _NOTHING
-        columns = [np.ascontiguousarray(numbers[:, column]) for column in range(9)]
-        shingles, signed, texts, languages, scopes, groups, leads, seq_nos, terms = columns
-        return Census(
+        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 8) if count else _NOTHING
+        columns = [np.ascontiguousarray(numbers[:, column]) for column in range(8)]
+        shingles, signed, languages, scopes, groups, leads, seq_nos, terms = columns
+        texts, digests = self._digests.coded()
+        made = Census(
             self._keys,
             np.frombuffer(self._words, np.uint64).reshape(count, sketch.groups),
             np.frombuffer(self._signatures, np.uint8).reshape(count, self._size),
@@ -140,9 +144,14 @@ class Taking:
             seq_nos,
             terms,
             self._ordinals,
-            list(self._texts),
+            digests,
             self._told,
         )
+        # Each column is held once: those it was made of go.
+        self._numbers, self._digests = array("q"), Digests()
+        self._keys, self._words, self._signatures = Keys(), bytearray(), bytearray()
+        self._ordinals, self._told, self._scopes = [], [], {}
+        return made
 
     @property
     def _size(self) -> int:
@@ -163,17 +172,18 @@ class Taking:
         return made
 
     def _add(self, hit: Mapping[str, Any], made: Fingerprint, group: int, leads: bool) -> None:
-        key = key_of(hit)
-        self._keys.append(Key(self._names.setdefault(key.index, key.index), key.id, key.routing))
+        self._keys.append(key_of(hit))
+        self._digests.append(made.digest)
         words = made.supershingles if made.signature else ("",) * self.scheme.sketch.groups
         for word in words:
             self._words += word.encode()[:_WORD].ljust(_WORD, b"\0")
         self._signatures += made.signature or bytes(self._size)
-        text = self._texts.setdefault(made.digest, len(self._texts)) if made.digest else -1
         language = self._languages.setdefault(made.lang, len(self._languages))
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
+        if stands_elsewhere(hit["_source"], self.path):
+            version = UNKNOWN
         self._numbers.extend(
-            (made.shingles, bool(made.signature), text, language, scope, group, leads, *version)
+            (made.shingles, bool(made.signature), language, scope, group, leads, *version)
         )
         if self.order:
             self._ordinals.append(_ordinal(field_values(hit, self.order)))
@@ -196,7 +206,18 @@ class Taking:
         return self.values.kept(name, self.values.told(hit, name))
 
 
-_NOTHING = np.zeros((0, 9), np.int64)
+_NOTHING = np.zeros((0, 8), np.int64)
+
+
+def stands_elsewhere(source: Mapping[str, Any], path: str) -> bool:
+    """Tell whether the field of fingerprints stands in another form (``{"dedup.digest": …}``, a list), too.
+
+    An update of a part would leave the values of both, or take the place of the list.
+    """
+    usual = source.keys() == {path} and type(source[path]) is dict
+    if usual or not source:
+        return False
+    return not isinstance(get(source, path), Mapping) or without_fingerprint(source, path) != cut(source, path)
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:

@@ -114,7 +114,7 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, ask: Ask | 
 
 def places_in_order(census: Census, options: RegroupOptions) -> Int64s:
     """Return all places in the order in which documents may lead."""
-    ids = _by_id(census)
+    ids = census.keys.by_id()
     if not options.order:
         return ids[np.argsort(~census.leads[ids], kind="stable")]
     named = options.order.removeprefix("-")
@@ -123,14 +123,6 @@ def places_in_order(census: Census, options: RegroupOptions) -> Int64s:
     there = [place for place in places if census.ordinals[place][0] != 2]
     there.sort(key=lambda place: census.ordinals[place], reverse=named != options.order)
     return np.array(there + missing, np.int64)
-
-
-def _by_id(census: Census) -> Int64s:
-    def name(place: int) -> tuple[str, str, str]:
-        key = census.keys[place]
-        return key.id, key.index, key.routing or ""
-
-    return np.array(sorted(range(len(census)), key=name), np.int64)
 
 
 def _firsts(census: Census, order: Int64s) -> Int64s:
@@ -265,7 +257,7 @@ def _led(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None)
     member, other, alike = member[kept], other[kept], np.concatenate((alike, alike))[kept]
     # Not by the order of leading, which is another one the next time: so the same groups are found again.
     ids = np.empty_like(rank)
-    ids[rank[_by_id(census)]] = np.arange(len(rank))
+    ids[rank[census.keys.by_id()]] = np.arange(len(rank))
     best = np.lexsort((ids[other], -alike, member))
     members, first = np.unique(member[best], return_index=True)
     leader[members] = other[best][first]

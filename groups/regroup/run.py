@@ -8,8 +8,9 @@ from time import perf_counter
 
 from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Engine
+from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError
+from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.deciding import text_stage
 from shinglefold.groups.regroup.asking import Asking
 from shinglefold.groups.regroup.census import Census, Taking
@@ -192,6 +193,8 @@ class _Run:
             if left is not None:
                 self.passes, self.counts, self.resumed = left.passes, left.counts, True
                 self._write(left.changes, left.done)
+                # Not to be held beside the readings.
+                left = None
             self._all()
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
@@ -228,6 +231,8 @@ class _Run:
                 return
             self.journal.begin(changes, self.passes, self.counts)
             self._write(changes)
+            # Not to be held beside the next reading.
+            del changes
 
     def _planned(self) -> Sequence[Change]:
         """Read the index and return what is to be written."""
@@ -252,10 +257,10 @@ class _Run:
 
     def _read(self) -> Taking:
         given, recipe = self.options, self.recipe
-        order = self._order()
+        order, dates = self._order()
         taken = Taking(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
         patiently(lambda: self.engine.refresh(self.index), given.backoff)
-        scan = Scan(self.engine, self.index, patience=given.backoff, fields=taken.fields)
+        scan = Scan(self.engine, self.index, patience=given.backoff, fields=taken.fields, values=dates)
         place = scan.start()
         total, read = scan.total(place), 0
         for page in scan.pages(place):
@@ -273,10 +278,13 @@ class _Run:
             )
         return taken
 
-    def _order(self) -> str:
-        """Return where documents have what they are to lead by, empty where nothing is named."""
-        named = self.options.order.removeprefix("-")
-        return source_of(self.engine.all_mappings(self.index).values(), named) if named else ""
+    def _order(self) -> tuple[str, Sequence[JSON]]:
+        """Return where documents have what they are to lead by, empty for nothing, and how the index tells it."""
+        if not (named := self.options.order.removeprefix("-")):
+            return "", ()
+        several = list(self.engine.all_mappings(self.index).values())
+        dates = asked_dates(several, [named])
+        return (named, dates) if dates else (source_of(several, named), ())
 
     def _write(self, changes: Sequence[Change], before: int = 0) -> None:
         size = _BATCH if self.engine.can.seq_no else _ALONE

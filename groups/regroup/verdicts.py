@@ -31,8 +31,9 @@ class Verdicts:
     def __init__(self, path: Path | None, job: Mapping[str, Any]) -> None:
         self._path = path
         self._key = blake2b(json.dumps(job, sort_keys=True).encode(), digest_size=16).digest()
-        rows = np.zeros(0, _ROW) if path is None else self._read(path)
-        self._rows = rows[np.argsort(rows["pair"], kind="stable")]
+        self._rows = np.zeros(0, _ROW)
+        #: Those that are not in order yet: a job asks by many blocks, and looks them up but now and then.
+        self._fresh = [np.zeros(0, _ROW) if path is None else self._read(path)]
 
     def pairs(self, ones: Sequence[str], others: Sequence[str]) -> Uint64s:
         """Return what names pairs of texts, given by their digests, in either order."""
@@ -45,6 +46,9 @@ class Verdicts:
     def known(self, pairs: Uint64s) -> Said:
         """Return what was said of pairs."""
         said = np.full(len(pairs), UNKNOWN, np.int8)
+        if self._fresh:
+            whole = np.concatenate((self._rows, *self._fresh))
+            self._rows, self._fresh = whole[np.argsort(whole["pair"], kind="stable")], []
         if len(self._rows):
             places = np.searchsorted(self._rows["pair"], pairs).clip(0, len(self._rows) - 1)
             same = self._rows["pair"][places] == pairs
@@ -62,8 +66,7 @@ class Verdicts:
         rows["pair"], rows["said"] = pairs[told], said[told]
         if not len(rows):
             return
-        whole = np.concatenate((self._rows, rows))
-        self._rows = whole[np.argsort(whole["pair"], kind="stable")]
+        self._fresh.append(rows)
         if self._path is not None:
             self._write(self._path, rows.tobytes())
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.regroup.census import digest_of
+from shinglefold.groups.gate.forms import GROUP, LEADER
+from shinglefold.groups.regroup.census import UNKNOWN, digest_of, stands_elsewhere
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change
 from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
@@ -15,7 +15,7 @@ from shinglefold.ingest.maintenance.stored import key_of, key_of_action
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.writing.bulk import Backoff, send
 from shinglefold.local_engines import ExclusiveWrites
-from shinglefold.stored import stored_parts
+from shinglefold.stored import stored_parts, without_fingerprint
 
 #: A change, and the newest version of its document where it was read again.
 _Due = tuple[Change, Mapping[str, Any]]
@@ -26,7 +26,8 @@ class Writer:
     """Writes changes, a batch at a time.
 
     On servers a write is guarded by the version of the document; one that lost to another writer is made
-    again, unless the text is another one now. An embedded engine has no versions: there each batch is read
+    again, unless the text is another one now. Documents that no update of a part can change as is wanted are
+    read again and written whole. An embedded engine has no versions: there each batch is read
     again and written whole while nobody else may write, as it reads a single document almost as long as a
     hundred.
     """
@@ -45,9 +46,11 @@ class Writer:
             EngineError: the engine can't go on; the changes must be written again.
         """
         if self.engine.can.seq_no:
-            pending = self._send([(change, {}) for change in changes], counts)
+            known = [change for change in changes if change.version != UNKNOWN]
+            pending = self._send([(change, {}) for change in known], counts)
             counts.conflicts += len(pending)
-            self._again(pending, counts)
+            whole = [change for change in changes if change.version == UNKNOWN]
+            self._again([*pending, *whole], counts)
         else:
             for index in dict.fromkeys(change.key.index for change in changes):
                 with self._alone(index):
@@ -103,14 +106,20 @@ class Writer:
 
     def _action(self, change: Change, source: Mapping[str, Any]) -> JSON:
         action: JSON = {"_index": change.key.index, "_id": change.key.id}
+        notes = {GROUP: change.group, LEADER: change.leads}
         if not self.engine.can.seq_no:
-            return action | {"_source": Forms(self.path).stamped(source, change.group, change.leads)}
-        action |= {
-            "_op_type": "update",
-            "doc": put({}, self.path, {GROUP: change.group, LEADER: change.leads}),
-            "if_seq_no": change.version[0],
-            "if_primary_term": change.version[1],
-        }
+            return action | {"_source": self._whole(source, notes)}
+        action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
+        if stands_elsewhere(source, self.path):
+            # It went through the index's own pipeline when it came.
+            action |= {"_op_type": "index", "_source": self._whole(source, notes), "pipeline": "_none"}
+        else:
+            action |= {"_op_type": "update", "doc": put({}, self.path, notes)}
         if change.key.routing is not None:
             action["routing"] = change.key.routing
         return action
+
+    def _whole(self, source: Mapping[str, Any], notes: Mapping[str, Any]) -> JSON:
+        """Return a document with its group, the field of fingerprints in its usual form."""
+        parts = {**stored_parts(source, self.path), **notes}
+        return put(without_fingerprint(source, self.path), self.path, parts)

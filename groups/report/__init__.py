@@ -1,10 +1,12 @@
 """What the groups of an index look like: by size, the largest, the newest, and where copies are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from shinglefold.advice import advised, together
-from shinglefold.contracts import Engine
+from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
+from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.report.tally import Names, Report, Tally
 from shinglefold.ingest.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.ingest.writing.bulk import patiently
@@ -36,8 +38,10 @@ def make_report(
     Cost: a scan that reads a few fields; some 300 bytes a group.
     """
     recipe = Recipe.of(engine.mappings(index), index)
-    asked = _told_in(engine, index, names or Names())
-    tally = anew_where_lost(lambda: _tallied(engine, index, Tally(recipe.field, asked), progress))
+    several = list(engine.all_mappings(index).values())
+    asked = _told_in(several, names or Names())
+    dates = asked_dates(several, asked.dates)
+    tally = anew_where_lost(lambda: _tallied(engine, index, Tally(recipe.field, asked), dates, progress))
     if not tally.grouped:
         first = [] if recipe.groups else [advised("setup", index, groups=True)]
         raise ConfigError(
@@ -48,10 +52,14 @@ def make_report(
 
 
 def _tallied(
-    engine: Engine, index: str, tally: Tally, progress: Callable[[int, float], None] | None
+    engine: Engine,
+    index: str,
+    tally: Tally,
+    dates: Sequence[JSON],
+    progress: Callable[[int, float], None] | None,
 ) -> Tally:
     patiently(lambda: engine.refresh(index), PATIENCE)
-    scan = Scan(engine, index, fields=tally.fields)
+    scan = Scan(engine, index, fields=tally.fields, values=dates)
     place = scan.start()
     total, read = scan.total(place), 0
     for page in scan.pages(place):
@@ -63,8 +71,7 @@ def _tallied(
     return tally
 
 
-def _told_in(engine: Engine, index: str, names: Names) -> Names:
+def _told_in(several: Sequence[Mapping[str, Any]], names: Names) -> Names:
     """Return where documents have the values of fields, for one that is a multi-field."""
-    several = list(engine.all_mappings(index).values())
     given = names.host, names.date, names.title
     return Names(*(name and source_of(several, name) for name in given))

@@ -53,11 +53,11 @@ def page(report: Report) -> str:
         _Bar(one.size, one.groups, one.groups, f"{one.groups:,}") for one in report.sizes[: max(5, last + 1)]
     ]
     shares = {
-        title: [
+        kind: [
             _Bar(one.value, one.copies, one.documents, f"{one.share:.0%} of {one.documents:,}")
             for one in found
         ]
-        for title, found in (("host", report.hosts), ("language", report.languages))
+        for kind, found in (("hosts", report.hosts), ("languages", report.languages))
     }
     months = [
         _Bar(one.value, one.copies, one.documents, f"{one.copies:,} of {one.documents:,}")
@@ -66,15 +66,13 @@ def page(report: Report) -> str:
     parts = [
         _section("Groups by size", "Groups of so many documents.", _columns(sizes)),
         *(
-            _section(f"Copies by {name}", "Strong: copies; faint: the other documents.", _rows(bars))
-            for name, bars in shares.items()
+            _section(f"Copies by {kind.removesuffix('s')}", _told(report, kind), _rows(bars))
+            for kind, bars in shares.items()
             if bars
         ),
     ]
     if months:
-        parts.append(
-            _section("Copies by month", "Strong: copies; faint: the other documents.", _columns(months))
-        )
+        parts.append(_section("Copies by month", _told(report, "months"), _columns(months)))
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:
             parts.append(_section(title, "Each by the document that leads it.", _table(groups)))
@@ -84,6 +82,11 @@ def page(report: Report) -> str:
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
         f"<h1>Groups in {name}</h1>{_figures(report)}<main>{''.join(parts)}</main></html>\n"
     )
+
+
+def _told(report: Report, kind: str) -> str:
+    left_out = report.left_out(kind)
+    return f"Strong: copies; faint: the other documents.{f' Not here: {left_out}.' if left_out else ''}"
 
 
 def _figures(report: Report) -> str:
@@ -97,6 +100,8 @@ def _figures(report: Report) -> str:
     ]
     if report.without_group:
         told.append(("without a group", f"{report.without_group:,}"))
+    if report.led_by_several:
+        told.append(("groups led by several", f"{report.led_by_several:,}"))
     return f"<dl>{''.join(f'<div><dt>{what}</dt><dd>{value}</dd></div>' for what, value in told)}</dl>"
 
 

@@ -68,6 +68,7 @@ class Listed:
 
     group: int
     documents: int
+    index: str
     id: str
     title: str
     newest: str
@@ -78,7 +79,9 @@ class Report:
     """What was counted.
 
     ``copies``: documents of groups but for one of each, the leader. ``without_group``: documents that have
-    no number. ``hosts`` and ``languages`` are those with most copies, ``months`` all in order.
+    no number. ``led_by_several``: groups of which more than one document says that it leads. ``hosts`` and
+    ``languages`` are those with most copies, ``months`` all in order, by UTC. ``without``: of each of the three
+    how many documents with a number have no such value; ``more``: how many values are not listed.
     """
 
     index: str
@@ -87,12 +90,15 @@ class Report:
     groups: int
     shared: int
     copies: int
+    led_by_several: int
     sizes: tuple[Size, ...]
     largest: tuple[Listed, ...]
     newest: tuple[Listed, ...]
     hosts: tuple[Share, ...]
     languages: tuple[Share, ...]
     months: tuple[Share, ...]
+    without: Mapping[str, int]
+    more: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""
@@ -101,11 +107,20 @@ class Report:
             told[name] = [{**asdict(one), "share": round(one.share, 4)} for one in getattr(self, name)]
         return told
 
+    def left_out(self, kind: str) -> str:
+        """Return in words what the shares of ``hosts``, ``languages`` or ``months`` leave out, mostly nothing."""
+        without, more, one = self.without[kind], self.more[kind], kind.removesuffix("s")
+        documents = "1 document" if without == 1 else f"{without:,} documents"
+        missing = f"{documents} without a {one} left out" if without else ""
+        beyond = f"{more:,} more {kind if more > 1 else one}" if more else ""
+        return "; ".join(filter(None, (missing, beyond)))
+
 
 @dataclass(slots=True)
 class _Group:
     size: int
-    led: bool
+    leaders: int
+    index: str
     id: str
     title: str
     newest: float | None
@@ -158,17 +173,20 @@ class Tally:
         when = _dated(moment(_first(hit, self.names.dates)))
         language = str(stored_parts(hit["_source"], self.path).get("lang") or "")
         own = (_host(_first(hit, self.names.hosts)), language, _calendar(when)[:7])
-        for kind, value in zip(_KINDS, own, strict=True):
-            self._all[kind][value] += 1
-            self._copies[kind][value] += not leads
         title = str(_first(hit, (self.names.title,)) or "")[:_LONGEST]
         group = self._groups.get(number)
+        # Where two writers did not see each other, copies of one text lead a group together.
+        original = leads and not (group and group.leaders)
+        for kind, value in zip(_KINDS, own, strict=True):
+            self._all[kind][value] += 1
+            self._copies[kind][value] += not original
         if group is None:
-            self._groups[number] = _Group(1, leads, hit["_id"], title, when, own)
+            self._groups[number] = _Group(1, int(leads), hit["_index"], hit["_id"], title, when, own)
             return
         group.size += 1
-        if leads:
-            group.led, group.id, group.title = True, hit["_id"], title
+        group.leaders += leads
+        if original:
+            group.index, group.id, group.title = hit["_index"], hit["_id"], title
         if when is not None and (group.newest is None or when > group.newest):
             group.newest = when
 
@@ -176,11 +194,12 @@ class Tally:
         """Return what was counted."""
         copies = {kind: counter.copy() for kind, counter in self._copies.items()}
         for group in self._groups.values():
-            if not group.led:
+            if not group.leaders:
                 # Somebody must be the original where the leader has gone.
                 for kind, value in zip(_KINDS, group.first, strict=True):
                     copies[kind][value] -= 1
         shares = {kind: list(_shares(self._all[kind], copies[kind])) for kind in _KINDS}
+        known = {kind: len(found) for kind, found in shares.items()}
         for kind in ("hosts", "languages"):
             shares[kind] = nlargest(listed, shares[kind], key=lambda one: (one.copies, one.documents))
         groups = self._groups.items()
@@ -193,12 +212,15 @@ class Tally:
             len(groups),
             len(several),
             self.grouped - len(groups),
+            sum(group.leaders > 1 for _, group in groups),
             tuple(_sizes(Counter(group.size for group in self._groups.values()))),
             tuple(_listed(nlargest(listed, several, key=lambda item: (item[1].size, item[0])))),
             tuple(_listed(nlargest(listed, dated, key=lambda item: (item[1].newest or 0.0, item[0])))),
             tuple(shares["hosts"]),
             tuple(shares["languages"]),
             tuple(sorted(shares["months"], key=lambda one: one.value)),
+            {kind: self._all[kind][""] for kind in _KINDS},
+            {kind: known[kind] - len(shares[kind]) for kind in _KINDS},
         )
 
 
@@ -249,4 +271,5 @@ def _sizes(counted: Counter[int]) -> Iterable[Size]:
 
 def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[Listed]:
     for number, group in groups:
-        yield Listed(number, group.size, group.id, group.title, _calendar(group.newest))
+        newest = _calendar(group.newest)
+        yield Listed(number, group.size, group.index, group.id, group.title, newest)

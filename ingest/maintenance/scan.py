@@ -78,6 +78,7 @@ class Scan:
     Args:
         patience: how often to ask again an engine that does not answer.
         fields: those of each document to read; all where None.
+        values: what is to be told of its doc values, as ``docvalue_fields`` of a search.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Scan:
         patience: Backoff = PATIENCE,
         keep_alive: str = _KEEP_ALIVE,
         fields: Sequence[str] | None = None,
+        values: Sequence[JSON] = (),
     ) -> None:
         self.engine = engine
         self.index = index
@@ -98,6 +100,7 @@ class Scan:
         self.patience = patience
         self.keep_alive = keep_alive
         self.fields = fields
+        self.values = values
         #: Whether documents come with their versions.
         self.guarded = engine.can.seq_no
         if part.of > 1 and engine.can.slices == "none":
@@ -158,6 +161,8 @@ class Scan:
         }
         if self.fields is not None:
             body["_source"] = list(self.fields)
+        if self.values:
+            body["docvalue_fields"] = list(self.values)
         if self.guarded:
             body["seq_no_primary_term"] = True
         if place.after is not None:

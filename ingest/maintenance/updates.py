@@ -116,6 +116,7 @@ class Updater:
         """Return changes that store the number of the group, too."""
         actions = [
             {
+                "_index": change.hit["_index"],
                 "_id": change.hit["_id"],
                 "_source": put(
                     without_fingerprint(change.hit["_source"], self.target), self.target, dict(change.new)

@@ -3,6 +3,7 @@
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.source_filter import SourceFilter
 
 
 @pytest.mark.parametrize("lengths", [(0, 1, 7, 8, 9), (900, 1100, 5, 50_000), (2000, 3000)])
@@ -33,3 +34,24 @@ def test_ids_come_with_documents_that_have_no_object(engine: EmbeddedEngine):
     assert {hit["_id"] for hit in engine.search("pages", {"_source": False})["hits"]["hits"]} == ids
     by_id = {"query": {"ids": {"values": list(ids)}}}
     assert {hit["_id"] for hit in engine.search("pages", by_id)["hits"]["hits"]} == ids
+
+
+@pytest.mark.parametrize(
+    "wanted", ["inner", "inner.tag", "n", "inner.none", "flat", "flat.n", "in*", "none", "inner.deep"]
+)
+def test_a_part_of_the_source_is_the_same_whether_the_rest_is_read_or_not(engine: EmbeddedEngine, wanted):
+    engine.create_index("pages", {"properties": {"inner": {"properties": {"tag": {"type": "keyword"}}}}}, {})
+    sources = {
+        "a": {"inner": {"tag": "x", "deep": {"n": 1}}, "n": 1},
+        "b": {"inner": None, "n": 2},
+        "c": {"n": 3, "flat.n": 5},
+        "d": {"inner": [{"tag": "x"}, {"tag": ["y", None]}], "flat": {"n": None}},
+        "e": {"inner": [], "inner.tag": "z"},
+    }
+    engine.bulk([{"_index": "pages", "_id": id_, "_source": source} for id_, source in sources.items()])
+    engine.refresh("pages")
+    asked = SourceFilter(includes=(wanted,))
+    hits = engine.search("pages", {"_source": [wanted], "size": 10})["hits"]["hits"]
+    assert {hit["_id"]: hit["_source"] for hit in hits} == {
+        id_: asked.apply(source) for id_, source in sources.items()
+    }

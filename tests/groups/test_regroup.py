@@ -154,6 +154,18 @@ def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
         regroup(engine, "plain")
 
 
+def test_a_fingerprint_in_parts_with_dots_in_their_names_gets_one_number(engine, index):
+    spec = SPECS[USUAL[0]]
+    parts = {f"dedup.{name}": value for name, value in fingerprint_of(spec).to_field().items()}
+    source = {**parts, "dedup.group": 7, "dedup.leader": True, "host": spec.host}
+    assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": source}]).failures
+    summary = regroup(engine, index, CONNECTED)
+    found = stored(engine, index)
+    assert (summary.settled, found[9001]["group"]) == (True, found[USUAL[0]]["group"])
+    assert "dedup.group" not in engine.get(index, "p9001")["_source"]
+    assert regroup(engine, index, CONNECTED).counts.planned == 0
+
+
 def interrupt(what: str, _documents: int, _share: float) -> None:
     if what == "writing":
         raise KeyboardInterrupt

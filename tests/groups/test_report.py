@@ -54,6 +54,38 @@ def test_all_documents_are_counted_once(engine, index):
     assert {one.value: one.documents for one in made.hosts} == {"a.org": 2, "b.org": 3, "c.org": 1}
 
 
+def test_copies_that_lead_one_group_together_are_told_and_counted_as_copies(engine, index):
+    # As where two runs that did not see each other let in the same text.
+    again = source(1, True, "c.org", "2026-02-07")
+    assert not engine.bulk([{"_index": index, "_id": "d8", "_source": again}]).failures
+    made = make_report(engine, index)
+    assert (made.led_by_several, made.copies) == (1, 4)
+    for shares in (made.hosts, made.languages, made.months):
+        assert sum(one.copies for one in shares) == 4
+    assert "groups led by several" in page(made)
+
+
+def test_documents_without_a_value_are_told_where_they_are_left_out(engine, index):
+    bare = {"dedup": {"scheme": "sf2-x", "lang": "ru", "group": 3, "leader": False}, "url": "mailto:a@b"}
+    assert not engine.bulk([{"_index": index, "_id": "d8", "_source": bare}]).failures
+    made = make_report(engine, index, listed=2)
+    assert made.without == {"hosts": 1, "languages": 0, "months": 1}
+    assert made.more == {"hosts": 1, "languages": 0, "months": 0}
+    assert made.left_out("hosts") == "1 document without a host left out; 1 more host"
+    assert made.left_out("languages") == ""
+    assert "Not here: 1 document without a month left out." in page(made)
+    assert made.to_json()["without"]["months"] == 1
+
+
+def test_a_year_alone_is_that_year_where_the_field_is_a_date(engine, index):
+    engine.put_mappings(index, {"properties": {"date": {"type": "date"}}})
+    for number, day in enumerate(["2019", "2020-05", "2019-12-31T23:30:00-02:00"]):
+        one = source(1, False, "a.org", "") | {"date": day, "published": None}
+        assert not engine.bulk([{"_index": index, "_id": f"e{number}", "_source": one}]).failures
+    made = make_report(engine, index, Names(date="date"))
+    assert [one.value for one in made.months] == ["2019-01", "2020-01", "2020-05"]
+
+
 def test_a_place_that_a_gate_keeps_is_no_document(engine, index):
     place = {"dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
     assert not engine.bulk([{"_index": index, "_id": "coming", "_source": place}]).failures
@@ -78,6 +110,7 @@ def test_the_largest_and_the_newest_groups_are_told_by_their_leaders(engine, ind
         (3, 2, made.largest[1].id, "2026-03-09"),
     ]
     assert [one.group for one in made.newest] == [3, 1]
+    assert {one.index for one in made.largest} == {index}
     assert [one.group for one in make_report(engine, index, listed=1).largest] == [1]
 
 
