@@ -32,7 +32,9 @@ class SourceFilter:
 
         What has a dot stands in an object, or has it in its own name, where values that are none don't count.
         """
-        return bool(self.includes) and all("*" not in one and ("." in one or one in names) for one in self.includes)
+        return bool(self.includes) and all(
+            "*" not in one and ("." in one or one in names) for one in self.includes
+        )
 
     def shows(self, path: str) -> bool:
         """Tell whether the value at a path is among the wanted parts."""

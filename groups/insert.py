@@ -147,7 +147,7 @@ class Numbering:
 
     @property
     def _takes_new(self) -> str:
-        """The index that new documents go to: behind an alias another name, and another one after a rollover."""
+        """The index that new documents go to: behind an alias one of another name, which may change."""
         now = monotonic()
         if not self._taker or now - self._looked > _LOOKED:
             self._taker, self._looked = taker(self.engine, self.index), now
@@ -185,9 +185,7 @@ class Numbering:
         self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
 
-    def _offer_recent(
-        self, batch: Batch, names: Sequence[_Name], choices: Sequence[_Choice]
-    ) -> set[_Name]:
+    def _offer_recent(self, batch: Batch, names: Sequence[_Name], choices: Sequence[_Choice]) -> set[_Name]:
         """Offer the leaders of this run; return their names, as their stored versions count no more."""
         if self._recent is None:
             return set()

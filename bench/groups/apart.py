@@ -63,9 +63,9 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a run is to be killed: so many seconds after a step told that this share of it is done."""
+    """When a run is to be killed: seconds after one of some steps told that so much of it is done."""
 
-    step: str
+    steps: tuple[str, ...]
     share: float
     later: float
 
@@ -114,10 +114,15 @@ def _numbers(engine: Engine, index: str) -> Iterator[tuple[str, int, bool]]:
 def _work(place: Place, options: RegroupOptions, moment: Moment | None, told: Connection | None) -> None:
     steps: dict[str, float] = {}
     start = perf_counter()
+    over = threading.Event()
 
     def report(what: str, _documents: int, share: float) -> None:
         steps.setdefault(what, perf_counter() - start)
-        if moment is not None and what == moment.step and share >= moment.share:
+        if over.is_set():
+            # The work may be faster than the clock: no step is told after the moment.
+            os.kill(os.getpid(), signal.SIGKILL)
+        if moment is not None and what in moment.steps and share >= moment.share:
+            over.set()
             threading.Thread(target=_end, args=(moment.later,), daemon=True).start()
 
     with closing(place.open()) as engine:

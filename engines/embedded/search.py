@@ -81,7 +81,7 @@ class _Loader:
         return hit
 
     def _whole(self, head: Head) -> bool:
-        """Tell whether more than the head of a document is needed: that means reading the page it belongs to."""
+        """Tell whether more than the head of a document is needed, which has to be decompressed."""
         request = self.request
         beyond = request.source.wanted and not request.source.within(head.parts)
         return bool(beyond or request.highlight or self.selection.in_main)

@@ -182,9 +182,7 @@ class Taking:
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
         if stands_elsewhere(hit["_source"], self.path):
             version = UNKNOWN
-        self._numbers.extend(
-            (made.shingles, bool(made.signature), language, scope, group, leads, *version)
-        )
+        self._numbers.extend((made.shingles, bool(made.signature), language, scope, group, leads, *version))
         if self.order:
             self._ordinals.append(_ordinal(field_values(hit, self.order)))
 
@@ -217,7 +215,9 @@ def stands_elsewhere(source: Mapping[str, Any], path: str) -> bool:
     usual = source.keys() == {path} and type(source[path]) is dict
     if usual or not source:
         return False
-    return not isinstance(get(source, path), Mapping) or without_fingerprint(source, path) != cut(source, path)
+    return not isinstance(get(source, path), Mapping) or without_fingerprint(source, path) != cut(
+        source, path
+    )
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:

@@ -77,8 +77,6 @@ class Digests:
         else:
             ends = np.cumsum(lengths)[there].tolist()
             begins = (np.cumsum(lengths) - lengths)[there].tolist()
-            told = np.array(
-                [bytes(self._told[a:b]) for a, b in zip(begins, ends, strict=True)], f"S{width}"
-            )
+            told = np.array([bytes(self._told[a:b]) for a, b in zip(begins, ends, strict=True)], f"S{width}")
         distinct, codes[there] = np.unique(told, return_inverse=True)
         return codes, distinct

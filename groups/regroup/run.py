@@ -279,7 +279,7 @@ class _Run:
         return taken
 
     def _order(self) -> tuple[str, Sequence[JSON]]:
-        """Return where documents have what they are to lead by, empty for nothing, and how the index tells it."""
+        """Return where documents have what they are to lead by, if anything, and how the index tells it."""
         if not (named := self.options.order.removeprefix("-")):
             return "", ()
         several = list(self.engine.all_mappings(self.index).values())

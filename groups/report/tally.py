@@ -80,8 +80,8 @@ class Report:
 
     ``copies``: documents of groups but for one of each, the leader. ``without_group``: documents that have
     no number. ``led_by_several``: groups of which more than one document says that it leads. ``hosts`` and
-    ``languages`` are those with most copies, ``months`` all in order, by UTC. ``without``: of each of the three
-    how many documents with a number have no such value; ``more``: how many values are not listed.
+    ``languages`` are those with most copies, ``months`` all in order, by UTC. ``without``: of each of the
+    three how many documents with a number have no such value; ``more``: how many values are not listed.
     """
 
     index: str
@@ -108,7 +108,7 @@ class Report:
         return told
 
     def left_out(self, kind: str) -> str:
-        """Return in words what the shares of ``hosts``, ``languages`` or ``months`` leave out, mostly nothing."""
+        """Return in words what is left out of ``hosts``, ``languages`` or ``months``, mostly nothing."""
         without, more, one = self.without[kind], self.more[kind], kind.removesuffix("s")
         documents = "1 document" if without == 1 else f"{without:,} documents"
         missing = f"{documents} without a {one} left out" if without else ""

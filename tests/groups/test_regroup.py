@@ -155,6 +155,7 @@ def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
 
 
 def test_a_fingerprint_in_parts_with_dots_in_their_names_gets_one_number(engine, index):
+    regroup(engine, index, CONNECTED)
     spec = SPECS[USUAL[0]]
     parts = {f"dedup.{name}": value for name, value in fingerprint_of(spec).to_field().items()}
     source = {**parts, "dedup.group": 7, "dedup.leader": True, "host": spec.host}

@@ -75,7 +75,7 @@ def rolled(engine, pipeline, new_index, aliased):
 
 
 def test_a_document_of_the_same_id_in_an_older_index_is_another(engine, pipeline, rolled):
-    first, second, alias = rolled
+    first, _second, alias = rolled
     put(engine, first, pipeline, {"id": "1", "body": SAME}, {"id": "2", "body": f"{SAME} x"})
     put(engine, alias, pipeline, {"id": "1", "body": SAME}, {"id": "2", "body": SAME})
     found = told(engine, alias)
@@ -86,7 +86,7 @@ def test_a_document_of_the_same_id_in_an_older_index_is_another(engine, pipeline
 
 
 def test_texts_without_words_are_alone_wherever_their_ids_are(engine, pipeline, rolled):
-    first, second, alias = rolled
+    first, _second, alias = rolled
     bare = {"id": "1", "body": ""}
     put(engine, first, pipeline, bare)
     put(engine, alias, pipeline, bare)
@@ -134,7 +134,8 @@ def test_a_field_of_dates_leads_by_its_dates_whatever_their_format(engine, new_i
     actions = []
     for id_, day in days.items():
         seconds = timegm(time.strptime(day, "%d.%m.%Y"))
-        actions.append({"_index": index, "_id": id_, "_source": {"day": day, "at": seconds, "dedup": stored_as}})
+        told_as = {"day": day, "at": seconds, "dedup": stored_as}
+        actions.append({"_index": index, "_id": id_, "_source": told_as})
     assert not engine.bulk(actions).failures
     for field, leads in (("day", 3), ("-day", 2), ("at", 3), ("-at", 2)):
         regroup(engine, index, RegroupOptions(order=field))
@@ -153,6 +154,7 @@ def test_a_field_of_dates_leads_by_its_dates_whatever_their_format(engine, new_i
 def test_a_fingerprint_in_another_form_gets_one_number(engine, new_index, form):
     index = new_index(mappings(), SETTINGS)
     store(engine, index, USUAL[:20])
+    regroup(engine, index)
     spec = SPECS[USUAL[0]]
     parts = {**fingerprint_of(spec).to_field(), "group": 7, "leader": True}
     there = {"dedup": [parts]} if form == "list" else {f"dedup.{name}": one for name, one in parts.items()}
