@@ -34,7 +34,7 @@ _TRAVELLING = 2
 class _Name(NamedTuple):
     """What names a document: its index and its id."""
 
-    index: str
+    where: str
     id: str
 
 
@@ -158,7 +158,7 @@ class Numbering:
             return []
         choices = [_Choice() for _ in asked]
         numbers = [
-            numbers_of(one.print, self._scope(one), name.index, name.id)
+            numbers_of(one.print, self._scope(one), name.where, name.id)
             for one, name in zip(asked, names, strict=True)
         ]
         batch = self._likeness.batch(asked, self._recent.reader if self._recent else None)
