@@ -3,6 +3,7 @@
 import multiprocessing
 import shutil
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,29 @@ def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engin
         assert len(files(tmp_path / "pages")) == 0
 
 
+def test_fields_that_come_while_a_commit_goes_on_are_known_ever_after(
+    engine, tmp_path: Path, words, monkeypatch, late
+):
+    create(engine)
+    store, on = writer.Writer._store, threading.Event()
+
+    def slowly(*given: Any) -> None:
+        assert on.wait(20)
+        store(*given)
+
+    with engine.held("pages"):
+        with monkeypatch.context() as patched:
+            patched.setattr(writer.Writer, "_store", slowly)
+            patched.setattr(writer, "_AGE", 0.0)
+            decided(engine, put(1, first="one"))
+        decided(engine, put(2, unheard="of"))
+        on.set()
+    with EmbeddedEngine(tmp_path, words) as again:
+        for query, id_ in (({"first": "one"}, "1"), ({"unheard": "of"}, "2")):
+            hits = again.search("pages", {"query": {"match": query}})["hits"]["hits"]
+            assert [hit["_id"] for hit in hits] == [id_]
+
+
 def test_others_see_what_is_let_in_once_it_is_committed(engine, tmp_path: Path, words, monkeypatch):
     monkeypatch.setattr(writer, "_AGE", 0.05)
     create(engine)
@@ -246,8 +270,10 @@ def test_on_a_full_disk_nothing_is_told_as_done_and_nothing_that_was_is_lost(eng
                 raise OSError(28, "No space left on device")
 
             patched.setattr(journals.os, "fsync", full)
-            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays"):
+            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays") as told:
                 decided(engine, put(2))
+        # The first one is in the journal.
+        assert told.value.lost == 1
         decided(engine, put(3))
         assert engine.get("pages", "1")
         engine.refresh("pages")

@@ -17,7 +17,7 @@ from support.gate.windows import WINDOWS, die_in
 from shinglefold.engines.embedded import EmbeddedEngine, writer
 from shinglefold.engines.embedded import journal as journals
 from shinglefold.engines.embedded.journal import Changed, Journal, files, read
-from shinglefold.errors import IndexReadOnly
+from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 
 def _rounds(folder: Path, words: Any, window: str, passes: int, told: Any) -> None:
@@ -158,6 +158,22 @@ def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
     with EmbeddedEngine(tmp_path, words) as again:
         assert stored(again).keys() == {"1", "2"}
         assert again.mappings("pages")["properties"]["unheard"]
+
+
+def test_a_commit_that_was_made_and_told_as_failed_doubles_no_document(engine: EmbeddedEngine, monkeypatch):
+    create(engine)
+    engine.bulk([put(1), put(2)])
+    with monkeypatch.context() as patched:
+
+        def fails(_: writer.Writer) -> None:
+            raise OSError(5, "Input/output error")
+
+        patched.setattr(writer.Writer, "_done", fails)
+        with pytest.raises(EngineUnavailable, match="Input/output"):
+            engine.refresh("pages")
+    engine.bulk([put(1, 1)])
+    engine.refresh("pages")
+    assert stored(engine) == {"1": "w1", "2": "w0"}
 
 
 class _Interrupted(deque):

@@ -18,7 +18,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 #: most of an hour, and notice little more.
 TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "core": ("core", "rerank"),
+        "core": ("core",),
         "canon": ("canon", "plugins"),
         "sketch": ("sketch",),
         "rerank": ("rerank",),
