@@ -10,6 +10,26 @@ SCHEME = Scheme()
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"fields": ("title", "body")},
+        {"pipeline": {"processors": []}},
+        {"sealed": "a1"},
+        {"groups": True},
+        {"groups": True, "grouping": {"linkage": "leader"}},
+    ],
+)
+def test_a_recipe_says_what_is_known_and_nothing_else(given):
+    told = Recipe(SCHEME, **given).to_json()
+    bare = Recipe(SCHEME).to_json()
+    assert told == bare | {
+        name: list(value) if isinstance(value, tuple) else value for name, value in given.items()
+    }
+    assert bare.keys() == {*SCHEME.to_json(), "field", "product"}
+
+
+@pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
         ({"field": "near"}, {}, "the field near, but dedup"),

@@ -1,6 +1,7 @@
 """Every form of the field that an engine takes for it is found, and left out where it is foreign."""
 
 import copy
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of
 
 from shinglefold.errors import InputError
-from shinglefold.model import Fingerprint
+from shinglefold.model import LONGEST_DIGEST, Fingerprint
 from shinglefold.stored import Decoder, Troubles, stored_parts, without_fingerprint
 
 FORMS = {
@@ -101,6 +102,32 @@ def test_among_columns_too_and_the_others_are_read(name):
 
 
 GOOD = replace(fingerprint_of(Spec()), digest="d").to_field()
+
+
+def _decoded(**parts: object) -> tuple[bytes, int, Troubles]:
+    good = {f"dedup.{part}": [GOOD[part]] for part in ("digest", "signature")}
+    rows = [good, good | {f"dedup.{part}": value for part, value in parts.items()}]
+    decoder, troubles = Decoder(SCHEME, "dedup"), Troubles()
+    columns = decoder.decode(rows, decoder.keywords(rows), troubles)
+    assert columns.shingles[0] == GOOD["shingles"]
+    return columns.signatures[decoder.size :], columns.shingles[1], troubles
+
+
+def test_a_row_of_another_scheme_is_compared_with_none_and_told():
+    signature, shingles, troubles = _decoded(digest=[GOOD["digest"].replace(SCHEME.id, "sf1-0")])
+    assert (set(signature), shingles) == ({0}, -1)
+    assert troubles == Troubles(other_schemes=Counter({"sf1-0": 1}))
+
+
+@pytest.mark.parametrize(
+    "keywords", [["x" * (LONGEST_DIGEST + 1)], [7], ["x"] * (SCHEME.sketch.groups + 1), "x", {"x": 1}]
+)
+def test_a_row_whose_keywords_no_document_can_have_is_unreadable(keywords):
+    assert _decoded(supershingles=["x" * LONGEST_DIGEST])[2] == Troubles()
+    signature, shingles, troubles = _decoded(supershingles=keywords)
+    assert (set(signature), shingles, troubles.unreadable) == ({0}, -1, 1)
+
+
 SIGNATURES = st.sampled_from(
     [
         GOOD["signature"],
