@@ -17,7 +17,7 @@ from support.servers.admin import ask
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
-from support.servers.places import cache
+from support.servers.places import runs
 from support.servers.security import Certificates, Door, Security, certificates_in
 from support.servers.waiting import answers, until
 
@@ -54,7 +54,7 @@ class LocalServer:
         self._security = security
         self._detached = detached
         self._keeper: subprocess.Popen[bytes] | None = None
-        self.folder = _folder(kind)
+        self.folder = _folder(kind, detached)
         try:
             self._configure(settings or {})
             self.start(wait)
@@ -158,10 +158,8 @@ class LocalServer:
         _hand_over(self.folder)
 
 
-def _folder(kind: Kind) -> Path:
-    runs = cache() / "runs"
-    runs.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{kind.name}-", dir=runs))
+def _folder(kind: Kind, lasting: bool) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=f"{kind.name}-", dir=runs(lasting)))
     (folder / "tmp").mkdir()
     return folder
 
