@@ -6,6 +6,7 @@ import pytest
 from support.servers.faulty import relay
 
 from shinglefold.engines import Connection, open_engine
+from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable
 
 LOOKS = {
@@ -29,6 +30,8 @@ def busy(server):
     with relay(server.url, of="") as proxy:
         given = Connection((proxy.url,), timeout=20, retries=2)
         with closing(open_engine(given)) as engine:
+            # How often it asks again is what is tested, not for how long it waits before.
+            engine.retries = Retries(given.retries, first=0.01)
             yield proxy, engine
 
 

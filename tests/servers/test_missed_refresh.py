@@ -1,6 +1,7 @@
 """A refresh that does not reach all copies of an index: nobody goes on as if it had."""
 
 import asyncio
+import itertools
 import time
 
 import pytest
@@ -9,19 +10,29 @@ from support.gate.indices import gated_index
 from support.servers.faulty import MISSED, relay
 
 from shinglefold.engines import Connection, open_engine
+from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable, Refused
 from shinglefold.groups import AsyncGate, Gate
-from shinglefold.groups.gate.aside import SECONDS
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.ingest.writing.bulk import Backoff
 
+#: Requests by which one refresh is asked for until it has failed.
+_TRIES = 3
+_PATIENCE = 120
 _SAID = r"1 of 2 copies of shards were not refreshed \(node_disconnected_exception: \[node-1\] disconnected\)"
 
 
 @pytest.fixture(scope="module")
 def pipeline():
     return make_pipeline()
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """What gates do about once a second they do at once."""
+    for module in ("aside", "aio"):
+        monkeypatch.setattr(f"shinglefold.groups.gate.{module}.SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -47,11 +58,22 @@ def proxy(server):
 def through(proxy, engine):
     product = engine.info()["distribution"]
     with open_engine(Connection((proxy.url,), product=product)) as opened:
+        opened.retries = Retries(_TRIES - 1, first=0.01)
         yield opened
 
 
 def _text(kind):
     return " ".join(f"{kind}x{at}" for at in range(80))
+
+
+def _until_failed_again(proxy):
+    """Yield numbers until a refresh was due, has failed, and was done about once more."""
+    end = time.monotonic() + _PATIENCE
+    for number in itertools.count():
+        if proxy.spoilt > _TRIES:
+            return
+        assert time.monotonic() < end, "no refresh was due"
+        yield number
 
 
 def _awaited(engine):
@@ -66,11 +88,9 @@ def test_what_a_copy_does_not_show_yet_is_known_by_its_intent(engine, through, p
     with Gate(through, index, pipeline=pipeline) as gate, Gate(engine, index, pipeline=pipeline) as other:
         proxy.weather(1, 1.0, [MISSED])
         gate.add({"id": "a", "body": _text("a")})
-        # The refresh is due, begins, fails and is done about once more.
-        for number in range(4):
-            time.sleep(SECONDS * 1.1)
+        for number in _until_failed_again(proxy):
+            time.sleep(0.06)
             gate.add({"id": f"{number}", "body": _text(number)})
-        assert proxy.spoilt > 1
         with pytest.raises(Refused, match="it resembles 'a'"):
             other.add({"id": "b", "body": _text("a")})
         proxy.weather(1, 0)
@@ -83,10 +103,9 @@ def test_an_awaited_gate_keeps_its_intents_likewise(engine, through, proxy, inde
         async with _awaited(through) as awaited, await AsyncGate.open(awaited, index) as gate:
             proxy.weather(1, 1.0, [MISSED])
             await gate.add({"id": "a", "body": _text("a")})
-            for number in range(4):
-                await asyncio.sleep(SECONDS * 1.1)
+            for number in _until_failed_again(proxy):
+                await asyncio.sleep(0.06)
                 await gate.add({"id": f"{number}", "body": _text(number)})
-            assert proxy.spoilt > 1
             with Gate(engine, index, pipeline=pipeline) as other:
                 refused = await asyncio.to_thread(_refused, other)
             proxy.weather(1, 0)

@@ -1,6 +1,7 @@
 """Group numbers wherever documents lie: made anew, collapsed, counted, reported; and copies found."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -8,8 +9,10 @@ from support.hits import SCHEME, fingerprint_of
 from support.numbered import USUAL, mappings
 from support.random_pages import SPECS
 from support.random_pages import alike as alike_of
+from support.servers.server import Server
 from support.topologies import NAMES, Place, laid_out
 
+from shinglefold.contracts import Engine
 from shinglefold.errors import InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import make_report
@@ -33,18 +36,29 @@ def source(number: int) -> dict[str, Any]:
     return {"place": number, "host": spec.host or "none", "published": spec.published, "dedup": made}
 
 
-@pytest.fixture(params=[name for name in NAMES if name != "replicas"])
-def place(request, engine, server) -> Iterator[Place]:
+LAYOUTS = [name for name in NAMES if name != "replicas"]
+
+
+@contextmanager
+def filled(topology: str, engine: Engine, server: Server) -> Iterator[Place]:
     made = mappings()
     made["properties"] |= {"place": {"type": "integer"}}
-    with laid_out(request.param, engine, server, list(map(source, range(COUNT))), made) as found:
+    with laid_out(topology, engine, server, list(map(source, range(COUNT))), made) as found:
         yield found
 
 
-@pytest.fixture
-def grouped(place: Place) -> Place:
-    assert regroup(place.engine, place.target, RegroupOptions("connected")).settled
-    return place
+@pytest.fixture(params=LAYOUTS)
+def place(request, engine, server) -> Iterator[Place]:
+    """A place of a test that writes."""
+    with filled(request.param, engine, server) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def grouped(request, engine, server) -> Iterator[Place]:
+    with filled(request.param, engine, server) as found:
+        assert regroup(engine, found.target, RegroupOptions("connected")).settled
+        yield found
 
 
 def numbers(place: Place) -> list[int]:
@@ -101,19 +115,20 @@ def test_native_pages_show_each_group_once_with_its_documents_counted(grouped, m
         assert [grouped.number(one) for one in listed["hits"]] == own[: members + 1]
 
 
-def test_a_document_without_a_group_sends_the_page_to_a_window(grouped):
-    groups, search = numbers(grouped), folded(grouped)
-    assert search.search(grouped.target, WHOLE, FoldOptions(mode="auto"))["dedup"]["mode"] == "native"
+def test_a_document_without_a_group_sends_the_page_to_a_window(place):
+    assert regroup(place.engine, place.target, RegroupOptions("connected")).settled
+    groups, search = numbers(place), folded(place)
+    assert search.search(place.target, WHOLE, FoldOptions(mode="auto"))["dedup"]["mode"] == "native"
     late = [number for number in range(COUNT) if groups.count(groups[number]) == 1][:4]
-    if grouped.appends_only:
-        new = {"_op_type": "create", "_index": grouped.target}
-        actions = [{**new, "_id": f"late{at}", "_source": grouped.documents[at]} for at in late]
+    if place.appends_only:
+        new = {"_op_type": "create", "_index": place.target}
+        actions = [{**new, "_id": f"late{at}", "_source": place.documents[at]} for at in late]
     else:
-        actions = [grouped.action(number) for number in late]
-    assert not grouped.engine.bulk(actions).failures
-    grouped.engine.refresh(grouped.target)
+        actions = [place.action(number) for number in late]
+    assert not place.engine.bulk(actions).failures
+    place.engine.refresh(place.target)
     for body in (WHOLE, {**WHOLE, "from": COUNT - 40, "size": 40}):
-        told = search.search(grouped.target, body, FoldOptions(mode="auto"))["dedup"]
+        told = search.search(place.target, body, FoldOptions(mode="auto"))["dedup"]
         assert (told["mode"], "no group" in told["mode_reason"]) == ("window", True)
 
 

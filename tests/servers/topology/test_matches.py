@@ -39,8 +39,18 @@ def mapped() -> dict[str, Any]:
     return body
 
 
-@pytest.fixture(params=[name for name in NAMES if name != "replicas"])
+LAYOUTS = [name for name in NAMES if name != "replicas"]
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
 def place(request, engine, server, documents, mapped) -> Iterator[Place]:
+    with laid_out(request.param, engine, server, documents, mapped) as found:
+        yield found
+
+
+@pytest.fixture(params=LAYOUTS)
+def changing(request, engine, server, documents, mapped) -> Iterator[Place]:
+    """A place of a test that writes."""
     with laid_out(request.param, engine, server, documents, mapped) as found:
         yield found
 
@@ -89,19 +99,19 @@ def test_a_batch_answers_as_each_alone(place, search):
     ]
 
 
-def test_what_is_deleted_or_written_anew_is_told_as_it_is_now(place, search):
-    if place.appends_only:
+def test_what_is_deleted_or_written_anew_is_told_as_it_is_now(changing, search):
+    if changing.appends_only:
         pytest.skip("a data stream takes new documents alone")
     gone, changed, *rest = wanted(0)
-    action = place.action(gone, _op_type="delete")
+    action = changing.action(gone, _op_type="delete")
     action.pop("_source", None)
     # Its elements are those of before, as a writer without the pipeline leaves them.
-    source = {**place.documents[changed], "body": "not a word of it is left"}
-    assert not place.engine.bulk([action, {**place.action(changed), "_source": source}]).failures
-    for index in place.indices:
-        place.engine.refresh(index)
-    page = search.find(place.target, COPIED.sources[0], ALL)
-    assert sorted(numbers(place, page.matches)) == rest
+    source = {**changing.documents[changed], "body": "not a word of it is left"}
+    assert not changing.engine.bulk([action, {**changing.action(changed), "_source": source}]).failures
+    for index in changing.indices:
+        changing.engine.refresh(index)
+    page = search.find(changing.target, COPIED.sources[0], ALL)
+    assert sorted(numbers(changing, page.matches)) == rest
     assert page.unreadable == 1
 
 

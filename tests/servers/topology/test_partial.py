@@ -17,7 +17,7 @@ from shinglefold.rerank import FoldedSearch
 COUNT = 60
 
 
-@pytest.fixture(params=["one_shard", "five_shards"])
+@pytest.fixture(scope="module", params=["one_shard", "five_shards"])
 def place(request, engine, server) -> Iterator[Place]:
     made = mappings(SCHEME)
     made["properties"] |= {"number": {"type": "integer"}, "body": {"type": "text"}}

@@ -21,8 +21,15 @@ def short_pages(monkeypatch):
     monkeypatch.setattr("shinglefold.ingest.maintenance.scan._next_size", lambda _: 11)
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(scope="module", params=NAMES)
 def place(request, engine, server):
+    with laid_out(request.param, engine, server, ranked(pages(COUNT)), {"properties": FIELDS}) as laid:
+        yield laid
+
+
+@pytest.fixture(params=NAMES)
+def changing(request, engine, server):
+    """A place that others write to."""
     with laid_out(request.param, engine, server, ranked(pages(COUNT)), {"properties": FIELDS}) as laid:
         yield laid
 
@@ -42,16 +49,16 @@ def disturb(place: Place, chance: random.Random) -> None:
     place.engine.refresh(place.target)
 
 
-def test_every_document_is_met_once_while_others_write(place):
+def test_every_document_is_met_once_while_others_write(changing):
     chance = random.Random(seed := random.randrange(10**6))
     print(f"seed {seed}")
-    scan = Scan(place.engine, place.target)
+    scan = Scan(changing.engine, changing.target)
     start = scan.start()
     met = []
     for page in scan.pages(start):
-        met += map(place.number, page.hits)
+        met += map(changing.number, page.hits)
         if chance.random() < 0.3:
-            disturb(place, chance)
+            disturb(changing, chance)
     assert sorted(met) == list(range(COUNT))
     assert scan.total(start) == COUNT
     scan.close(start)
