@@ -14,7 +14,7 @@ import pytest
 from shinglefold.engines.embedded import EmbeddedEngine
 
 _COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
-_PATIENCE = 60
+_PATIENCE = 240
 
 
 @pytest.fixture

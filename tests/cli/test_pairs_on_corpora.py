@@ -1,7 +1,7 @@
 """pairs on real revisions of real pages: enough of the labelled pairs fold, and hardly any others."""
 
+import os
 import re
-import time
 
 import pytest
 
@@ -18,9 +18,9 @@ _CORPORA = ["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"]
 def test_the_default_scheme_folds_what_is_alike_and_little_else(
     run, corpus, corpus_path, labelled_pairs, name
 ):
-    start = time.perf_counter()
+    start = _processor()
     ran = run("pairs", corpus_path(name))
-    seconds = time.perf_counter() - start
+    seconds = _processor() - start
     assert (ran.code, ran.err) == (0, "")
     folded = {tuple(sorted(line.split("\t")[:2])) for line in ran.out.splitlines()}
     labels = labelled_pairs(name)
@@ -47,6 +47,11 @@ def test_the_texts_decide_as_the_labels_do(run, corpus, corpus_path, labelled_pa
     folded = {pair for pair in folded if not short & set(pair)}
     alike = {pair for pair, similarity in labelled_pairs(name).items() if similarity >= 0.8}
     assert 2 * len(folded & alike) / (len(folded) + len(alike)) >= 0.99
+
+
+def _processor() -> float:
+    """Return the seconds of the processor this process and its workers have had: a busy machine adds none."""
+    return sum(os.times()[:4])
 
 
 def _tokens(page: dict[str, str]) -> int:

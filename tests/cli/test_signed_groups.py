@@ -144,9 +144,10 @@ def test_a_command_that_is_ended_goes_on(run, signed, number):
         [*command, "--memory", "1M"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     while not Path("work/stages.json").exists():
+        assert process.poll() is None
         time.sleep(0.002)
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
     assert process.returncode in (-number, 128 + number)
     on = run("groups", "many.jsonl", "--work", "work", "--memory", "1M")
     assert on.code == 0
@@ -165,11 +166,11 @@ def test_a_command_ends_while_it_prints(signed, command, read, number):
     assert process.stdout.readline()
     if read:
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
     else:
         time.sleep(0.5)  # until the pipe is full
         process.send_signal(number)
-        process.wait(timeout=20)
+        process.wait(timeout=120)
     assert process.returncode == 128 + number
 
 
