@@ -9,7 +9,10 @@ LINKED := $(VENV)/.linked
 FOLDERS := core canon sketch bloom fingerprints similarity passages ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank $(wildcard rerank/*/) groups $(wildcard groups/*/) plugins $(wildcard plugins/[a-z]*/) \
 	testing $(wildcard testing/[a-z]*/) cli spark examples
 # Two processes, each with whole files and whole servers, so that what a file shares is made once.
-PARALLEL := -n 2 --dist loadgroup
+PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder
+# Tests of the files themselves, which any edit may break and which take a second.
+TREE := tests/packaging/test_tree.py \
+	tests/mutation/test_mutants.py::test_mutants_that_may_survive_are_still_in_the_code
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
@@ -24,12 +27,13 @@ demo: $(LINKED) ## index the example site and show result pages before and after
 test: $(LINKED) ## run the tests; ARGS="tests/canon -x" chooses, SERVERS=all adds real servers (or opensearch-3,…)
 	@$(if $(SERVERS),SHINGLEFOLD_TEST_SERVERS=$(SERVERS) )$(BIN)/python -m pytest $(or $(ARGS),$(PARALLEL))
 
-check: $(LINKED) ## lint, layers and types
+check: $(LINKED) ## lint, layers, types, and the tests of the files themselves
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/pyright
+	$(BIN)/python -m pytest -q $(TREE)
 
 bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/runs/
 	@$(BIN)/python -m bench $(ARGS)

@@ -5,11 +5,12 @@ import json
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from support.servers.choose import LONG, asked_for, in_full
 from support.servers.lines import (
     pytest_configure,
@@ -25,7 +26,7 @@ from shinglefold.scheme import Scheme
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
 
 # A busy machine makes any example slow: time is measured by `bench`, hangs are ended by their own tests.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 if settings.get_current_profile_name() == "default":
     settings.load_profile("unhurried")
 
@@ -34,6 +35,19 @@ _ROOT = Path(__file__).resolve().parent.parent
 _SERVERS = Path("tests", "servers")
 #: The fixtures of servers that only some tests are about, and of Spark: what shares one runs in one process.
 _APART = {"secured", "knn", "cluster", "spark"}
+#: Groups that take longest, begun first: at the end no process is to wait for another.
+_FIRST = (
+    "opensearch-3",
+    "tests/servers/test_generations.py",
+    "cluster",
+    "elasticsearch-9",
+    "opensearch-2",
+    "spark",
+    "tests/groups/test_killed_writers.py",
+    "tests/servers/maintenance/test_killed.py",
+    "secured",
+    "tests/servers/test_secured.py",
+)
 _LEFT_OUT = (
     "Tests on real servers were left out: they take minutes and 400 MB. To run them: "
     "make test SERVERS=all (or SERVERS=opensearch-3,elasticsearch-9)"
@@ -50,10 +64,17 @@ def pytest_sessionstart() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# First: pytest-xdist reads the groups in the same hook.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+# Before all others, as pytest-xdist reads the groups in the same hook; and behind all, as pytest sorts there.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Leave real servers and what takes long out unless asked for; keep in one process what shares."""
+    _choose(config, items)
+    yield
+    groups = Counter(map(_together_with, items))
+    items.sort(key=lambda item: _turn(_together_with(item), groups))
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = []
     for item in items:
         if not in_full() and item.get_closest_marker("long") is not None:
@@ -72,7 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Tell which servers were tested on; what was left out in one line, as skips would bury all else."""
     tell(terminalreporter, config)
-    if not asked_for():
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if not asked_for() and (whole or terminalreporter.stats.get("deselected")):
         terminalreporter.write_line(_LEFT_OUT)
 
 
@@ -88,6 +110,11 @@ def _together_with(item: pytest.Item) -> str:
         item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     )
     return str(parameters.get("server", item.path.relative_to(_ROOT)))
+
+
+def _turn(group: str, groups: Counter[str]) -> tuple[int, int, str]:
+    """Return when a group is begun: those that are known to take long, then by the number of their tests."""
+    return (_FIRST.index(group) if group in _FIRST else len(_FIRST)), -groups[group], group
 
 
 def _data_folder() -> Path:
