@@ -27,12 +27,22 @@ def stored_parts(source: object, path: str) -> dict[str, Any]:
     Args:
         path: of the field; may be dotted.
     """
+    if (whole := _whole(source, path)) is not None:
+        return {name: value for name, value in whole.items() if value is not None}
     found: dict[str, list[Any]] = {}
     for piece in _pieces(source, path):
         for name, value in piece.items():
             if value is not None:
                 found.setdefault(name, []).append(value)
     return {name: values[0] if len(values) == 1 else _all(values) for name, values in found.items()}
+
+
+def _whole(source: object, path: str) -> Mapping[str, Any] | None:
+    """Return the field where it stands as it was written, whole and in one place; None anywhere else."""
+    if type(source) is not dict or type(found := source.get(path)) is not dict or "." in path:
+        return None
+    inside = f"{path}."
+    return None if any(str(key).startswith(inside) for key in source) else found
 
 
 def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON

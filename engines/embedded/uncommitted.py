@@ -11,8 +11,8 @@ from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.journal import Changed
 from shinglefold.source_values import values_at
 
-#: A field and one of its values, and the ids of documents that have it, or had.
-_Ids = dict[tuple[str, object], dict[str, None]]
+#: By field and value the ids of documents that have it, or had.
+_Ids = dict[str, dict[object, list[str]]]
 
 
 @dataclass(slots=True)
@@ -49,18 +49,20 @@ class Uncommitted:
         self._now[id_] = source
         self._unnoted[id_] = None
         for path in self.watched:
+            known = self._ids.setdefault(path, {})
             for value in values_at(values, path):
                 if isinstance(value, str | int | float):
-                    self._ids.setdefault((path, value), {})[id_] = None
+                    known.setdefault(value, []).append(id_)
 
     def having(self, path: str, values: Collection[object]) -> dict[object, list[str]]:
         """Return by value the documents with one of some values in a watched field, now or until lately."""
-        found: dict[object, list[str]] = {}
-        for value in values:
-            key = path, value
-            if ids := [*self._ids_before.get(key, ()), *self._ids.get(key, ())]:
-                found[value] = ids
-        return found
+        found: dict[object, dict[str, None]] = {}
+        wanted = set(values)
+        for ids in (self._ids_before, self._ids):
+            # Of thousands few are there, if any.
+            for value in (there := ids.get(path, {})).keys() & wanted:
+                found.setdefault(value, {}).update(dict.fromkeys(there[value]))
+        return {value: list(several) for value, several in found.items()}
 
     def to_note(self) -> Iterator[Changed]:
         """Yield the changes that no journal has."""
@@ -75,8 +77,12 @@ class Uncommitted:
         """Put what was taken apart, as it is about to be committed."""
         # What is apart already waits for its commit, which was interrupted.
         self._before, self._now, self._unnoted = {**self._before, **self._now}, {}, {}
-        for key, ids in self._ids.items():
-            self._ids_before.setdefault(key, {}).update(ids)
+        for path, ids in self._ids.items():
+            if before := self._ids_before.get(path):
+                for value, several in ids.items():
+                    before.setdefault(value, []).extend(several)
+            else:
+                self._ids_before[path] = ids
         self._ids = {}
 
     def committed(self) -> None:

@@ -68,18 +68,37 @@ class ExclusiveStore:
         return ways[type(request)](request)
 
     def _seen(self, asked: FindDocuments) -> list[Seen]:
-        seen = drive(self.documents.seen(asked.members, asked.far), operator.call)
-        return [self._with_unsearched(member, one) for member, one in zip(asked.members, seen, strict=True)]
-
-    def _with_unsearched(self, member: Member, seen: Seen) -> Seen:
         """Return what a search found with what it can't see yet, which is read by id like the rest."""
-        nominating = self.documents.lookup.nominating([member.print])
-        ids = dict.fromkeys(seen.ids)
-        for path, values in nominating.items():
-            for several in self.engine.unsearched(self.index, path, values).values():
-                ids |= dict.fromkeys(several)
-        taken = self._in_group(member.numbers) if self.documents.groups else {}
-        return replace(seen, ids=tuple(ids), taken=seen.taken | frozenset(taken))
+        members = asked.members
+        seen = drive(self.documents.seen(members, asked.far), operator.call)
+        numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
+        taken = frozenset(self._in_group(tuple(numbers)))
+        return [
+            replace(
+                one,
+                ids=tuple(dict.fromkeys((*one.ids, *new))),
+                taken=one.taken | taken.intersection(member.numbers),
+            )
+            for member, one, new in zip(members, seen, self._unsearched(members), strict=True)
+        ]
+
+    def _unsearched(self, members: Sequence[Member]) -> list[list[str]]:
+        """Return of each member the documents that may be like it and that searches can't see yet."""
+        wanted = [self.documents.lookup.nominating([member.print]) for member in members]
+        found: dict[str, dict[Any, list[str]]] = {}
+        for path in {path for one in wanted for path in one}:
+            values = {value for one in wanted for value in one[path]}
+            found[path] = self.engine.unsearched(self.index, path, values)
+        return [
+            [
+                id_
+                for path, values in one.items()
+                if (new := found[path])
+                for value in values
+                for id_ in new.get(value, ())
+            ]
+            for one in wanted
+        ]
 
     def _in_group(self, groups: Sequence[int]) -> dict[Any, list[str]]:
         """Return the documents of groups that searches need not see yet; some may be in others by now."""
@@ -113,43 +132,45 @@ class ExclusiveStore:
         return None if source is None else Held(name, source, Guard(version, 0))
 
     def _written(self, actions: Sequence[Action]) -> list[Written]:
-        """Run actions in order; what they change is read once for all of them, again where it comes twice."""
-        names = dict.fromkeys(action.id for action in actions)
-        known = dict(zip(names, self._held(list(names)), strict=True))
-        written = []
-        for action in actions:
-            held = known.pop(action.id) if action.id in known else self._held([action.id])[0]
-            written.append(self._write(action, held))
-        return written
+        """Run actions, no two of which are on one document: it is read, and written, once for all of them."""
+        held = self._held([action.id for action in actions])
+        told = [self._told(action, one) for action, one in zip(actions, held, strict=True)]
+        answers = iter(self._sent([one for one, done in zip(actions, told, strict=True) if done is None]))
+        return [next(answers) if done is None else done for done in told]
 
-    def _write(self, action: Action, held: Held | None) -> Written:
+    def _told(self, action: Action, held: Held | None) -> Written | None:
+        """Return what becomes of an action by itself; None of one that the engine is to be sent."""
         if isinstance(action, Put) and action.create:
             return Written(CONFLICT) if held is not None else self._keep(action)
         if held is None or (action.guard is not None and action.guard != held.guard):
             return Written(CONFLICT if held is not None else MISSING)
         kept = self._places.pop(action.id, None)
-        if isinstance(action, Drop) and kept is not None:
-            return Written(DONE)
-        return self._send(action)
+        return Written(DONE) if isinstance(action, Drop) and kept is not None else None
 
     def _keep(self, action: Put) -> Written:
         version = self._next(action.id)
         self._places[action.id] = version, action.source
         return Written(DONE, Guard(version, 0))
 
-    def _send(self, action: Action) -> Written:
+    def _sent(self, actions: Sequence[Action]) -> list[Written]:
+        bulk = [self._bulk(action) for action in actions]
+        refused = {id(failure.action): failure for failure in self.engine.bulk(bulk).failures}
+        return [
+            Written(failure.status, None, failure.reason)
+            if (failure := refused.get(id(sent)))
+            else Written(DONE, Guard(self._next(action.id), 0))
+            for action, sent in zip(actions, bulk, strict=True)
+        ]
+
+    def _bulk(self, action: Action) -> JSON:
         sent: JSON = {"_index": self.index, "_id": id_and_routing(action.id)[0]}
         match action:
             case Put():
-                sent |= {"_op_type": "index", "_source": action.source}
+                return sent | {"_op_type": "index", "_source": action.source}
             case Merge():
-                sent |= {"_op_type": "update", "doc": dict(action.parts)}
+                return sent | {"_op_type": "update", "doc": dict(action.parts)}
             case Drop():
-                sent |= {"_op_type": "delete"}
-        result = self.engine.bulk([sent])
-        if result.failures:
-            return Written(result.failures[0].status, None, result.failures[0].reason)
-        return Written(DONE, Guard(self._next(action.id), 0))
+                return sent | {"_op_type": "delete"}
 
     def _next(self, id_: str) -> int:
         self._versions[id_] = self._versions.get(id_, 0) + 1

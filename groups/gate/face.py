@@ -167,7 +167,9 @@ def _characters(value: object) -> int:
         return len(value)
     if isinstance(value, Mapping):
         return sum(map(_characters, value.values()))
-    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 8
+    if not isinstance(value, list | tuple):
+        return 8
+    return sum(map(len if set(map(type, value)) == {str} else _characters, value))
 
 
 def _check_scheme(made: Fingerprint, scheme: str) -> None:

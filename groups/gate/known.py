@@ -17,17 +17,21 @@ class Known:
     left: set[str] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
     _intents: dict[str, Intent] = field(default_factory=dict)
-    _words: dict[str, set[str]] = field(default_factory=dict)
+    #: By word the attempts that have it: mostly one.
+    _words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: How many rounds each is in.
     _times: Counter[str] = field(default_factory=Counter)
 
     def learn(self, intents: Iterable[Intent]) -> None:
         """Add the intents of a round."""
+        words = self._words
         for one in intents:
             self._times[one.attempt] += 1
             self._intents[one.attempt] = one
-            for word in one.words:
-                self._words.setdefault(word, set()).add(one.attempt)
+            if self._times[one.attempt] > 1:
+                continue
+            for word in dict.fromkeys(one.words):
+                words[word] = (*words.get(word, ()), one.attempt)
 
     def forget(self, intents: Iterable[Intent]) -> None:
         """Take the intents of a round away."""
@@ -38,11 +42,9 @@ class Known:
             del self._times[one.attempt], self._intents[one.attempt]
             self.left.discard(one.attempt)
             self.claims.pop(one.attempt, None)
-            for word in one.words:
-                have = self._words[word]
-                have.discard(one.attempt)
-                if not have:
-                    del self._words[word]
+            for word in dict.fromkeys(one.words):
+                if rest := tuple(other for other in self._words.pop(word) if other != one.attempt):
+                    self._words[word] = rest
 
     def sharing(self, words: Sequence[str]) -> list[Intent]:
         """Return the intents that have one of some words, in the order of their attempts."""

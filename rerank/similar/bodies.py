@@ -71,10 +71,10 @@ def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list
     languages = [made.lang]
     if not made.signature:
         languages += [ref.code for ref in scheme.languages] + [UNDETERMINED]
-    each = [replace(made, lang=code) for code in dict.fromkeys(languages)]
+    each = [made if code == made.lang else replace(made, lang=code) for code in dict.fromkeys(languages)]
     if seal is not None:
         each = [seal.sealed(one) for one in each]
-    return [one.to_field()["digest"] for one in each]
+    return [one.stored_digest for one in each]
 
 
 def window(

@@ -294,13 +294,14 @@ def named(store: Store) -> set[str]:
 
 
 def _next_of(request: Write, parts: tuple[tuple[int, Written], ...]) -> list[int]:
-    """Return the places of actions that may be done next: of each index the first that is not done."""
+    """Return the places of actions that may be done next: any on documents, of intents the first.
+
+    Many on documents are two requests at once.
+    """
     done = {at for at, _ in parts}
-    firsts: dict[str, int] = {}
-    for at, action in enumerate(request.actions):
-        if at not in done:
-            firsts.setdefault(action.where, at)
-    return list(firsts.values())
+    left = [at for at in range(len(request.actions)) if at not in done]
+    intents = [at for at in left if request.actions[at].where == "intents"]
+    return [at for at in left if request.actions[at].where == "documents"] + intents[:1]
 
 
 def _alone(request: Write, parts: tuple[tuple[int, Written], ...], store: Store) -> int | None:
