@@ -3,7 +3,14 @@
 from shinglefold.sketch.adviser import Advice, Requirements, advise, probability, resemblance_after, width_for
 from shinglefold.sketch.buckets import Buckets
 from shinglefold.sketch.candidates import nominate
-from shinglefold.sketch.counting import agreement, agreement_matrix, agreement_rows, bit_planes, differing
+from shinglefold.sketch.counting import (
+    agreement,
+    agreement_matrix,
+    agreement_rows,
+    bit_planes,
+    differing,
+    lowest_bits,
+)
 from shinglefold.sketch.digest import digests
 from shinglefold.sketch.edit import Texts, Words, alike_by_text, least_estimate, similarity
 from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
@@ -53,6 +60,7 @@ __all__ = [
     "length_ratio",
     "letters",
     "low_bits",
+    "lowest_bits",
     "megashingles",
     "nominate",
     "pack",

@@ -41,7 +41,7 @@ def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int | None = N
     while shift:
         words |= words >> words.dtype.type(shift)
         shift //= 2
-    words &= words.dtype.type(_lowest(bits, words.itemsize))
+    words &= words.dtype.type(lowest_bits(bits, words.itemsize))
     differing: Int64s = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
     return held - differing
 
@@ -99,7 +99,7 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
     padded[:, : rows.shape[1]] = rows
     # A word holds 64/b values: bit i of the values of b words, each shifted by its place, fills one word.
     words = padded.view(np.uint64).reshape(len(rows), count, bits)
-    lowest = np.uint64(_lowest(bits, 8))
+    lowest = np.uint64(lowest_bits(bits, 8))
     planes = np.empty((bits if wanted is None else wanted, count, len(rows)), np.uint64)
     for bit in range(len(planes)):
         for place in range(bits):
@@ -142,6 +142,6 @@ def differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
     return counts if before is None else before + counts
 
 
-def _lowest(bits: int, size: int) -> int:
+def lowest_bits(bits: int, size: int) -> int:
     """Return the integer of ``size`` bytes in which the lowest bit of every b-bit field is set."""
     return int(((bits - 1) * "0" + "1") * (size * 8 // bits), 2)

@@ -9,7 +9,7 @@ import numpy as np
 from shinglefold.model import Int64s
 from shinglefold.rerank.fold.columns import Columns, Counts, Reader
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
-from shinglefold.rerank.fold.neighbours import Found, Neighbours, led, places
+from shinglefold.rerank.fold.neighbours import Found, Lead, Neighbours, led, places
 from shinglefold.rerank.hits import Hit, identity, mark
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import checked_scheme, hits_of
@@ -81,15 +81,17 @@ def folding_of(
     field: str,
     earlier: Sequence[Hit] = (),
     seal: Seal | None = None,
+    lead: Lead = led,
 ) -> "LeaderFolding | ConnectedFolding":
     """Return the folding of the linkage the options ask for.
 
     Args:
         earlier: hits shown before, with which others fold too; for ``leader`` linkage.
+        lead: makes groups with a leader where no policy chooses whom to show.
     """
     if options.linkage == "connected":
         return ConnectedFolding(scheme, options, field, seal)
-    return LeaderFolding(scheme, options, field, earlier, seal)
+    return LeaderFolding(scheme, options, field, earlier, seal, lead)
 
 
 class _Folding:
@@ -159,8 +161,10 @@ class LeaderFolding(_Folding):
         field: str = "dedup",
         earlier: Sequence[Hit] = (),
         seal: Seal | None = None,
+        lead: Lead = led,
     ) -> None:
         super().__init__(scheme, options, field, seal)
+        self._lead = lead
         self._shown: list[int] = []
         self._members: list[list[int]] = []
         #: Of the earlier hits and of those shown, but for the ones of the last block, which wait.
@@ -252,7 +256,7 @@ class LeaderFolding(_Folding):
 
     def _found(self, block: Compared, base: int, waiting: list[int]) -> Iterator[Found]:
         if not self._policies:
-            yield from led(self._matcher, block, waiting)
+            yield from self._lead(self._matcher, block, waiting)
             return
         neighbours = Neighbours(self._matcher, block, sum(1 << place for place in waiting))
         while neighbours.free:

@@ -153,7 +153,7 @@ class Matcher:
         bits: two signatures agree in at least as many bits as values, so this loses nothing and leaves few to
         be decided.
         """
-        words = self._telling
+        words = self.telling
         near = self._agreeing(ones.plane[:, :words], rows, others.plane[:, :words], begin)
         if self.min_shared:
             near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
@@ -165,7 +165,7 @@ class Matcher:
         Returns:
             bool (end − begin, n − begin), as ``candidates`` has them.
         """
-        plane = block.plane[:, : self._telling]
+        plane = block.plane[:, : self.telling]
         count = end - begin
         if self.need:
             near = differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
@@ -203,8 +203,8 @@ class Matcher:
         return near
 
     @property
-    def _telling(self) -> int | None:
-        """How many words of bits tell strangers from those that match; None: all."""
+    def telling(self) -> int | None:
+        """How many words of a plane of bits tell strangers from those that match; None: all."""
         return _words_that_tell(self.values, self.bits, self.values - self.need)
 
     def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:

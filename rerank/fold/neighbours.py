@@ -3,7 +3,7 @@
 Sets of hits are whole numbers, whose bit p stands for place p. At this size they beat arrays.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 
 import numpy as np
@@ -20,6 +20,8 @@ _FEW = 16
 _FIRST, _GROWTH = 16, 4
 #: Groups in rank order: of each whom to show, and all its members.
 Found = tuple[list[int], list[list[int]]]
+#: Yields the groups of free hits in rank order, as ``led`` does.
+Lead = Callable[[Matcher, Compared, list[int]], Iterator[Found]]
 
 
 class Neighbours:

@@ -12,6 +12,7 @@ from shinglefold.rerank.explanation.stored_passages import Texts
 from shinglefold.rerank.fold.columns import Columns
 from shinglefold.rerank.fold.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.fold.neighbours import Lead, led
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.request.bodies import after_hit, page_bounds, total_order, window_body, window_fields
 from shinglefold.rerank.request.depth import limit_of, rank_window, ranked_window, reach, widened
@@ -54,8 +55,10 @@ class Reading:
         numbers: bool = False,
         seal: Seal | None = None,
         own: str | None = None,
+        lead: Lead = led,
     ) -> None:
         self.seal = seal
+        self._lead = lead
         #: The key of the engine's own order of equal hits, where it has one.
         self._own = own
         self.body = body
@@ -206,7 +209,15 @@ class Reading:
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
         # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
-        before = Reading(self.body, self.options, self.scheme, self.field, cursor=Cursor(""), seal=self.seal)
+        before = Reading(
+            self.body,
+            self.options,
+            self.scheme,
+            self.field,
+            cursor=Cursor(""),
+            seal=self.seal,
+            lead=self._lead,
+        )
         before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
         before._cap, before.size = maxsize, count
         before._restart()
@@ -284,7 +295,7 @@ class Reading:
 
     def _restart(self) -> None:
         self._folding: LeaderFolding | ConnectedFolding = folding_of(
-            self.scheme, self.options, self.field, self._earlier, self.seal
+            self.scheme, self.options, self.field, self._earlier, self.seal, self._lead
         )
         self._pending = []
         self._borders: list[int] = []
