@@ -4,6 +4,7 @@ from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from shinglefold.errors import InputError
@@ -96,6 +97,18 @@ def _objects(value: object) -> Iterator[Mapping[str, Any]]:
 
 def _all(values: Sequence[Any]) -> list[Any]:
     return [item for value in values for item in (value if isinstance(value, list) else [value])]
+
+
+def _single(rows: Sequence[_Row], name: str, otherwise: Sequence[Any]) -> list[Any]:
+    """Return the value that each row has under a name; what stands for it where a row has none.
+
+    Raises:
+        ValueError: one has several, or an empty list; so do other errors.
+    """
+    try:
+        return [text for (text,) in map(itemgetter(name), rows)]
+    except LookupError:
+        return [text for row in rows for (text,) in (row.get(name, otherwise),)]
 
 
 def _same(one: object, other: object) -> bool:
@@ -196,8 +209,7 @@ class Decoder:
         Raises:
             ValueError: one is no base64, or one of several; so do other errors.
         """
-        name = self._signature
-        texts = [text for row in rows for (text,) in (row.get(name, _NO_SIGNATURE),)]
+        texts = _single(rows, self._signature, _NO_SIGNATURE)
         if self._exactly and set(map(len, texts)) == {self._exactly}:
             # Characters that are none of base64 are passed over, so that the sum is too small then.
             joined = a2b_base64("".join(texts))
@@ -212,8 +224,7 @@ class Decoder:
         Raises:
             ValueError: a value is out of the ordinary, or one of several; so do other errors.
         """
-        name = self._digest
-        texts = [text for row in rows for (text,) in (row.get(name, _NO_DIGEST),)]
+        texts = _single(rows, self._digest, _NO_DIGEST)
         if max(map(len, texts)) > LONGEST_DIGEST:
             raise ValueError
         if self._seal is not None:

@@ -27,8 +27,9 @@ def compiled_led(matcher: Matcher, block: Compared, waiting: list[int]) -> Itera
         yield from led(matcher, block, waiting)
         return
     prints, count = block.prints, len(block)
-    leaders = np.full(count, -1, np.int32)
-    leaders[waiting] = count
+    leaders = np.full(count, count if len(waiting) == count else -1, np.int32)
+    if len(waiting) < count:
+        leaders[waiting] = count
     words = _words(prints.signatures, matcher.bits)
     _lead(
         words,

@@ -134,7 +134,10 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
 def _fetch(reading: Reading, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
     found = yield from _by_id(reading, reading.body, places, index, source=None)
-    return {at: _in_rank(reading.hits[at], body, reading) for at, body in found.items()}
+    hits, sort = reading.hits, sort_keys(reading.body)
+    # Under a point in time of its own the request needs the key that makes the order total, too.
+    keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
+    return {at: _in_rank(hits[at], body, keys) for at, body in found.items()}
 
 
 def _by_id(
@@ -216,13 +219,11 @@ def _stored(
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
-def _in_rank(hit: Hit, fetched: JSON, reading: Reading) -> JSON:
-    """Return a fetched hit with the score and the sort values it had where it was ranked."""
+def _in_rank(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
+    """Return a fetched hit with the score it had where it was ranked, and those of its sort values."""
     ranked = {**fetched, "_score": hit.get("_score")}
-    keys = sort_keys(reading.body)
-    if keys and "sort" in hit:
-        # Under a point in time of its own the request needs the key that makes the order total.
-        ranked["sort"] = hit["sort"] if "pit" in reading.body else hit["sort"][: len(keys)]
+    if keys is not None and "sort" in hit:
+        ranked["sort"] = hit["sort"][keys]
     return ranked
 
 

@@ -46,6 +46,7 @@ class SeqNoFetch:
         self._several = shards != 1
         self._shards = max(2, shards)
         self._digest = f"{dedup}.digest"
+        self._dropped = () if body.get("seq_no_primary_term") else (NUMBER, "_primary_term")
 
     def request(self, hits: Sequence[Hit], source: Any) -> JSON:  # noqa: ANN401 - JSON
         """Return the body that fetches some hits with everything the request wants of them.
@@ -100,8 +101,9 @@ class SeqNoFetch:
 
     def _as_asked(self, hit: JSON) -> JSON:
         """Return a hit without what only finding it needed."""
-        dropped = set() if self._body.get("seq_no_primary_term") else {NUMBER, "_primary_term"}
-        kept = {name: value for name, value in hit.items() if name not in dropped}
+        kept = dict(hit)
+        for name in self._dropped:
+            kept.pop(name, None)
         if self._several and "fields" in kept and not self._asks_for_digest():
             kept["fields"] = {name: value for name, value in kept["fields"].items() if name != self._digest}
             if not kept["fields"]:
