@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from bench.clock import best
 from bench.table import Row
+from shinglefold.compiled import can_compile
 from shinglefold.contracts import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
 from shinglefold.model import Fingerprint, Token
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
+from shinglefold.rerank.fold.folding import folding_of
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import estimate, pack
 
@@ -46,11 +48,28 @@ def fold(hits: int) -> list[Row]:
         groups = [group.members for group in collapse(found, SCHEME).groups]
         assert groups == exhaustive(values)
         note = f"{kind}: {len(groups)} groups, equal to comparing every hit with every leader"
-        seconds = best(lambda found=found: collapse(found, SCHEME), _ROUNDS)  # type: ignore[misc]
-        rows.append(Row(f"fold {hits:,} hits", seconds * 1e3, "ms", note))
+        for name, way in _ways().items():
+            assert way(found) == groups
+            seconds = best(lambda found=found, way=way: way(found), _ROUNDS)  # type: ignore[misc]
+            rows.append(Row(f"fold {hits:,} hits{name}", seconds * 1e3, "ms", note))
     linked = FoldOptions(linkage="connected")
     seconds = best(lambda: collapse(found, SCHEME, linked), 5)
     return [*rows, Row(f"fold {hits:,} hits, connected", seconds * 1e3, "ms", "one original")]
+
+
+def _ways() -> dict[str, Callable[[Sequence[JSON]], list[tuple[int, ...]]]]:
+    """Return the ways to fold hits: by numpy, and by compiled code where it can be had."""
+    ways = {"": lambda found: [group.members for group in collapse(found, SCHEME).groups]}
+    if can_compile():
+        from shinglefold.rerank.fold.compiled import compiled_led
+
+        def compiled(found: Sequence[JSON]) -> list[tuple[int, ...]]:
+            folding = folding_of(SCHEME, FoldOptions(), "dedup", lead=compiled_led)
+            folding.add(found)
+            return [group.members for group in folding.collapsed().groups]
+
+        ways[", compiled"] = compiled
+    return ways
 
 
 def memory() -> list[Row]:

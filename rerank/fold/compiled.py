@@ -1,7 +1,7 @@
 """Groups with a leader, compiled: those of ``led``, in less time. Importing this imports numba.
 
-A leader meets the hits behind it by so many bits as tell strangers, several hits an instruction; the few that are
-left are compared value by value.
+A leader meets the hits behind it by so many bits as tell strangers, several hits an instruction; the few that
+are left are compared value by value.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def _words(signatures: Bytes, bits: int) -> Uint64s:
 
 
 @compiled
-def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, across, leaders):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0917
+def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, across, leaders):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0917
     signed, languages, shingles, digests = columns
     count = len(words)
     for plane in range(len(planes)):
@@ -111,7 +111,7 @@ def _count(planes, leader, begin, differing):  # type: ignore[no-untyped-def]  #
 @compiled
 def _differing(one, other, bits, lowest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count the values in which two signatures differ."""
-    found = 0
+    found = np.int64(0)
     for word in range(len(one)):
         values = one[word] ^ other[word]
         shift = bits // 2

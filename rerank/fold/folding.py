@@ -81,6 +81,7 @@ def folding_of(
     field: str,
     earlier: Sequence[Hit] = (),
     seal: Seal | None = None,
+    *,
     lead: Lead = led,
 ) -> "LeaderFolding | ConnectedFolding":
     """Return the folding of the linkage the options ask for.
@@ -91,7 +92,7 @@ def folding_of(
     """
     if options.linkage == "connected":
         return ConnectedFolding(scheme, options, field, seal)
-    return LeaderFolding(scheme, options, field, earlier, seal, lead)
+    return LeaderFolding(scheme, options, field, earlier, seal, lead=lead)
 
 
 class _Folding:
@@ -161,6 +162,7 @@ class LeaderFolding(_Folding):
         field: str = "dedup",
         earlier: Sequence[Hit] = (),
         seal: Seal | None = None,
+        *,
         lead: Lead = led,
     ) -> None:
         super().__init__(scheme, options, field, seal)

@@ -295,7 +295,7 @@ class Reading:
 
     def _restart(self) -> None:
         self._folding: LeaderFolding | ConnectedFolding = folding_of(
-            self.scheme, self.options, self.field, self._earlier, self.seal, self._lead
+            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead
         )
         self._pending = []
         self._borders: list[int] = []
