@@ -1,0 +1,88 @@
+"""Requests that may be made twice are made again while a server is busy, and data streams are found, too."""
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from shinglefold.engines import Connection
+from shinglefold.engines.http.patience import Retries
+from shinglefold.engines.opensearch import OpenSearchEngine
+
+_BUSY = {"error": {"type": "circuit_breaking_exception", "reason": "too much"}, "status": 503}
+_MISSING = {"error": {"type": "index_not_found_exception", "reason": "no such index [logs]"}, "status": 404}
+
+
+class _Server:
+    """A server that gives answers one after the other, the last one ever after, and keeps the requests."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, Any]] = []
+        self.asked: list[str] = []
+        self.waits: list[float] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                server.asked.append(f"{self.command} {self.path.partition('?')[0]}")
+                status, told = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
+                body = json.dumps(told).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_PUT(self) -> None:
+                self.do_GET()
+
+            def do_POST(self) -> None:
+                self.do_GET()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        connection = Connection((f"http://127.0.0.1:{self.http.server_port}",), product="opensearch")
+        self.engine = OpenSearchEngine(connection, Retries(3, sleep=self.waits.append))
+
+
+@pytest.fixture
+def server():
+    made = _Server()
+    yield made
+    made.engine.close()
+    made.http.shutdown()
+    made.http.server_close()
+
+
+_ASKS: dict[str, Callable[[OpenSearchEngine], object]] = {
+    "mappings of an index": lambda engine: engine.put_mappings("pages", {"properties": {}}),
+    "a component": lambda engine: engine.put_component_template("t", {"template": {}}),
+    "a template": lambda engine: engine.put_index_template("t", {"index_patterns": ["x"]}),
+    "refresh": lambda engine: engine.refresh("pages"),
+    "settings": lambda engine: engine.index_settings("pages"),
+    "all mappings": lambda engine: engine.all_mappings("pages"),
+}
+
+
+@pytest.mark.parametrize("ask", _ASKS.values(), ids=_ASKS)
+def test_a_busy_server_is_asked_again(server: _Server, ask: Callable[[OpenSearchEngine], object]):
+    server.answers = [(503, _BUSY), (503, _BUSY), (200, {})]
+    ask(server.engine)
+    assert len(server.asked) == 3
+    assert len({*server.asked}) == 1
+    assert len(server.waits) == 2
+
+
+def test_a_data_stream_is_found_by_what_is_behind_it(server: _Server):
+    settings = {".ds-logs-1": {"settings": {"index": {"uuid": "u"}}}}
+    server.answers = [(404, _MISSING), (200, settings), (200, {"indices": {}})]
+    found = server.engine.indices("logs")
+    assert [one.name for one in found] == [".ds-logs-1"]
+    assert "GET /logs/_settings" in server.asked
