@@ -142,7 +142,6 @@ class Journal:
         self._clear()
         try:
             self._append(self._identity)
-            sync_folder(self.folder)
         except OSError as error:
             raise Unwritable.of(f"beside {self.target}", error) from error
         self._sync_beside()
