@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shinglefold.scheme import SketchOptions
 from shinglefold.sketch import Words, least_estimate, similarity
-from shinglefold.sketch.edit import LONGEST
+from shinglefold.sketch.edit import LONGEST, Texts, alike_by_text
 
 SEQUENCES = st.lists(st.integers(0, 5), max_size=30)
 
@@ -83,3 +83,15 @@ def test_no_pair_similar_enough_has_less_resemblance_than_the_worst_case(least, 
         a, b = ({tuple(x[i : i + width]) for i in range(len(x) - width + 1)} for x in (one, other))
         # The estimate may be two standard errors lower, which is taken off already.
         assert len(a & b) / len(a | b) >= least_estimate(least, width, options)
+
+
+def test_tokens_are_looked_at_anywhere_only_where_there_is_hope():
+    said = words(range(20), range(19, -1, -1), range(20), [*range(19), 99])
+    texts = Texts(said, said)
+    a, b = np.array([0, 0, 0, 0]), np.array([1, 1, 2, 3])
+    hopeful = np.array([True, False, False, False])
+    alike, found = alike_by_text(texts, a, b, 0.9, hopeful)
+    assert alike.tolist() == [True, False, True, True]
+    assert found.tolist() == pytest.approx([0.05, 0.0, 1.0, 0.95])
+    everywhere, _ = alike_by_text(texts, a, b, 0.9)
+    assert everywhere.all()

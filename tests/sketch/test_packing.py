@@ -8,6 +8,8 @@ from shinglefold.sketch import (
     agreement,
     agreement_matrix,
     agreement_rows,
+    bit_planes,
+    differing,
     low_bits,
     pack,
     packed_size,
@@ -110,3 +112,11 @@ def test_rows_of_another_scheme_are_refused():
         agreement(np.zeros(84, np.uint8), np.zeros((2, 42), np.uint8), 4)
     with pytest.raises(ConfigError, match="check the scheme"):
         agreement_matrix(np.zeros((2, 84), np.uint8), 4, 84)
+
+
+@pytest.mark.parametrize("bits", [1, 2])
+@pytest.mark.parametrize("words", [1, 3, 4, 5, 8, 16])
+def test_signatures_that_differ_in_every_value_are_counted_as_such(words, bits):
+    blank, full = (bit_planes(np.full((1, 8 * words * bits), byte, np.uint8), bits) for byte in (0, 255))
+    assert differing(blank, full).tolist() == [[64 * words]]
+    assert differing(full, full).tolist() == [[0]]
