@@ -23,7 +23,7 @@ from shinglefold.groups.regroup.writing import Writer
 from shinglefold.groups.rules import Rules, note
 from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.obstacles import check_updatable
-from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
+from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost, kept_alive
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.writing.bulk import patiently
 from shinglefold.ingest.writing.interrupts import Interrupts
@@ -260,7 +260,14 @@ class _Run:
         order, dates = self._order()
         taken = Taking(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
         patiently(lambda: self.engine.refresh(self.index), given.backoff)
-        scan = Scan(self.engine, self.index, patience=given.backoff, fields=taken.fields, values=dates)
+        scan = Scan(
+            self.engine,
+            self.index,
+            patience=given.backoff,
+            keep_alive=kept_alive(given.requests_per_second),
+            fields=taken.fields,
+            values=dates,
+        )
         place = scan.start()
         total, read = scan.total(place), 0
         for page in scan.pages(place):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, TypeVar
 
 from shinglefold.contracts import JSON, Engine, GuardedWrites
@@ -25,7 +26,9 @@ EVERYTHING: Mapping[str, Any] = {"match_all": {}}
 #: Characters a page should hold, and documents it may: big pages are few, and memory stays flat.
 _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
-_KEEP_ALIVE = "10m"
+#: Minutes for which a point in time is kept between two pages: usually, and the most that servers take.
+_SHORTEST, _LONGEST = 10, 1440
+_KEEP_ALIVE = f"{_SHORTEST}m"
 #: How often a scan is begun anew whose point in time is lost.
 RESTARTS = 5
 #: Indices one scan takes: as many as servers give buckets without being asked twice.
@@ -241,6 +244,16 @@ class Scan:
 
     def _ask(self, ask: Callable[[], T]) -> T:
         return patiently(ask, self.patience)
+
+
+def kept_alive(rate: float) -> str:
+    """Return how long a point in time is kept between two pages, where so many documents a second are read.
+
+    Args:
+        rate: 0 for no limit.
+    """
+    minutes = 2 * _MOST / rate / 60 if rate else 0.0
+    return f"{min(_LONGEST, max(_SHORTEST, ceil(minutes)))}m"
 
 
 def anew_where_lost(read: Callable[[], T]) -> T:

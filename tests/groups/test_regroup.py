@@ -10,6 +10,7 @@ from support.random_pages import COUNT, SPECS
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 
@@ -152,6 +153,22 @@ def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
     engine.create_index("plain", recipe_mappings(Recipe(SCHEME)), {})
     with pytest.raises(ConfigError, match="shinglefold setup plain --groups"):
         regroup(engine, "plain")
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(0.0, "10m"), (500.0, "10m"), (1.0, "34m"), (0.001, "1440m")])
+def test_a_slow_run_keeps_its_point_in_time_for_as_long_as_a_page_takes(
+    engine, index, monkeypatch, rate, kept
+):
+    asked, opened = [], engine.open_pit
+
+    def open_pit(name, keep_alive="1m", parameters=None):
+        asked.append(keep_alive)
+        return opened(name, keep_alive, parameters)
+
+    monkeypatch.setattr(engine, "open_pit", open_pit)
+    monkeypatch.setattr("shinglefold.groups.regroup.run.Throttle", lambda _: Throttle())
+    assert regroup(engine, index, RegroupOptions(requests_per_second=rate, dry_run=True)).counts.planned
+    assert asked == [kept]
 
 
 def test_a_fingerprint_in_parts_with_dots_in_their_names_gets_one_number(engine, index):
