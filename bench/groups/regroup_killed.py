@@ -110,6 +110,7 @@ def _rows(name: str, took: Took, note: str) -> Iterator[Row]:
     yield Row(f"{name}, requests", sum(took.requests.values()), "", f"{note}; {asked}")
     if "grouping" in steps and "reading" in steps:
         yield Row(f"{name}, first reading", steps["grouping"] - steps["reading"], "s", note)
-    if "writing" in steps and "grouping" in steps:
+    # A run that goes on with a plan writes before it reads.
+    if "writing" in steps and "grouping" in steps and steps["writing"] > steps["grouping"]:
         until = steps["writing"] - steps["grouping"]
         yield Row(f"{name}, grouping, the plan and the first batch", until, "s", note)
