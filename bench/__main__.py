@@ -25,6 +25,7 @@ BENCHMARKS: Mapping[str, str] = {
     "quality_schemes": "bench.quality_schemes",
     "sketch": "bench.sketch",
     "ingest": "bench.ingest",
+    "long_text": "bench.long_text",
     "rerank": "bench.rerank",
     "pairs": "bench.pairs",
     "search": "bench.search",

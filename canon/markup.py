@@ -1,6 +1,7 @@
 """HTML → plain text as a reader sees it: inline tags join, blocks separate, hidden parts go."""
 
 import re
+from collections.abc import Iterator
 
 
 def _either_case(names: str) -> str:
@@ -20,6 +21,9 @@ _BLOCKS = (
 )
 _BLOCK_TAG = re.compile(rf"<(?=/?(?:{_either_case(_BLOCKS)})[\s/>])")
 _MARKED = re.compile("[<&\0\ud800-\udfff]")
+_SPACE = re.compile(r"\s")
+#: Characters of a text whose words are put together at a time.
+_AT_ONCE = 1 << 20
 _UNREAD = ["script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head"]
 #: What a page has in store for its scripts to show: tabs, sections that fold, variants of a passage.
 _IN_STORE = "[hidden]"
@@ -73,4 +77,29 @@ def _read(html: str, keep_hidden: bool) -> str:
 
 def _lines(text: str) -> str:
     """Return the lines that say something, each with single spaces."""
-    return "\n".join([" ".join(words) for line in text.split("\n") if (words := line.split())])
+    if len(text) <= 2 * _AT_ONCE:
+        return "\n".join(_said(text.split("\n")))
+    made: list[str] = []
+    # Whether what comes next may go on in the last line.
+    runs_on = False
+    for stretch in _stretches(text):
+        lines = stretch.split("\n")
+        if said := "\n".join(_said(lines)):
+            between = " " if runs_on and lines[0].strip() else "\n"
+            made += [between, said] if made else [said]
+        runs_on = bool(lines[-1].strip()) or (runs_on and len(lines) == 1)
+    return "".join(made)
+
+
+def _said(lines: list[str]) -> list[str]:
+    return [" ".join(words) for line in lines if (words := line.split())]
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """Yield a text in stretches that begin with a space: as words of their own, all of it would not fit."""
+    begin = 0
+    while begin < len(text):
+        found = _SPACE.search(text, begin + _AT_ONCE)
+        end = found.start() if found else len(text)
+        yield text[begin:end]
+        begin = end

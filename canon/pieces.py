@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import accumulate
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from shinglefold.long_texts import LONG
 from shinglefold.model import Int64s
 
 #: Characters of a piece; a longer document is cut here, at the next space or Chinese character.
@@ -18,12 +20,45 @@ BLOCK = 1 << 16
 _CUT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff]")
 
 
-def pieces(text: str) -> Iterator[tuple[int, str]]:
+class Joined:
+    """Texts one after another, with a line end between them, as one of which no copy is made."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._parts = [part for text in texts for part in ("\n", text)][1:]
+        self._ends = list(accumulate(map(len, self._parts)))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __str__(self) -> str:
+        return self[:]
+
+    def __getitem__(self, wanted: slice) -> str:
+        start, stop, _ = wanted.indices(len(self))
+        found = []
+        for part, end in zip(self._parts, self._ends, strict=True):
+            begin = end - len(part)
+            if start < end and begin < stop:
+                found.append(part[max(0, start - begin) : stop - begin])
+        return "".join(found)
+
+
+#: A text as one string, or as several.
+Text = str | Joined
+
+
+def join(texts: Sequence[str]) -> Text:
+    """Return texts as one, with a line end between them; no copy is made of long ones."""
+    long = len(texts) > 1 and sum(map(len, texts)) > LONG
+    return Joined(texts) if long else "\n".join(texts)
+
+
+def pieces(text: Text) -> Iterator[tuple[int, str]]:
     """Yield the pieces of a text with their offsets; one piece for every ordinary text."""
     start = 0
     while len(text) - start > PIECE + REACH:
-        found = _CUT.search(text, start + PIECE, start + PIECE + REACH)
-        end = found.start() if found else start + PIECE + REACH
+        found = _CUT.search(text[start + PIECE : start + PIECE + REACH])
+        end = start + PIECE + (found.start() if found else REACH)
         yield start, text[start:end]
         start = end
     yield start, text[start:]
@@ -37,11 +72,12 @@ class Block(NamedTuple):
     pieces: list[str]
 
 
-def blocks(texts: Sequence[str]) -> Iterator[Block]:
+def blocks(texts: Sequence[Text]) -> Iterator[Block]:
     """Yield the pieces of all texts in blocks."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     if lengths.max(initial=0) <= PIECE + REACH:
-        yield from _blocks_of_whole(texts, np.cumsum(lengths + 1))
+        # Texts of several parts are long.
+        yield from _blocks_of_whole(cast(Sequence[str], texts), np.cumsum(lengths + 1))
         return
     block, size = Block([], [], []), 0
     for number, text in enumerate(texts):

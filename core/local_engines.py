@@ -5,9 +5,12 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 from shinglefold.contracts import JSON, Document
+from shinglefold.long_texts import Text
 
-#: Makes the words of documents that an engine wants, by text.
-Words = Callable[[Sequence[Document]], list[dict[str, str]]]
+#: The words of texts of a document, by text.
+WordsOf = dict[Text, Text]
+#: Makes the words of documents that an engine wants; of a long text, they are compressed.
+Words = Callable[[Sequence[Document]], list[WordsOf]]
 
 
 @runtime_checkable
@@ -71,7 +74,7 @@ class WantsWords(Protocol):
     """What engines offer that find texts by their canonical words: other processes may make these beforehand.
 
     A bulk action may have ``_words``: the words of texts in its document, by text. The engine makes those it
-    is not given.
+    is not given. The fields of a document may be ``LongText``, as may the words, which it takes out then.
     """
 
     def words_for(self, index: str, mappings: Mapping[str, Any]) -> Words:

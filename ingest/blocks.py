@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from shinglefold.long_texts import LongText
+
 T = TypeVar("T")
 
 #: Characters of plain text in a block to be hashed: 16–64 k tokens.
@@ -35,7 +37,7 @@ def blocks(
 
 def weight(value: object) -> int:
     """Return about how many characters a JSON value holds."""
-    if isinstance(value, str):
+    if isinstance(value, str | LongText):
         return len(value)
     if isinstance(value, dict):
         return sum(map(weight, value.values())) + 8 * len(value)

@@ -11,6 +11,8 @@ from shinglefold.ingest.paths import MISSING, get
 _T = TypeVar("_T")
 #: Documents looked at for text in other fields, and objects within objects there.
 _SAMPLE, _DEEP = 200, 3
+#: Characters of a text in the sample.
+_LOOKED_AT = 1 << 16
 #: Names that fields with text have on other sites; those of titles first.
 _TITLES = ("title", "headline", "heading", "subject", "name", "caption")
 _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
@@ -43,7 +45,7 @@ class FieldWatch:
             if get(document, name) not in (MISSING, None):
                 self.present.add(name)
         if len(self.sample) < _SAMPLE:
-            self.sample.append(document)
+            self.sample.append({name: _begun(value) for name, value in document.items()})
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -61,6 +63,11 @@ class FieldWatch:
     def elsewhere(self) -> tuple[str, ...]:
         """Return other fields that hold text, a title before the rest."""
         return tuple(name for name in likely_texts(self.sample) if name not in self.fields)
+
+
+def _begun(value: object) -> object:
+    """Return the beginning of a long text: a sample of whole ones may not fit into memory."""
+    return value[:_LOOKED_AT] if isinstance(value, str) else value
 
 
 def likely_texts(documents: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -14,6 +14,7 @@ from shinglefold.scheme import SketchOptions
 from shinglefold.sketch.minhash import EMPTY, Affine32
 from shinglefold.sketch.mix import MIX_FACTORS
 from shinglefold.sketch.shingles import FACTOR
+from shinglefold.sketch.sketcher import plain_documents
 
 _U32 = np.uint32
 _FACTOR = FACTOR
@@ -22,6 +23,8 @@ _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 _M1, _M2 = map(np.uint64, MIX_FACTORS)
 #: Shingles worked on at a time: 8 KiB as halves.
 _CHUNK = 1024
+#: Tokens of a document whose shingles are held in a table.
+_LONGEST = 1 << 20
 
 
 def compiled_documents(
@@ -30,9 +33,11 @@ def compiled_documents(
     """Return what ``plain_documents`` returns.
 
     Cost: about 0.02 µs a function for 500 tokens, and 5 µs besides. Memory: 24 to 48 bytes a token of the
-    longest document.
+    longest document; one of more than a million tokens is left to numpy, which takes 16.
     """
     documents = len(offsets) - 1
+    if np.diff(offsets).max(initial=0) > _LONGEST:
+        return plain_documents(hashes, offsets, width, options, functions)
     found = np.full((documents, options.values), EMPTY, np.uint32)
     valid = np.zeros(documents, np.bool_)
     halves = [functions.half(half) for half in (0, 1)]

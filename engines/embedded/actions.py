@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shinglefold.local_engines import WordsOf
+
 _VERBS = ("index", "create", "update", "delete")
 _META = frozenset({"_op_type", "_index", "_id", "_words"})
 #: Metadata the servers know and this engine does not.
@@ -38,7 +40,7 @@ class Action:
     id: str
     source: Mapping[str, Any]
     otherwise: Mapping[str, Any] | None = None
-    words: Mapping[str, str] = field(default_factory=dict)
+    words: WordsOf = field(default_factory=dict)
 
 
 def read_action(given: Mapping[str, Any]) -> Action:

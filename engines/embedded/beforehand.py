@@ -5,11 +5,10 @@ from typing import Any
 
 from shinglefold.engines.embedded.fields import Kind
 from shinglefold.engines.embedded.mapping import definition_for
+from shinglefold.long_texts import LongText, Text, is_long
 
 #: What stands beside the fields of a document on its way.
 _BESIDE = ("_id", "_index")
-#: Characters of a text whose words the engine makes: they would weigh as much again on their way to it.
-_LONG = 1 << 21
 
 
 class Beforehand:
@@ -19,6 +18,7 @@ class Beforehand:
         kinds: the kinds of the fields by the path of their values, as far as they are mapped.
         objects: how objects take new fields, by path; see ``Catalog``.
         words: makes the words of many texts at once.
+        long_words: makes those of a long one, compressed.
     """
 
     def __init__(
@@ -26,15 +26,19 @@ class Beforehand:
         kinds: Mapping[str, frozenset[Kind]],
         objects: Mapping[str, str],
         words: Callable[[Sequence[str]], list[str]],
+        long_words: Callable[[str], LongText],
     ) -> None:
-        self._kinds, self._objects, self._words = kinds, objects, words
+        self._kinds, self._objects, self._words, self._long_words = kinds, objects, words, long_words
 
-    def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[dict[Text, Text]]:
         """Return for each document the words of its texts, by text."""
         fields = [{name: value for name, value in one.items() if name not in _BESIDE} for one in documents]
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
-        made = iter(self._words([text for several in texts for text in several]))
-        return [{text: next(made) for text in several} for several in texts]
+        made = iter(self._words([text for several in texts for text in several if not is_long(text)]))
+        return [
+            {text: self._long_words(text) if is_long(text) else next(made) for text in several}
+            for several in texts
+        ]
 
     def _texts(self, value: Mapping[str, Any], above: str, manner: str) -> Iterator[str]:
         for name, item in value.items():
@@ -42,7 +46,7 @@ class Beforehand:
 
     def _of(self, item: object, path: str, manner: str) -> Iterator[str]:
         if isinstance(item, str):
-            if len(item) < _LONG and self._is_text(item, path, manner):
+            if self._is_text(item, path, manner):
                 yield item
         elif isinstance(item, Mapping):
             own = self._objects.get(path, manner)

@@ -20,8 +20,8 @@ from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
 
 _FILE = "catalog.json"
-#: What is written, and all that can be read: 1 has heads in columns.
-_FORMAT, _FORMATS = 2, (1, 2)
+#: What is written, and all that can be read: 1 has heads in columns, 2 has no document apart.
+_FORMAT, _FORMATS = 3, (1, 2, 3)
 #: Columns beyond those the mappings ask for when the index is made.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
 #: Fields every document has.
@@ -53,9 +53,9 @@ class Catalog:
     """An unchanging view of an index's mappings; growing returns a new one.
 
     ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens,
-    ``schema`` is the checksum of tantivy's schema, 0 where it is not known, ``filed`` tells whether heads are
-    in files, as they are in all but the indices of earlier versions. ``fields`` by the path
-    queries use, ``by_source`` by the path in documents, ``objects`` path → how it takes new fields.
+    ``schema`` is the checksum of tantivy's schema, 0 where it is not known, ``format`` that of the index.
+    ``fields`` by the path queries use, ``by_source`` by the path in documents, ``objects`` path → how it
+    takes new fields.
     """
 
     mappings: Mapping[str, Any]
@@ -64,7 +64,7 @@ class Catalog:
     columns: Mapping[str, str]
     analysis: str
     schema: int = 0
-    filed: bool = True
+    format: int = _FORMAT
     fields: Mapping[str, Field] = field(init=False)
     by_source: Mapping[str, tuple[Field, ...]] = field(init=False)
     objects: Mapping[str, str] = field(init=False)
@@ -123,6 +123,15 @@ class Catalog:
             mappings["_meta"] = known["_meta"]
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
+    @property
+    def filed(self) -> bool:
+        """Whether heads are in files, as they are in all but the first indices."""
+        return self.format > 1
+
+    def with_apart(self) -> "Catalog":
+        """Return the catalog of an index that has documents apart, which earlier versions can't read."""
+        return self if self.format == _FORMAT else replace(self, format=_FORMAT)
+
     def fitted(self, schema: Iterable[str]) -> "Catalog":
         """Return the catalog with the columns there really are: they may have been meant to become more."""
         names = [name for name in schema if name[1:].isdigit()]
@@ -131,7 +140,7 @@ class Catalog:
     def save(self, folder: Path) -> None:
         """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
         own = {name: getattr(self, name) for name in _STORED}
-        data = {"format": _FORMAT if self.filed else 1, "checksum": _checksum(own), **own}
+        data = {"format": self.format, "checksum": _checksum(own), **own}
         part = folder / f".{_FILE}.{os.getpid()}"
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
@@ -155,7 +164,7 @@ class Catalog:
             # Indices of earlier versions have none.
             if "checksum" in data and data["checksum"] != _checksum(own):
                 raise ValueError("it has another content than was written")
-            return cls(**own, filed=data["format"] > 1)
+            return cls(**own, format=data["format"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
                 f"the index in {folder} is damaged: {_FILE}: {why(error)}. Restore the folder from a copy, "

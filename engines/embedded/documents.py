@@ -1,54 +1,41 @@
 """A JSON document as tantivy keeps it: columns to search, and the source to give back."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import tantivy
 
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.fields import Field, Indexed, Kind, are_short_strings, to_index
-from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.mapping import definition_for
-from shinglefold.engines.embedded.schema import MANY, NAMES, SOURCE
+from shinglefold.engines.embedded.schema import MANY, NAMES
+from shinglefold.engines.embedded.sources import Source, make_source
+from shinglefold.local_engines import WordsOf
+from shinglefold.long_texts import LongText, Text, give_back
 from shinglefold.source_values import items
 
 _DEEPEST = 20
 #: What the engine itself calls so.
 _METADATA = frozenset({"_id", "_index", "_source"})
 _SCALARS = frozenset({str, int, float, bool})
-_NO_WORDS: Mapping[str, str] = MappingProxyType({})
-
-
-class Source(NamedTuple):
-    """A document as JSON: without the objects at its top level (null in their places), and its head."""
-
-    main: bytes
-    head: bytes
-
-    def load(self) -> dict[str, Any]:
-        """Return the document as it was given."""
-        source: dict[str, Any] = json.loads(self.main.decode("utf-8", "surrogatepass"))
-        return source | read_head(self.head).parts
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document ready to be written but for head and ``texts``, and the catalog grown by what was new in it.
+    """A document ready to be written but for source and ``texts``; the catalog grown by what was new in it.
 
     ``texts``: columns, and the text each is to have the words of, none once it has. ``words``: of some of
-    them, by text.
+    them, by text; those of long texts are let go of when tantivy has them.
     """
 
     document: tantivy.Document
     catalog: Catalog
     source: Source
-    texts: list[tuple[str, str]]
-    words: Mapping[str, str]
+    texts: list[tuple[str, Text]]
+    words: WordsOf
 
     @property
     def characters(self) -> int:
@@ -125,7 +112,7 @@ def prepare(
     catalog: Catalog,
     id: str,  # noqa: A002
     source: Mapping[str, Any],
-    words: Mapping[str, str] = _NO_WORDS,
+    words: WordsOf | None = None,
 ) -> Prepared:
     """Return a document ready for ``analyse``.
 
@@ -135,16 +122,17 @@ def prepare(
     Raises:
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
-    written = _split(id, source)
+    written = make_source(id, source, catalog.filed)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
         catalog = catalog.grown(walk.new)
+    if written.apart:
+        catalog = catalog.with_apart()
     document = tantivy.Document()
     document.add_text("_id", id)
-    document.add_bytes(SOURCE, written.main)
     names: set[str] = set()
-    texts: list[tuple[str, str]] = []
+    texts: list[tuple[str, Text]] = []
     for path, values in walk.values.items():
         for own in catalog.by_source[path]:
             count = _add(document, own, values, texts)
@@ -154,39 +142,24 @@ def prepare(
                 document.add_text(NAMES, MANY + own.path)
     for name in names.union(*map(_parents, names)):
         document.add_text(NAMES, name)
-    return Prepared(document, catalog, written, texts, words)
+    return Prepared(document, catalog, written, texts, {} if words is None else words)
 
 
-def analyse(documents: Iterable[Prepared], analysis: Analysis) -> None:
+def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
     """Give documents the words of their texts: of many at once, as each alone has numpy's cost a call."""
     wanted = [(one, column, text) for one in documents for column, text in one.texts]
-    words = analysis.column_texts([text for one, _, text in wanted if text not in one.words])
+    long = [(one, text) for one in documents for text in one.words if isinstance(text, LongText)]
+    if long:
+        give_back()
+    words = analysis.column_texts([str(text) for one, _, text in wanted if text not in one.words])
     for one, column, text in reversed(wanted):
         made = one.words.get(text)
         # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
-        one.document.add_text(column, words.pop() if made is None else made)
+        one.document.add_text(column, words.pop() if made is None else str(made))
         # Whoever is interrupted begins again with the rest.
         one.texts.pop()
-
-
-def stored_main(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:
-    """Return the stored source of a document without the objects at its top level."""
-    main = searcher.doc(address).get_first(SOURCE)
-    return bytes(main or b"{}")
-
-
-def stored_source(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> Source:
-    """Return the source of a stored document."""
-    (source,) = stored_sources(searcher, heads, [address])
-    return source
-
-
-def stored_sources(
-    searcher: tantivy.Searcher, heads: Heads, addresses: Sequence[tantivy.DocAddress]
-) -> list[Source]:
-    """Return the sources of stored documents. Cost: some 20 µs each."""
-    mains = [stored_main(searcher, address) for address in addresses]
-    return [Source(*parts) for parts in zip(mains, heads.load(searcher, addresses), strict=True)]
+    for one, text in long:
+        del one.words[text]
 
 
 def indexed_values(own: Field, values: list[Any]) -> list[Indexed]:
@@ -203,39 +176,24 @@ def indexed_values(own: Field, values: list[Any]) -> list[Indexed]:
         raise ValueError(f"failed to parse field {own.path!r} of type {own.type!r}: {error}") from error
 
 
-def _split(id: str, source: Mapping[str, Any]) -> Source:  # noqa: A002
-    # Whatever a path with a dot may lead to.
-    try:
-        parts = {name: value for name, value in source.items() if "." in str(name) or _has_object(value)}
-    except RecursionError as error:
-        raise ValueError("the source is no JSON: lists nested too deeply") from error
-    return Source(_json({**source, **dict.fromkeys(parts)}), _json([id, parts]))
-
-
-def _has_object(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list | tuple) and any(map(_has_object, value)))
-
-
-def _json(value: object) -> bytes:
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the source is no JSON: {error}") from error
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
+def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, Text]]) -> int:
     """Add a field's values to its column, or to ``texts`` if they want analysis; return their number."""
+    if own.kind is Kind.TEXT:
+        found = [_text(own, value) for value in values]
+        texts += [(own.column, text) for text in found if own.column]
+        return len(found)
     converted = indexed_values(own, values)
     if own.kind is Kind.BINARY:
         return 1
-    if own.column and own.kind is Kind.TEXT:
-        texts += [(own.column, str(value)) for value in converted]
-    elif own.column:
+    if own.column:
         # In order, so that the first value of a column is the least: what ascending sorts go by.
         for value in sorted(set(converted)):
             _add_value(document, own, value)
     return len(converted)
+
+
+def _text(own: Field, value: object) -> Text:
+    return value if isinstance(value, LongText) else str(*indexed_values(own, [value]))
 
 
 def _add_value(document: tantivy.Document, own: Field, value: Indexed) -> None:

@@ -8,6 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from shinglefold.engines.embedded.dates import parse_date
+from shinglefold.long_texts import LongText
 
 Indexed = str | int | float
 _LONGEST_KEYWORD = 32_766
@@ -89,6 +90,10 @@ def to_index(field: Field, value: object) -> Indexed | None:
     """
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")
+    if isinstance(value, LongText):
+        if field.kind is Kind.KEYWORD and len(value) > field.ignore_above:
+            return None
+        value = str(value)
     converted = _CONVERTERS[field.kind](field, value)
     if isinstance(converted, str) and field.kind is Kind.KEYWORD:
         if len(converted) > field.ignore_above:

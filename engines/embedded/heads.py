@@ -38,6 +38,10 @@ class Heads(Protocol):
         """Return the heads of documents, as JSON."""
         ...
 
+    def beside(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
+        """Return what stands beside the head of a document, None where nothing does."""
+        ...
+
 
 def read_head(data: bytes) -> Head:
     """Return the head that JSON holds."""
@@ -56,6 +60,11 @@ class Filed:
         read = self._volumes.read
         found = addresses(searcher, places)
         return [b'["", {}]' if address is None else read(address) for address in found]
+
+    def beside(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
+        """Return what stands beside the head of a document, None where nothing does."""
+        (address,) = addresses(searcher, [place])
+        return None if address is None else self._volumes.more(address)
 
 
 def addresses(searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> list[int | None]:
@@ -93,6 +102,10 @@ class InColumns:
             _stored(searcher, place) if head.isspace() else head
             for head, place in zip(heads, wanted, strict=True)
         ]
+
+    def beside(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
+        """Return None, as columns hold nothing beside."""
+        return None
 
 
 def add_columns(document: tantivy.Document, data: bytes) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from shinglefold.durable import sync_folder
-from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.heads import read_head
+from shinglefold.engines.embedded.sources import Source
 from shinglefold.errors import EngineUnavailable
 
 #: The folder of journals in that of an index.
@@ -218,7 +218,7 @@ def _lines(change: Changed) -> bytes:
     """Return a change as two lines of JSON, which has no line ends of its own."""
     if change.source is None:
         return json.dumps([change.id]).encode() + b"\n\n"
-    return change.source.head + b"\n" + change.source.main + b"\n"
+    return change.source.head + b"\n" + change.source.json() + b"\n"
 
 
 def _changes(batch: bytes) -> Iterator[Changed]:

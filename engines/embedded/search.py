@@ -20,7 +20,6 @@ from shinglefold.engines.embedded.collapse import (
     narrowed,
 )
 from shinglefold.engines.embedded.context import Context, Mark, constant
-from shinglefold.engines.embedded.documents import stored_main
 from shinglefold.engines.embedded.docvalues import Selection, select
 from shinglefold.engines.embedded.fields import Field, Kind
 from shinglefold.engines.embedded.heads import Head, read_head
@@ -31,6 +30,7 @@ from shinglefold.engines.embedded.request import Request, read_request
 from shinglefold.engines.embedded.schema import counted, find
 from shinglefold.engines.embedded.snapshot import Snapshot
 from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
+from shinglefold.engines.embedded.sources import loaded, stored_main
 from shinglefold.source_values import values_at
 
 #: Characters of a text that are looked through for words to mark, as on servers.
@@ -70,8 +70,8 @@ class _Loader:
         hit = self._frame(ranked, "" if self.request.bare else head.id)
         source = head.parts
         if self._whole(head):
-            main = stored_main(self.snapshot.searcher, ranked.address)
-            source = json.loads(main.decode("utf-8", "surrogatepass")) | head.parts
+            main = stored_main(self.snapshot.searcher, self.snapshot.heads, ranked.address)
+            source = loaded(main) | head.parts
         if self.request.source.wanted:
             hit["_source"] = self.request.source.apply(source)
         if fields := self.selection.read(head.parts, source):

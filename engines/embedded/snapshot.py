@@ -7,10 +7,10 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.documents import stored_source, stored_sources
 from shinglefold.engines.embedded.fields import well_formed
 from shinglefold.engines.embedded.heads import Heads
 from shinglefold.engines.embedded.orders import Orders
+from shinglefold.engines.embedded.sources import stored_source, stored_sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.journal import Changed
+from shinglefold.engines.embedded.sources import Source
 from shinglefold.source_values import values_at
 
 #: By field and value the ids of documents that have it, or had.

@@ -20,6 +20,8 @@ from shinglefold.durable import sync_folder
 _HEADER = struct.Struct("<4sIQI")
 _MAGIC = b"sfv1"
 _LENGTH = struct.Struct("<I")
+#: Marks the length of a record that another one belongs to, which follows it.
+_MORE = 1 << 31
 #: Bits of an address that say where in its volume a record is.
 PLACE = 40
 _IN_VOLUME = (1 << PLACE) - 1
@@ -60,8 +62,11 @@ class Appender:
         """The address behind what was written."""
         return self._number << PLACE | self._end
 
-    def add(self, data: bytes) -> int:
+    def add(self, data: bytes, more: bytes | None = None) -> int:
         """Take a record and return its address; it can be read after ``flush``.
+
+        Args:
+            more: belongs to it, and is read apart.
 
         Raises:
             OSError: it can't be written.
@@ -69,8 +74,11 @@ class Appender:
         if not self._batch and (not self._number or self._end >= VOLUME):
             self._begin()
         place = self._end + _HEADER.size + len(self._batch)
-        self._batch += _LENGTH.pack(len(data))
+        self._batch += _LENGTH.pack(len(data) if more is None else len(data) | _MORE)
         self._batch += data
+        if more is not None:
+            self._batch += _LENGTH.pack(len(more))
+            self._batch += more
         self._records += 1
         if len(self._batch) >= _HELD:
             self._write()
@@ -157,18 +165,31 @@ class Volumes:
         return Volumes({**self.maps, **others.maps})
 
     def read(self, address: int) -> bytes:
-        """Return a record.
+        """Return a record, without what belongs to it.
 
         Raises:
             ValueError: there is none.
         """
+        mapped, begin, length = self._found(address)
+        return mapped[begin : begin + (length & ~_MORE)]
+
+    def more(self, address: int) -> bytes | None:
+        """Return what belongs to a record, None where nothing does.
+
+        Raises:
+            ValueError: there is no such record.
+        """
+        _, _, length = self._found(address)
+        return self.read(address + _LENGTH.size + (length & ~_MORE)) if length & _MORE else None
+
+    def _found(self, address: int) -> tuple[mmap.mmap, int, int]:
+        """Return where a record is, and its length with its mark."""
         place = address & _IN_VOLUME
         mapped = self.maps.get(address >> PLACE)
         if mapped is None or place + _LENGTH.size > len(mapped):
             raise ValueError(f"no record at {place} of volume {address >> PLACE}")
         begin = place + _LENGTH.size
-        end = begin + int.from_bytes(mapped[place:begin], "little")
-        return mapped[begin:end]
+        return mapped, begin, int.from_bytes(mapped[place:begin], "little")
 
 
 def volumes(folder: Path) -> list[tuple[int, Path]]:

@@ -11,11 +11,12 @@ import tantivy
 from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.documents import analyse, prepare, stored_source
+from shinglefold.engines.embedded.documents import analyse, prepare
 from shinglefold.engines.embedded.heads import ADDRESS, Heads, add_columns, addresses, read_head
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.reading import Reading
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.sources import stored_source
 
 #: What is being written, what is whole and waits for its place, what had the place.
 _PART, _NEW, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
@@ -79,6 +80,7 @@ def _copy(
             ready.document.add_unsigned(ADDRESS, address or 0)
         else:
             add_columns(ready.document, source.head)
+        source.add_to(ready.document)
         analyse([ready], analysis)
         writer.add_document(ready.document)
     writer.commit()

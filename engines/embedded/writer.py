@@ -6,7 +6,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tantivy
@@ -23,12 +22,12 @@ from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.engines.embedded.uncommitted import Uncommitted
 from shinglefold.engines.embedded.volumes import Appender
 from shinglefold.errors import EngineError
+from shinglefold.local_engines import WordsOf
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
 _THREADS = 1
 #: Changes that wait to be written together, and characters of their texts: so many are analysed at a time.
 _WAITING, _CHARACTERS = 256, 1 << 18
-_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 #: When what the journal has is committed: seconds, bytes, documents.
 _AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
 
@@ -306,7 +305,7 @@ class Writer:
         self,
         id: str,  # noqa: A002
         source: Mapping[str, Any],
-        words: Mapping[str, str] = _NO_WORDS,
+        words: WordsOf | None = None,
         *,
         replaces: bool,
     ) -> None:
@@ -344,7 +343,7 @@ class Writer:
     def _write(self) -> None:
         """Give tantivy what waits."""
         # Most of the time goes here. Whoever interrupts it finds waiting what tantivy has not got.
-        analyse((change.ready for change in self._waiting if change.ready), self.analysis)
+        analyse([change.ready for change in self._waiting if change.ready], self.analysis)
         with self._writing():
             self._mend()
             try:
@@ -363,14 +362,17 @@ class Writer:
         if change.replaces:
             self._tantivy.delete_documents_by_term("_id", change.id)
         if change.ready:
-            self._add_head(change.ready)
+            self._add_source(change.ready)
             self._tantivy.add_document(change.ready.document)
 
-    def _add_head(self, ready: Prepared) -> None:
+    def _add_source(self, ready: Prepared) -> None:
+        source = ready.source
         if self._heads:
-            ready.document.add_unsigned(ADDRESS, self._heads.add(ready.source.head))
+            address = self._heads.add(source.head, source.main if source.apart else None)
+            ready.document.add_unsigned(ADDRESS, address)
         else:
-            add_columns(ready.document, ready.source.head)
+            add_columns(ready.document, source.head)
+        source.add_to(ready.document)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

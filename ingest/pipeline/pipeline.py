@@ -19,6 +19,7 @@ from shinglefold.ingest.pipeline.reach import makes_fingerprints, target_field, 
 from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.processors.tools import Tools
+from shinglefold.local_engines import WordsOf
 from shinglefold.recipe import FIELD, TEXTS, Recipe, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme
@@ -38,7 +39,7 @@ class Outcome(NamedTuple):
     document: Document | None = None
     failure: Failure | None = None
     json: bytes | None = None
-    words: Mapping[str, str] | None = None
+    words: WordsOf | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,11 @@ class Pipeline:
         for block in blocks(documents, weight, RAW_BUDGET):
             yield from self.run_block(block)
 
-    def run_block(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Return what becomes of each document of a block, in order; the documents given stay as they are."""
+    def run_block(self, documents: Iterable[Document]) -> list[Outcome]:
+        """Return what becomes of each document of a block, in order; the documents given stay as they are.
+
+        It holds none of them, so that those of an iterator go as they are worked on.
+        """
         stamp = {"timestamp": timestamp(datetime.now(UTC))}
         runs = [Run({**document, META: stamp}) for document in documents]
         self.pass_through(runs)

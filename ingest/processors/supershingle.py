@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from shinglefold.canon.pieces import Text, join
 from shinglefold.contracts import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.processors.options import Options
-from shinglefold.ingest.processors.texts import Outcome, declared, gather
+from shinglefold.ingest.processors.texts import Outcome, declared, texts_of
 from shinglefold.ingest.processors.tools import Tools
 from shinglefold.model import Fingerprint
 from shinglefold.recipe import PASSAGES
@@ -49,7 +50,7 @@ class Supershingle:
                 outcomes[place] = error
         return outcomes
 
-    def _made(self, texts: Sequence[str], languages: Sequence[str | None]) -> Sequence[Any]:
+    def _made(self, texts: Sequence[Text], languages: Sequence[str | None]) -> Sequence[Any]:
         """Return what is written of each text."""
         if not self.passages:
             return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
@@ -67,13 +68,13 @@ class Supershingle:
     def _declared(self, document: Document) -> str | None:
         return declared(document, self.language_field, self.language, self.tools)
 
-    def _texts(self, outcomes: list[Outcome]) -> dict[int, str]:
+    def _texts(self, outcomes: list[Outcome]) -> dict[int, Text]:
         """Return the texts by place; put the reason in the place of a document that has none."""
-        texts: dict[int, str] = {}
+        texts: dict[int, Text] = {}
         for place, document in enumerate(outcomes):
             assert isinstance(document, dict)
             try:
-                texts[place] = gather(document, self.fields, self.ignore_missing) or ""
+                texts[place] = join(texts_of(document, self.fields, self.ignore_missing))
             except ProcessorError as error:
                 outcomes[place] = error
         return texts

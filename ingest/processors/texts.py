@@ -24,17 +24,27 @@ def attempt(work: Callable[[Document], Document], documents: Sequence[Document])
     return outcomes
 
 
-def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
-    """Return the texts of several fields joined by newlines, or None where there is none at all.
+def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> list[str]:
+    """Return the texts of those of several fields that have one.
 
     Raises:
         ProcessorError: a field is no text, or all are missing and must not be.
     """
     found = [text(document, field, True) for field in fields]
     present = [one for one in found if one is not None]
-    if present:
-        return "\n".join(present)
-    return text(document, fields[0], missing_ok)
+    if not present:
+        text(document, fields[0], missing_ok)
+    return present
+
+
+def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
+    """Return the texts of several fields joined by newlines, or None where there is none at all.
+
+    Raises:
+        ProcessorError: a field is no text, or all are missing and must not be.
+    """
+    present = texts_of(document, fields, missing_ok)
+    return "\n".join(present) if present else None
 
 
 def declared(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:

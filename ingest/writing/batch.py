@@ -11,6 +11,7 @@ from shinglefold.ingest.pipeline.step import METADATA
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.bulk import Action
 from shinglefold.ingest.writing.workers import Answer
+from shinglefold.long_texts import LongText, Text
 
 #: Characters of a text that must not be there twice.
 _LONG = 1 << 20
@@ -66,21 +67,27 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str)
         reason = "the pipeline changed _index; run it for each index apart"
         batch.refused.append(Refused("pipeline", reason, record))
     else:
-        _share_long_texts(record.document, outcome.document)
+        shared = _share_long_texts(record.document, outcome.document)
         action = _action(index, outcome.document, outcome.json, verb)
         if outcome.words is not None:
-            action["_words"] = outcome.words
+            action["_words"] = {shared.get(text, text): words for text, words in outcome.words.items()}
         if "_id" in action:
             batch.ids.add(action["_id"])
         batch.actions.append(action)
         batch.records.append(record)
 
 
-def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> None:
-    """Have a document hold the very texts it was given: what comes from a worker is a copy, as heavy."""
+def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> dict[Text, Text]:
+    """Have a document hold the very texts it was given, and return these by their equals.
+
+    What comes from a worker is a copy, as heavy.
+    """
+    shared: dict[Text, Text] = {}
     for name, value in made.items():
-        if isinstance(value, str) and len(value) > _LONG and given is not None and given.get(name) == value:
-            made[name] = given[name]
+        long = isinstance(value, str | LongText) and len(value) > _LONG
+        if long and given is not None and given.get(name) == value:
+            shared[given[name]] = made[name] = given[name]
+    return shared
 
 
 def _action(index: str, document: Mapping[str, Any], json: bytes | None, verb: str) -> dict[str, Any]:

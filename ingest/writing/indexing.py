@@ -22,6 +22,8 @@ from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
+from shinglefold.local_engines import Words
+from shinglefold.long_texts import pack
 from shinglefold.stored import without_fingerprint
 
 _Records = Iterable[Record | Mapping[str, Any]]
@@ -49,7 +51,8 @@ def index_documents(
     index. The first Ctrl-C waits for what the engine is doing, a second one does not.
 
     Args:
-        records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id).
+        records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id). Very long
+            texts in records may be compressed in their places meanwhile (``LongText``).
         pipeline: writes the fingerprints; its scheme must be the index's.
         field: where the index keeps them; by default where the pipeline writes them.
         properties: mappings of further fields of the index where it is created.
@@ -112,19 +115,25 @@ class _Run:
     def all_blocks(self, records: _Records, workers: int) -> None:
         """Take every block through the workers and the outbox."""
         flight: list[list[Record]] = []
+        words = self.destination.words()
+        # Who numbers groups reads the texts as they are.
+        light = words is not None and self.groups is None
+        given = _records(records, self.ledger.interrupts, light)
         with (
-            closing(_documents(self.ledger, records, self.field, flight)) as documents,
-            closing(self._answers(documents, workers)) as answers,
+            closing(_documents(self.ledger, given, self.field, flight)) as documents,
+            closing(self._answers(documents, workers, words)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
                 self._put(make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb))
         while not self.outbox.empty:
             self._book()
 
-    def _answers(self, documents: Iterator[list[Document]], workers: int) -> Generator[Answer, None, None]:
+    def _answers(
+        self, documents: Iterator[list[Document]], workers: int, words: Words | None
+    ) -> Generator[Answer, None, None]:
         # Numbers go into the document as it is.
         as_json = self.ledger.engine.can.takes_json and self.groups is None
-        words, check = self.destination.words(), self.ledger.interrupts.check
+        check = self.ledger.interrupts.check
         return process_blocks(self.pipeline, documents, workers, as_json, check, words=words)
 
     def _put(self, batch: Batch) -> None:
@@ -185,14 +194,14 @@ def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:
 
 
 def _documents(
-    ledger: Ledger, records: _Records, field: str, flight: list[list[Record]]
+    ledger: Ledger, records: Generator[Record, None, None], field: str, flight: list[list[Record]]
 ) -> Generator[list[Document], None, None]:
     """Yield blocks of documents for the workers and keep their records until the answers come.
 
     The pipeline alone writes fingerprints: what comes with a document, in whatever form, is left out.
     """
     interrupts = ledger.interrupts
-    with closing(_records(records, interrupts)) as source:
+    with closing(records) as source:
         made = blocks(source, _weight, RAW_BUDGET)
         while True:
             with ledger.meter.stage("read"), interrupts.breakable():
@@ -206,10 +215,14 @@ def _documents(
             yield bare
 
 
-def _records(records: _Records, interrupts: Interrupts) -> Generator[Record, None, None]:
-    for number, record in enumerate(records, 1):
+def _records(records: _Records, interrupts: Interrupts, light: bool) -> Generator[Record, None, None]:
+    """Yield what was given as records; ``light``: long texts in them compressed."""
+    for number, given in enumerate(records, 1):
         interrupts.check()
-        yield record if isinstance(record, Record) else _record(record, number)
+        record = given if isinstance(given, Record) else _record(given, number)
+        if light and record.document is not None:
+            pack(record.document)
+        yield record
 
 
 def _record(value: object, number: int) -> Record:

@@ -18,6 +18,7 @@ from shinglefold.ingest.pipeline.step import Failure
 from shinglefold.ingest.readers.decode import without_surrogates
 from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order
 from shinglefold.local_engines import Words
+from shinglefold.long_texts import LongText, packed, unpacked
 
 _Documents = list[Document]
 #: Crashes in one block after which its other documents are given up instead of tried one by one.
@@ -37,27 +38,43 @@ def process(
     as_json: bool = False,
     words: Words | None = None,
 ) -> Answer:
-    """Return what the pipeline makes of a block, the documents encoded or with words where asked for."""
+    """Return what the pipeline makes of a block, the documents encoded or with words where asked for.
+
+    Long texts that come packed are packed in the answer, too, as are their words.
+    """
     meter = pipeline.meter
-    clean = []
-    for document in documents:
-        value, replaced = without_surrogates(document)
-        meter.counts["replaced"] += replaced
-        clean.append(value)
     with meter.stage("pipeline"):
-        outcomes = pipeline.run_block(clean)
+        outcomes = pipeline.run_block(_clean(documents, meter))
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encoded, outcomes))
     if words is not None:
         with meter.stage("words"):
             outcomes = _with_words(outcomes, words)
+    if any(isinstance(value, LongText) for document in documents for value in document.values()):
+        outcomes = list(map(_packed, outcomes))
     return Answer(outcomes, meter.take())
+
+
+def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
+    for document in documents:
+        value, replaced = without_surrogates(unpacked(document))
+        meter.counts["replaced"] += replaced
+        yield value
 
 
 def _with_words(outcomes: Sequence[Outcome], words: Words) -> list[Outcome]:
     made = iter(words([one.document for one in outcomes if one.document is not None]))
     return [one if one.document is None else one._replace(words=next(made)) for one in outcomes]
+
+
+def _packed(outcome: Outcome) -> Outcome:
+    """Return an outcome with the long texts of its document compressed."""
+    if outcome.document is None:
+        return outcome
+    document, long = packed(outcome.document)
+    words = outcome.words and {long.get(text, text): made for text, made in outcome.words.items()}
+    return outcome._replace(document=document, words=words)
 
 
 def process_blocks(

@@ -78,3 +78,12 @@ def test_a_text_without_markup_is_read_as_the_parser_reads_it(text):
 def test_a_text_without_markup_needs_no_parser(monkeypatch):
     monkeypatch.setattr(markup, "_read", None)
     assert strip_html(" Заголовок \r\n\r\n первая  строка") == "Заголовок\nпервая строка"
+
+
+@given(st.text("аб \t\n\r\u00a0\u2028\x1c", max_size=120), st.integers(1, 30))
+@settings(max_examples=400, deadline=None)
+def test_a_long_text_is_put_together_as_a_short_one(text, at_once):
+    expected = strip_html(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markup, "_AT_ONCE", at_once)
+        assert strip_html(text) == expected

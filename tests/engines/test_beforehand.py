@@ -8,6 +8,7 @@ import pytest
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.local_engines import WantsWords
+from shinglefold.long_texts import LongText
 
 _DOCUMENTS = [
     {
@@ -115,4 +116,8 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
         (made,) = make([document])
         assert sorted(made) == ["deep text", "found both ways", "known text", "new text"]
         assert make([]) == []
-        assert make([{"body": "a long text " * 200_000}]) == [{}]
+        text = "a long text " * 200_000
+        (made,) = make([{"body": text, "title": "short"}])
+        assert made["short"] == "short"
+        assert isinstance(made[text], LongText)
+        assert str(made[text]) == text.strip()
