@@ -31,6 +31,12 @@ def _put(engine: EmbeddedEngine, id_: str, source: dict, **words) -> None:
     assert not result.failures, result.failures
 
 
+def _stored(engine: EmbeddedEngine, id_: str) -> dict:
+    found = engine.get("pages", id_)
+    assert found is not None
+    return found["_source"]
+
+
 def _source(number: int) -> dict:
     inner = {"inner": {"n": number}} if number % 2 else {}
     return {"n": number, "body": f"page {number}\n{_LINES}", "title": f"title {number}", **inner}
@@ -60,9 +66,9 @@ def test_they_come_back_whole_committed_or_not_and_only_what_is_asked_for(four: 
     with EmbeddedEngine(four, words) as engine:
         engine.check("pages")
         assert _all(engine) == _EXPECTED
-        assert engine.get("pages", "1")["_source"] == _source(1)
+        assert _stored(engine, "1") == _source(1)
         _put(engine, "4", _source(4))
-        assert engine.get("pages", "4")["_source"] == _source(4)
+        assert _stored(engine, "4") == _source(4)
         engine.refresh("pages")
         assert _all(engine) == {**_EXPECTED, "4": _source(4)}
         body = {"query": {"match_phrase": {"body": "line 150"}}, "_source": ["title"], "sort": ["n"]}
@@ -186,7 +192,7 @@ def test_a_compressed_text_is_what_it_is_compressed_or_not(tmp_path: Path, words
         _put(engine, "plain", plain)
         _put(engine, "packed", {name: LongText.of(value) for name, value in plain.items()})
         engine.refresh("pages")
-        assert engine.get("pages", "packed")["_source"] == engine.get("pages", "plain")["_source"] == plain
+        assert _stored(engine, "packed") == _stored(engine, "plain") == plain
         for field in ("body", "new"):
             query = {"query": {"match_phrase": {field: "серые цапли ждут line 101"}}}
             hits = engine.search("pages", query)["hits"]["hits"]

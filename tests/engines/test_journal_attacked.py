@@ -206,7 +206,7 @@ def test_an_interrupt_while_documents_are_written_loses_none_and_doubles_none(
                 patched.undo()
                 raise KeyboardInterrupt
 
-            patched.setattr(writer.Writer, "_add_head", interrupted)
+            patched.setattr(writer.Writer, "_add_source", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.refresh("pages")
     engine.bulk([put(6)])
