@@ -117,6 +117,7 @@ def test_texts_too_short_for_a_signature_have_no_estimate(run, texts):
 
 
 def test_without_colours_brackets_mark_even_on_a_terminal(run, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "[first]" not in run("compare", "--text", _A, _B).out
     monkeypatch.setenv("NO_COLOR", "1")
