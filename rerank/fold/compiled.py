@@ -101,11 +101,7 @@ def _count(planes, leader, begin, differing):  # type: ignore[no-untyped-def]  #
     for plane in range(len(planes)):
         row, own = planes[plane], planes[plane, leader]
         for hit in range(begin, len(differing)):
-            bits = row[hit] ^ own
-            bits -= (bits >> _1) & _PAIRS
-            bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
-            bits = (bits + (bits >> _4)) & _BYTES
-            differing[hit] += np.int64((bits * _SUM) >> _56)
+            differing[hit] += _ones(row[hit] ^ own)
 
 
 @compiled
@@ -119,8 +115,14 @@ def _differing(one, other, bits, lowest):  # type: ignore[no-untyped-def]  # noq
             values |= values >> np.uint64(shift)
             shift //= 2
         values &= lowest
-        values -= (values >> _1) & _PAIRS
-        values = (values & _FOURS) + ((values >> _2) & _FOURS)
-        values = (values + (values >> _4)) & _BYTES
-        found += np.int64((values * _SUM) >> _56)
+        found += _ones(values)
     return found
+
+
+@compiled
+def _ones(word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Count the bits of a word that are set."""
+    word -= (word >> _1) & _PAIRS
+    word = (word & _FOURS) + ((word >> _2) & _FOURS)
+    word = (word + (word >> _4)) & _BYTES
+    return np.int64((word * _SUM) >> _56)
