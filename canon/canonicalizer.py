@@ -19,7 +19,7 @@ import xxhash
 
 from shinglefold.canon.hashing import HashedBlock
 from shinglefold.canon.lexicon import Found, Lexicon
-from shinglefold.canon.pieces import Text, blocks
+from shinglefold.canon.pieces import Cuttable, blocks
 from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
 from shinglefold.canon.strings import Strings
@@ -160,7 +160,9 @@ class Canonicalizer:
         hashes, starts, ends = np.concatenate(found).T.copy()
         return PlacedTokens(hashes.view(np.uint64), starts, ends)
 
-    def hash_batch(self, texts: Sequence[Text], languages: Sequence[str | None] | None = None) -> TokenBatch:
+    def hash_batch(
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
+    ) -> TokenBatch:
         """Return the hashes of the canonical tokens of many texts.
 
         Args:
@@ -294,7 +296,7 @@ class Canonicalizer:
                 if piece := " ".join(filter(None, words[start:end])):
                     yield number, piece
 
-    def _declared(self, texts: Sequence[Text], languages: Sequence[str | None] | None) -> Int64s:
+    def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
         if languages is None:
             return np.full(len(texts), -1, np.int64)
         if len(languages) != len(texts):

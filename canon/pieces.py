@@ -43,17 +43,17 @@ class Joined:
         return "".join(found)
 
 
-#: A text as one string, or as several.
-Text = str | Joined
+#: What pieces are cut from: a text as one string, or as several.
+Cuttable = str | Joined
 
 
-def join(texts: Sequence[str]) -> Text:
+def join(texts: Sequence[str]) -> Cuttable:
     """Return texts as one, with a line end between them; no copy is made of long ones."""
     long = len(texts) > 1 and sum(map(len, texts)) > LONG
     return Joined(texts) if long else "\n".join(texts)
 
 
-def pieces(text: Text) -> Iterator[tuple[int, str]]:
+def pieces(text: Cuttable) -> Iterator[tuple[int, str]]:
     """Yield the pieces of a text with their offsets; one piece for every ordinary text."""
     start = 0
     while len(text) - start > PIECE + REACH:
@@ -72,7 +72,7 @@ class Block(NamedTuple):
     pieces: list[str]
 
 
-def blocks(texts: Sequence[Text]) -> Iterator[Block]:
+def blocks(texts: Sequence[Cuttable]) -> Iterator[Block]:
     """Yield the pieces of all texts in blocks."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     if lengths.max(initial=0) <= PIECE + REACH:

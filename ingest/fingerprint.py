@@ -8,7 +8,7 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon.facts import facts_of
-from shinglefold.canon.pieces import Text
+from shinglefold.canon.pieces import Cuttable
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
@@ -116,7 +116,7 @@ class Fingerprinter:
             return False
         return True
 
-    def _worked(self, texts: Sequence[Text]) -> None:
+    def _worked(self, texts: Sequence[Cuttable]) -> None:
         """Count the characters of a block; from some number on, compiled code is worth its start.
 
         It weighs as much as a text of 50 MB, so that one long text is not enough.
@@ -127,7 +127,7 @@ class Fingerprinter:
                 self.compile()
 
     def fingerprint(
-        self, texts: Sequence[Text], languages: Sequence[str | None] | None = None
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
     ) -> list[Fingerprint]:
         """Return the fingerprint of each text, in order.
 
@@ -140,7 +140,7 @@ class Fingerprinter:
         return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
 
     def fingerprint_with_tokens(
-        self, texts: Sequence[Text], languages: Sequence[str | None] | None = None
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
     ) -> Iterator[tuple[Fingerprint, Uint64s]]:
         """Yield the fingerprint of each text with the hashes of its canonical tokens, in order."""
         for batch, made in self._sketched(texts, languages):
@@ -205,7 +205,7 @@ class Fingerprinter:
         return facts_of(texts) if self.scheme.decision.facts == "numbers" else None
 
     def _sketched(
-        self, texts: Sequence[Text], languages: Sequence[str | None] | None
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
     ) -> Iterator[tuple[TokenBatch, Sketches]]:
         if isinstance(texts, str):
             raise ConfigError("one string instead of a list of texts; give [text]")
@@ -218,7 +218,7 @@ class Fingerprinter:
             start = end
 
     def _sketch(
-        self, texts: Sequence[Text], languages: Sequence[str | None] | None
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
     ) -> tuple[TokenBatch, Sketches]:
         self._worked(texts)
         with self.meter.stage("canon"):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from shinglefold.canon.pieces import Text
+from shinglefold.canon.pieces import Cuttable
 from shinglefold.ingest.fingerprint import Beside
 from shinglefold.ingest.processors.supershingle import Supershingle
 
@@ -13,5 +13,5 @@ class FingerprintBeside(Supershingle):
 
     type: ClassVar[str] = "fingerprint_beside"
 
-    def _made(self, texts: Sequence[Text], languages: Sequence[str | None]) -> Sequence[Beside]:
+    def _made(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Beside]:
         return self.tools.fingerprinter.fingerprint_beside(list(map(str, texts)), languages)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from shinglefold.canon.pieces import Text, join
+from shinglefold.canon.pieces import Cuttable, join
 from shinglefold.contracts import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.paths import put
@@ -50,7 +50,7 @@ class Supershingle:
                 outcomes[place] = error
         return outcomes
 
-    def _made(self, texts: Sequence[Text], languages: Sequence[str | None]) -> Sequence[Any]:
+    def _made(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Any]:
         """Return what is written of each text."""
         if not self.passages:
             return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
@@ -68,9 +68,9 @@ class Supershingle:
     def _declared(self, document: Document) -> str | None:
         return declared(document, self.language_field, self.language, self.tools)
 
-    def _texts(self, outcomes: list[Outcome]) -> dict[int, Text]:
+    def _texts(self, outcomes: list[Outcome]) -> dict[int, Cuttable]:
         """Return the texts by place; put the reason in the place of a document that has none."""
-        texts: dict[int, Text] = {}
+        texts: dict[int, Cuttable] = {}
         for place, document in enumerate(outcomes):
             assert isinstance(document, dict)
             try:
