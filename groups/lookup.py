@@ -8,7 +8,6 @@ from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.groups.likeness import Likeness, Pair
-from shinglefold.groups.together import halves
 from shinglefold.ingest.maintenance.stored import found_by
 from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import Asked
@@ -120,10 +119,15 @@ class Lookup:
     ) -> Steps[tuple[_Nominated, set[int]]]:
         if not numbers:
             return (yield from self._near(asked, filters)), set()
-        bodies = self._bodies(asked, filters)
+        query = self._any_of(asked)
         taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
-        *found, told = yield from self._several([*bodies, taken])
-        nominated = yield from self._enough(asked, bodies, found, filters)
+        if query is None:
+            told = yield from self._search(taken)
+            return _Nominated([]), (yield from self._numbers(field, numbers, told))
+        size = _room(asked)
+        body = self._body({"bool": {"filter": [query, *filters]}}, size)
+        hits, told = yield from self._several([body, taken])
+        nominated = yield from self._enough(asked, hits, filters, size)
         return nominated, (yield from self._numbers(field, numbers, told))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
@@ -171,30 +175,19 @@ class Lookup:
 
     def _near(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> Steps[_Nominated]:
         """Return what a search for all of a batch finds, or where that is too much, what each does."""
-        bodies = self._bodies(asked, filters)
-        if len(bodies) == 1:
-            found = [(yield from self._search(bodies[0]))]
-        else:
-            found = (yield from self._several(bodies)) if bodies else []
-        return (yield from self._enough(asked, bodies, found, filters))
-
-    def _bodies(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> list[JSON]:
-        """Return the searches for all of a batch: of a large one two, as a server makes each on one core."""
-        parts = [(part, query) for part in halves(asked) if (query := self._any_of(part)) is not None]
-        return [self._body({"bool": {"filter": [query, *filters]}}, _room(part)) for part, query in parts]
+        query = self._any_of(asked)
+        if query is None:
+            return _Nominated([])
+        size = _room(asked)
+        hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}, size))
+        return (yield from self._enough(asked, hits, filters, size))
 
     def _enough(
-        self,
-        asked: Sequence[Asked],
-        bodies: Sequence[JSON],
-        found: Sequence[list[JSON]],
-        filters: Sequence[JSON],
+        self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON], size: int
     ) -> Steps[_Nominated]:
-        if any(len(hits) == body["size"] for hits, body in zip(found, bodies, strict=True)):
+        if len(hits) == size:
             return (yield from self._each(asked, filters, _SHORT))
-        if len(found) == 1:
-            return _Nominated(found[0])
-        return _Nominated(list({identity(hit): hit for hits in found for hit in hits}.values()))
+        return _Nominated(hits)
 
     def nominating(self, asked: Sequence[Asked]) -> dict[str, list[str]]:
         """Return by field the values of which a document has one that may be like one of those asked for."""

@@ -1,14 +1,14 @@
 """The store of the protocol on servers, whose writes are guarded, and the searches of any store."""
 
 import asyncio
+import operator
 import random
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from shinglefold.contracts import JSON, Held, Written
+from shinglefold.contracts import JSON, Held
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.keys import id_and_routing, key
 from shinglefold.groups.gate.member import Member
@@ -28,12 +28,7 @@ from shinglefold.groups.gate.requests import (
     Write,
 )
 from shinglefold.groups.lookup import Found, Lookup, Steps
-from shinglefold.groups.together import Call, Together, awaited, called, halves
 from shinglefold.steps import drive, drive_async
-
-Result = TypeVar("Result")
-#: Yields calls of the engine, is sent what they return, and returns the result.
-Requests = Generator[Call, Any, Result]
 
 
 def now() -> int:
@@ -135,18 +130,18 @@ class ServerStore:
         """Answer one request of the protocol."""
         if isinstance(request, Pause):
             return pause(request.milliseconds)
-        return drive(self._calls(request), called)
+        return drive(self._calls(request), operator.call)
 
     async def answered(self, request: Request) -> Any:  # noqa: ANN401 - see above
         """Answer one request of the protocol, waiting in an event loop."""
         if isinstance(request, Pause):
             return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
-        return await drive_async(self._calls(request), awaited)
+        return await drive_async(self._calls(request), operator.call)
 
-    def _calls(self, request: Request) -> Requests[Any]:  # noqa: PLR0911 - one for each request
+    def _calls(self, request: Request) -> Steps[Any]:  # noqa: PLR0911 - one for each request
         match request:
             case Write():
-                return (yield from self._written(request.actions))
+                return (yield lambda: self.engine.write([self._action(one) for one in request.actions]))
             case Read():
                 return (yield from self._read(request))
             case FindDocuments():
@@ -159,26 +154,6 @@ class ServerStore:
                 return (yield lambda: self.engine.refresh(self.index))
             case _:
                 return now()
-
-    def _written(self, actions: Sequence[Action]) -> Requests[list[Written]]:
-        """Run actions; many on documents in two requests at once, which a server works on side by side.
-
-        No two of them are on one document, so it does not matter which comes first.
-        """
-        sent = [self._action(one) for one in actions]
-        _, *others = halves([at for at, one in enumerate(actions) if one.where == "documents"])
-        if not others:
-            written: list[Written] = yield lambda: self.engine.write(sent)
-            return written
-        apart = set(others[0])
-        parts = [at for at in range(len(sent)) if at not in apart], sorted(apart)
-        answers = yield Together(
-            tuple(partial(self.engine.write, [sent[at] for at in part]) for part in parts)
-        )
-        told: dict[int, Written] = {}
-        for part, several in zip(parts, answers, strict=True):
-            told |= zip(part, several, strict=True)
-        return [told[at] for at in range(len(sent))]
 
     def _read(self, request: Read) -> Steps[list[Held | None]]:
         if request.where == "intents":

@@ -296,7 +296,7 @@ def named(store: Store) -> set[str]:
 def _next_of(request: Write, parts: tuple[tuple[int, Written], ...]) -> list[int]:
     """Return the places of actions that may be done next: any on documents, of intents the first.
 
-    Many on documents are two requests at once.
+    A server runs those of one request shard by shard, so that only on one shard they keep their order.
     """
     done = {at for at, _ in parts}
     left = [at for at in range(len(request.actions)) if at not in done]
