@@ -22,8 +22,8 @@ from shinglefold.groups.gate.intents import intents_name
 
 INDEX, CLAIMS = "bench-gate", "bench-claims"
 _CALLERS, _EACH, _BATCH, _BATCHES, _CLAIMED = 8, 150, 300, 16, 100
-#: Documents that each gate decides on before any counts: a server that was started a moment ago still compiles
-#: itself, which took a third of its time in the first 2,000 decisions.
+#: Documents that each gate decides on before any counts: a server that was just started compiles itself,
+#: which takes a third of its time in the first 2,000 decisions.
 _WARM = 2400
 #: Stored texts of which some that arrive are edits.
 _KNOWN = 2000
