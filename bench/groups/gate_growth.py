@@ -31,5 +31,5 @@ def measure() -> list[Row]:
         ("documents stored", "decisions a second"),
         [("8 callers, one document each", rates[_ONE]), ("batches of 300", rates[_MANY])],
     )
-    keep("gate-growth", picture)
+    keep("gate-growth-embedded" if name == "embedded" else "gate-growth", picture)
     return [row for rows in found.values() for row in rows]
