@@ -30,6 +30,7 @@ from shinglefold.cli.sources import (
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
+    from shinglefold.cli.kept_layout import Layout
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
     from shinglefold.groups.insert import Numbering
@@ -120,6 +121,7 @@ def index(
     from dataclasses import replace
 
     from shinglefold.cli.elements import passages_too
+    from shinglefold.cli.kept_layout import Layout, kept_layout
     from shinglefold.cli.recreated import Kept, kept_groups
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
@@ -146,6 +148,7 @@ def index(
     check_groups(asked, recipe, wanted=groups and not recreate)
     rules = rules_of_groups(verify, min_similarity, numbered=numbered)
     kept = kept_groups(asked, recipe, numbered=numbered) if recreate else Kept()
+    layout = kept_layout(asked) if recreate else Layout()
     recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
@@ -161,7 +164,9 @@ def index(
         rules=rules if numbered else None,
         mapping=mapping,
         records=watch.watch(records),
-        properties={**properties_of(recipe), **kept.properties, **own, **types},
+        usual={**properties_of(recipe), **own},
+        layout=layout,
+        properties={**kept.properties, **types},
         dead_letters=dead_letters,
         workers=settings.workers if workers is None else workers,
     )
@@ -181,8 +186,8 @@ def index(
         keep_lexicon(lexicon, settings.lexicon_file)
     summary = _whole(summary, options, () if replay else tuple(page_notes(sources, options, summary)))
     warned = [*warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
-    if kept.left and summary.made:
-        warned.append(kept.left)
+    if summary.made:
+        warned += filter(None, (kept.left, layout.left))
     _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)
     code = exit_code(summary)
     return PARTLY if code == DONE and fields and watch.absent else code
@@ -198,16 +203,40 @@ def _built(
     rules: "Rules | None",
     mapping: str | None,
     records: Any,  # noqa: ANN401 - as they are read
+    usual: dict[str, Any],
+    layout: "Layout",
+    properties: dict[str, Any],
     **options: Any,  # noqa: ANN401 - of the run
 ) -> "Summary":
-    """Index documents under a name; ``rules``: by which groups are numbered, None for no numbers."""
+    """Index documents under a name.
+
+    Args:
+        rules: by which groups are numbered, None for no numbers.
+        usual: mappings of fields for which nothing else is said: by the server's templates, by ``layout``,
+            or by ``properties``, the last of which goes before all.
+    """
+    from shinglefold.cli.templated import templated
     from shinglefold.groups.insert import Numbering
+
+    if not engine.index_exists(name):
+        given = templated(engine, name)
+        properties = {**given.unsaid({**usual, **layout.properties}), **properties}
+        options["settings"] = {at: one for at, one in layout.settings.items() if at not in given.settings}
 
     numbering, tools = None, pipeline.tools
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
     with _mapping_told(mapping), numbering_told(asked, numbering):
-        return run(engine, name, records, pipeline, field=recipe.field, groups=numbering, **options)
+        return run(
+            engine,
+            name,
+            records,
+            pipeline,
+            field=recipe.field,
+            groups=numbering,
+            properties=properties,
+            **options,
+        )
 
 
 def _whole(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":

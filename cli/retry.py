@@ -41,6 +41,7 @@ def retry(
     from shinglefold.cli.index import indexing_progress, properties_of
     from shinglefold.cli.progress import progress_bar
     from shinglefold.cli.run_summary import exit_code, summary_lines
+    from shinglefold.cli.templated import templated
     from shinglefold.ingest.maintenance import retry as run
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
@@ -55,7 +56,7 @@ def retry(
             file,
             chosen,
             field=recipe.field,
-            properties=properties_of(recipe),
+            properties=templated(opened, index).unsaid(properties_of(recipe)),
             workers=asked.settings.workers if workers is None else workers,
             progress=indexing_progress(bar),
         )

@@ -70,6 +70,8 @@ class Capabilities:
         slices: whether a point in time can be cut into slices that every process cuts alike: not at all, into
             as many as there are shards at most, or into any number.
         samples: the aggregation ``sampler`` looks at the best results of each shard only.
+        unaltered: what the body of a search says whose answer is to be that of the index itself, whatever the
+            server makes of answers on their way: a search pipeline may filter, cut and fold what is found.
     """
 
     bulks_at_once: int = 1
@@ -77,6 +79,7 @@ class Capabilities:
     seq_no: bool = False
     slices: Literal["none", "shards", "any"] = "none"
     samples: bool = False
+    unaltered: JSON = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

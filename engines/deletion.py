@@ -20,6 +20,7 @@ def delete_found(engine: Engine, index: str, query: Mapping[str, Any]) -> BulkRe
     """
     newest = engine.newest if isinstance(engine, GuardedWrites) else None
     body = {"query": dict(query), "size": _ROUND, "_source": False, "seq_no_primary_term": True}
+    body |= engine.can.unaltered
     deleted = 0
     engine.refresh(index)
     while found := _complete(engine.search(index, body, newest)):

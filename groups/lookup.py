@@ -168,6 +168,7 @@ class Lookup:
         """Return how many documents meet each of several clauses, ``most`` where more do: one request."""
         bodies = [
             {"query": {"bool": {"filter": list(clauses)}}, "size": 0, "track_total_hits": most}
+            | self._engine.can.unaltered
             for clauses in several
         ]
         answers = yield from self._answers(bodies)
@@ -235,12 +236,14 @@ class Lookup:
             "_source": self._likeness.source,
             "docvalue_fields": list(self._fields if fields is None else fields),
             "track_total_hits": False,
+            **self._engine.can.unaltered,
         }
         return body | ({"sort": list(self._first)} if self._first else {})
 
     def _texts(self, routing: str | None, ids: Sequence[str]) -> JSON:
         query, fields = found_by(routing, ids), list(self._likeness.texts)
-        return {"query": query, "size": len(ids), "_source": fields, "track_total_hits": False}
+        body = {"query": query, "size": len(ids), "_source": fields, "track_total_hits": False}
+        return {**body, **self._engine.can.unaltered}
 
     def _search(self, body: JSON, index: str | None = None) -> Steps[list[JSON]]:
         return self._hits((yield lambda: self._engine.search(index or self._index, body, self._parameters)))

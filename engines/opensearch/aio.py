@@ -4,18 +4,19 @@ Needs the extras ``opensearch`` and ``async``.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from opensearchpy.exceptions import NotFoundError, RequestError
 
-from shinglefold.contracts import JSON, Parameters
+from shinglefold.contracts import JSON, Capabilities, Parameters
 from shinglefold.engines.http.answers import check_given
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.opensearch.errors import ERRORS
-from shinglefold.engines.opensearch.options import WHOLE_PIT, aws_credentials, client_options
+from shinglefold.engines.opensearch.options import UNALTERED, WHOLE_PIT, aws_credentials, client_options
 from shinglefold.errors import EngineError, MissingExtra
 
 try:
@@ -29,6 +30,7 @@ class AsyncOpenSearchEngine(AsyncHttpEngine):
 
     product: ClassVar[str] = "OpenSearch"
     client_errors: ClassVar[ClientErrors] = ERRORS
+    can: Capabilities = replace(AsyncHttpEngine.can, unaltered=UNALTERED)
 
     async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""

@@ -1,13 +1,14 @@
 """OpenSearch 2 and 3 behind the ``Engine`` contract, through opensearch-py."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
 from opensearchpy.exceptions import NotFoundError, RequestError
 from opensearchpy.helpers import streaming_bulk
 
-from shinglefold.contracts import JSON, Parameters
+from shinglefold.contracts import JSON, Capabilities, Parameters
 from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
@@ -16,7 +17,7 @@ from shinglefold.engines.http.guarded import GuardedEngine
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.product import told_version
 from shinglefold.engines.opensearch.errors import ERRORS
-from shinglefold.engines.opensearch.options import WHOLE_PIT, aws_credentials, client_options
+from shinglefold.engines.opensearch.options import UNALTERED, WHOLE_PIT, aws_credentials, client_options
 from shinglefold.errors import EngineError, PermissionDenied
 
 #: The first version that has ``_shard_doc``.
@@ -28,6 +29,7 @@ class OpenSearchEngine(GuardedEngine):
 
     product: ClassVar[str] = "OpenSearch"
     client_errors: ClassVar[ClientErrors] = ERRORS
+    can: Capabilities = replace(GuardedEngine.can, unaltered=UNALTERED)
 
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``.

@@ -11,6 +11,8 @@ from shinglefold.errors import ConfigError, MissingExtra
 _POOL = 16
 #: A point in time that lacked shards would let a scan pass them over without a word.
 WHOLE_PIT = {"allow_partial_pit_creation": "false"}
+#: Without the search pipeline that an index has for all searches (``index.search.default_pipeline``).
+UNALTERED = {"search_pipeline": "_none"}
 
 
 def client_options(connection: Connection) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class Gate(Face):
     def _routed(self, id_: str) -> JSON | None:
         """Return a document under a routing that nobody tells, as only a search finds it; None for none."""
         self.refresh()
-        body = {"query": {"ids": {"values": [id_]}}, "size": 1}
+        body = {"query": {"ids": {"values": [id_]}}, "size": 1, **self.engine.can.unaltered}
         hits: list[JSON] = self.engine.search(self.index, body, self._newest)["hits"]["hits"]
         return hits[0] if hits else None
 

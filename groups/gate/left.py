@@ -47,6 +47,7 @@ def places(engine: Engine, index: str, field: str) -> list[Place]:
     engine.refresh(concrete)
     order = {pending: {"order": "asc", "unmapped_type": "long"}}
     body = {"query": placeholder_query(field), "size": _PAGE, "sort": [order], "_source": False}
+    body |= engine.can.unaltered
     hits = engine.search(concrete, body, engine.newest)["hits"]["hits"]
     named = [(hit["_id"], hit.get("_routing")) for hit in hits]
     held = engine.read(concrete, [id_ for id_, _ in named], [pending], [routing for _, routing in named])

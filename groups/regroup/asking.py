@@ -104,6 +104,7 @@ class Asking:
             "size": len(ids),
             "_source": fields,
             "track_total_hits": False,
+            **self.engine.can.unaltered,
         }
         answer = patiently(lambda: complete(self.engine.search(index, body)), self.backoff)
         for hit in answer["hits"]["hits"]:

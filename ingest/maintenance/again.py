@@ -59,7 +59,7 @@ def read_again(engine: Engine, keys: Iterable[Key], backoff: Backoff) -> Iterato
 def _fetch(
     engine: Engine, index: str, routing: str | None, ids: Sequence[str], backoff: Backoff
 ) -> list[Hit]:
-    body = {"query": found_by(routing, ids), "size": len(ids)}
+    body = {"query": found_by(routing, ids), "size": len(ids), **engine.can.unaltered}
     if engine.can.seq_no:
         body["seq_no_primary_term"] = True
     answer = patiently(lambda: complete(engine.search(index, body)), backoff)

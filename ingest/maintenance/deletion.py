@@ -114,7 +114,7 @@ def _found(
     engine: Engine, index: str, query: Mapping[str, Any] | None, size: int
 ) -> tuple[int, tuple[str, ...]]:
     """Return how many documents a query finds, and the ids of the first."""
-    body: JSON = {"size": size, "track_total_hits": True, "_source": False}
+    body: JSON = {"size": size, "track_total_hits": True, "_source": False, **engine.can.unaltered}
     if query is not None:
         body["query"] = query
     hits = complete(engine.search(index, body))["hits"]

@@ -240,7 +240,8 @@ class Scan:
         }
 
     def _search(self, body: JSON) -> JSON:
-        return self._ask(lambda: complete(self.engine.search(None, body)))
+        whole = {**body, **self.engine.can.unaltered}
+        return self._ask(lambda: complete(self.engine.search(None, whole)))
 
     def _ask(self, ask: Callable[[], T]) -> T:
         return patiently(ask, self.patience)

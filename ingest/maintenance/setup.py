@@ -332,6 +332,7 @@ def _additions(lacking: Mapping[str, JSON]) -> JSON:
 def _without(engine: Engine, index: str, request: SetupRequest) -> int:
     """Return how many documents of an index have no fingerprint of the scheme."""
     body = {"query": missing(request.field, request.scheme.id), "size": 0, "track_total_hits": True}
+    body |= engine.can.unaltered
     return int(complete(engine.search(index, body))["hits"]["total"]["value"])
 
 

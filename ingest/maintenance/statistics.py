@@ -88,7 +88,8 @@ def statistics(engine: Engine, pattern: str = "*", setting: str = FIELD) -> list
     """
     infos = engine.indices(pattern)
     known = [_known(engine, info, setting) for info in infos]
-    searches = [(one.info.name, body) for one in known for body in _bodies(one)]
+    unaltered = engine.can.unaltered
+    searches = [(one.info.name, body | unaltered) for one in known for body in _bodies(one)]
     answers = iter(engine.msearch(searches) if searches else ())
     return [_counted(one, [next(answers) for _ in _bodies(one)]) for one in known]
 

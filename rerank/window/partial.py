@@ -6,6 +6,8 @@ from typing import Any
 from shinglefold.contracts import JSON
 from shinglefold.shards import lost_shards
 
+#: What is lacking where a server gives fewer hits than it counts.
+CUT = "cut_hits"
 _HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 
 
@@ -40,9 +42,13 @@ class Partial:
     def __bool__(self) -> bool:
         return bool(self.lacks)
 
-    def note(self, answer: Mapping[str, Any]) -> bool:
-        """Take an answer into account and tell whether it is partial."""
-        lacks = missing(answer)
+    def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
+        """Take an answer into account and tell whether it is partial.
+
+        Args:
+            cut: hits it lacks beside.
+        """
+        lacks = missing(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
             self.lacks[name] = max(self.lacks.get(name, 0), value)
         if lacks:

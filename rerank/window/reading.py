@@ -14,12 +14,19 @@ from shinglefold.rerank.fold.folding import Collapsed, ConnectedFolding, LeaderF
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.fold.neighbours import Lead, led
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.request.bodies import after_hit, page_bounds, total_order, window_body, window_fields
+from shinglefold.rerank.request.bodies import (
+    after_hit,
+    narrowable,
+    page_bounds,
+    total_order,
+    window_body,
+    window_fields,
+)
 from shinglefold.rerank.request.depth import limit_of, rank_window, ranked_window, reach, widened
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.cursor import Cursor
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.partial import CUT, Partial
 from shinglefold.rerank.window.seq_no import without_ids
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
@@ -284,11 +291,24 @@ class Reading:
         if self.first is None:
             self.first = answer
         hits: list[JSON] = answer["hits"]["hits"]
-        broken = self.partial.note(answer)
+        # The same is done to later answers, whose hits nobody counts.
+        broken = self.partial.note(answer, self._cut(answer, asked)) or CUT in self.partial.lacks
         k = None if self.deepened else reach(self.body)
         self.ended = len(hits) < asked and not broken and (k is None or k >= asked)
         self.broken = len(hits) < asked and broken
         return hits
+
+    def _cut(self, answer: JSON, asked: int) -> int:
+        """Return how many hits at least an answer lacks that the server counted: a search pipeline cut it.
+
+        Where anything but a query finds hits, and behind another hit, totals are of more than can be had.
+        """
+        total = answer["hits"].get("total")
+        found = len(answer["hits"]["hits"])
+        if self._after or "search_after" in self.body or not narrowable(self.body):
+            return 0
+        counted = total["value"] if isinstance(total, Mapping) else 0
+        return max(0, min(asked, counted) - found)
 
     def _full(self) -> bool:
         return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed

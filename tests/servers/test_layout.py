@@ -1,0 +1,129 @@
+"""An index that is made, or built anew, on a server: nothing that a template or the old one says is lost."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.maintenance import pages
+
+from shinglefold.cli.main import main
+
+ANALYSIS = {"analyzer": {"mine": {"tokenizer": "standard", "filter": ["lowercase"]}}}
+TITLE = {"type": "text", "analyzer": "mine", "fields": {"raw": {"type": "keyword"}}}
+COUNT = 12
+
+
+@pytest.fixture
+def run(server, capsys, monkeypatch, tmp_path):
+    """Run a command on the server; the exit code and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    Path("pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages(COUNT)))
+
+    def command(*arguments):
+        code = main([*arguments, "--engine", server.url])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture
+def name(engine, server) -> Iterator[str]:
+    """The beginning of the names of indices and templates, which are deleted afterwards."""
+    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    yield made
+    for info in engine.indices(f"{made}*"):
+        engine.delete_index(info.name)
+    for path in ("_index_template", "_template"):
+        if any(one.startswith(made) for one in _templates(server, path)):
+            server.ask("DELETE", f"/{path}/{made}*")
+
+
+def _templates(server, path):
+    told = server.ask("GET", f"/{path}")
+    return [one["name"] for one in told["index_templates"]] if "index_templates" in told else list(told)
+
+
+def _fields(engine, index):
+    return engine.mappings(index)["properties"]
+
+
+def _settings(engine, index):
+    (found,) = engine.templates.index_settings(index).values()
+    return found
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["index template", "legacy template"])
+def test_what_a_template_says_of_fields_holds(run, engine, server, name, legacy):
+    made = {
+        "settings": {"number_of_shards": 2, "analysis": ANALYSIS},
+        "mappings": {"properties": {"title": TITLE, "host": {"type": "text"}}},
+    }
+    if legacy:
+        server.ask("PUT", f"/_template/{name}", {"index_patterns": [f"{name}*"], **made})
+    else:
+        body = {"index_patterns": [f"{name}*"], "priority": 700, "template": made}
+        server.ask("PUT", f"/_index_template/{name}", body)
+    code, _, err = run("index", "pages.jsonl", "--index", f"{name}-1", "--workers", "1")
+    assert (code, err) == (0, "")
+    fields = _fields(engine, f"{name}-1")
+    assert (fields["title"], fields["host"]) == (TITLE, {"type": "text"})
+    # Where the template says nothing, what is usual.
+    assert fields["id"] == {"type": "keyword"}
+    assert _settings(engine, f"{name}-1")["index.number_of_shards"] == "2"
+
+
+@pytest.fixture
+def laid_out(run, engine, name):
+    """An index of some shards, with an analyzer and fields that no server would guess."""
+    properties = {
+        "title": TITLE,
+        "price": {"type": "short"},
+        "author": {"properties": {"name": {"type": "keyword"}, "age": {"type": "long"}}},
+        "guessed": {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
+    }
+    mappings = {"dynamic_templates": [{"ids": {"match": "*_id", "mapping": {"type": "keyword"}}}]}
+    own = {"number_of_shards": 3, "number_of_replicas": 0, "refresh_interval": "7s", "analysis": ANALYSIS}
+    engine.create_index(name, {**mappings, "properties": properties}, {"index": own})
+    assert run("setup", name)[0] == 0
+    assert run("index", "pages.jsonl", "--index", name, "--workers", "1")[0] == 0
+    return name
+
+
+def test_an_index_built_anew_keeps_its_settings_and_its_fields(run, engine, laid_out):
+    before, count = _settings(engine, laid_out), engine.search(laid_out, {})["hits"]["total"]["value"]
+    code, _, err = run("index", "pages.jsonl", "--index", laid_out, "--recreate", "--workers", "1")
+    assert (code, count) == (0, COUNT)
+    engine.refresh(laid_out)
+    assert engine.search(laid_out, {})["hits"]["total"]["value"] == COUNT
+    after = _settings(engine, laid_out)
+    own = {at for at in before if at.startswith(("index.number_of_", "index.analysis.", "index.refresh"))}
+    assert len(own) == 5
+    assert {at: after[at] for at in own} == {at: before[at] for at in own}
+    fields = _fields(engine, laid_out)
+    assert fields["title"] == TITLE
+    assert fields["price"] == {"type": "short"}
+    assert fields["author"]["properties"] == {"name": {"type": "keyword"}}
+    assert "guessed" not in fields
+    # What can't be kept is told.
+    assert "dynamic_templates" in err
+    # Again: the name is an alias now.
+    assert run("index", "pages.jsonl", "--index", laid_out, "--recreate", "--workers", "1")[0] == 0
+    assert _fields(engine, laid_out)["title"] == TITLE
+
+
+def test_what_is_said_now_goes_before_what_the_old_index_said(run, engine, server, laid_out):
+    template = {
+        "settings": {"number_of_shards": 2},
+        "mappings": {"properties": {"price": {"type": "double"}}},
+    }
+    body = {"index_patterns": [f"{laid_out}*"], "priority": 700, "template": template}
+    server.ask("PUT", f"/_index_template/{laid_out}", body)
+    Path("types.json").write_text(json.dumps({"title": {"type": "keyword"}}))
+    more = ("--recreate", "--mapping", "types.json", "--workers", "1")
+    assert run("index", "pages.jsonl", "--index", laid_out, *more)[0] == 0
+    fields = _fields(engine, laid_out)
+    assert (fields["title"], fields["price"]) == ({"type": "keyword"}, {"type": "double"})
+    after = _settings(engine, laid_out)
+    assert (after["index.number_of_shards"], after["index.refresh_interval"]) == ("2", "7s")
