@@ -3,7 +3,11 @@
 import os
 import signal
 import sys
-from typing import TextIO
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn, TextIO
 
 import click
 
@@ -13,11 +17,14 @@ from shinglefold.errors import ConfigError, ShinglefoldError
 
 #: Set to anything, a failure is raised with its traceback, for a report.
 DEBUG = "SHINGLEFOLD_DEBUG"
+#: Seconds a reader has to take what is buffered, once a command was asked to end.
+_PATIENCE = 1.0
 
 
 def report(error: BaseException, invocation: Invocation) -> int:
     """Say what went wrong and return the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
+        leave_output()
         return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
     if isinstance(error, OutputLost):
         discard_output()
@@ -68,6 +75,38 @@ def _message(error: BaseException) -> str:
 def _see(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     return f". See: {context.command_path} --help" if context is not None else ""
+
+
+def leave_output() -> None:
+    """Write what is buffered if somebody takes it soon: at exit Python would wait for a reader that reads no more."""
+    try:
+        with _patience():
+            flush_output()
+    except (_TooLate, OutputLost, BrokenPipeError, KeyboardInterrupt):
+        discard_output()
+
+
+class _TooLate(Exception):  # noqa: N818 - no error: nobody reads
+    """What waits was not taken in time."""
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Break a block off after a second, in the main thread, which alone can be."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise _TooLate
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def discard_output() -> None:

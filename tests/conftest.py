@@ -30,6 +30,9 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 if settings.get_current_profile_name() == "default":
     settings.load_profile("unhurried")
 
+# Commands are to run as users run them, whose output waits in a buffer until it is full.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 _ROOT = Path(__file__).resolve().parent.parent
 #: The folder whose tests need real servers.
 _SERVERS = Path("tests", "servers")

@@ -168,7 +168,7 @@ def test_a_command_ends_while_it_prints(signed, command, read, number):
         process.send_signal(number)
         process.communicate(timeout=240)
     else:
-        time.sleep(0.5)  # until the pipe is full
+        time.sleep(0.5)  # until the pipe is full, and the buffer before it, which Python empties at exit
         process.send_signal(number)
         process.wait(timeout=120)
     assert process.returncode == 128 + number
