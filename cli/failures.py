@@ -78,7 +78,7 @@ def _see(error: click.ClickException) -> str:
 
 
 def leave_output() -> None:
-    """Write what is buffered if somebody takes it soon: at exit Python would wait for a reader that reads no more."""
+    """Write what is buffered if somebody takes it soon; at exit Python would wait for a reader for ever."""
     try:
         with _patience():
             flush_output()
@@ -86,7 +86,7 @@ def leave_output() -> None:
         discard_output()
 
 
-class _TooLate(Exception):  # noqa: N818 - no error: nobody reads
+class _TooLate(Exception):
     """What waits was not taken in time."""
 
 
