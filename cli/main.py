@@ -10,8 +10,16 @@ from importlib import import_module
 
 import click
 
-from shinglefold.cli.command import HELP, PIPE_CLOSED, Group, Invocation, common_options
-from shinglefold.cli.failures import discard_output, report, settle_remarks
+from shinglefold.cli.command import (
+    HELP,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    TERMINATED,
+    Group,
+    Invocation,
+    common_options,
+)
+from shinglefold.cli.failures import discard_output, leave_output, report, settle_remarks
 from shinglefold.cli.output import flush_output, prepare_streams, write_json, write_line
 from shinglefold.interruption import raise_interrupted
 
@@ -104,15 +112,26 @@ def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> 
     try:
         with _ended_tidily():
             code = _run(given, invocation, program)
-        flush_output()
+        if code in (INTERRUPTED, TERMINATED):
+            leave_output()
+        else:
+            flush_output()
     except BrokenPipeError:
         discard_output()
         return PIPE_CLOSED
     except (Exception, KeyboardInterrupt) as error:
-        return report(error, invocation)
+        return _reported(error, invocation)
     finally:
         settle_remarks()
     return code
+
+
+def _reported(error: BaseException, invocation: Invocation) -> int:
+    try:
+        return report(error, invocation)
+    except KeyboardInterrupt as asked:
+        # Nobody reads what is told.
+        return report(asked, invocation)
 
 
 @contextmanager

@@ -163,14 +163,14 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
     with ExitStack() as stack:
         letters = stack.enter_context(closing(DeadLetters(job.dead_letters)))
         letters.check()
-        books = _Books(letters)
-        sink, journal, folder = _opened(job, stack)
+        books, interrupts = _Books(letters), Interrupts()
+        sink, journal, folder = _opened(job, interrupts, stack)
         if journal is not None and (state := journal.open(job.restart)) is not None:
             books.take_over(state)
             sink.resume(state)
         else:
             sink.resume(None)
-        interrupts = stack.enter_context(Interrupts())
+        stack.enter_context(interrupts)
         run = _Run(job, books, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
         if not stopped:
@@ -178,10 +178,10 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
     return _summary(job, books, stopped, perf_counter() - start)
 
 
-def _opened(job: Job, stack: ExitStack) -> tuple[Sink, Journal | None, Path]:
+def _opened(job: Job, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, Journal | None, Path]:
     if not isinstance(job.target, Path):
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-")))
-        return StreamSink(job.target), None, folder
+        return StreamSink(job.target, interrupts), None, folder
     journal = stack.enter_context(closing(Journal(job.target, job.identity)))
     if job.parquet:
         from shinglefold.ingest.signing.parquet import ParquetSink

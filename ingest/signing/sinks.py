@@ -8,8 +8,11 @@ from typing import IO, Protocol
 from shinglefold.durable import sync_folder
 from shinglefold.errors import InputError
 from shinglefold.ingest.signing.journal import OUTPUT, Journal, State, is_named
+from shinglefold.ingest.writing.interrupts import Interrupts
 
 _CHUNK = 1 << 20
+#: As much as a pipe holds.
+_PIECE = 1 << 16
 
 
 class Sink(Protocol):
@@ -85,21 +88,28 @@ class FileSink:
 
 
 class StreamSink:
-    """Hands parts on to a stream, which nobody can go on with."""
+    """Hands parts on to a stream, which nobody can go on with.
+
+    A run that is to end breaks off where nobody takes anything; lines that somebody reads stay whole.
+    """
 
     suffix = ".tmp"
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
+        self._interrupts = interrupts
+        self._moved = 0
 
     def resume(self, state: State | None) -> None:
         """Begin."""
 
     def take(self, part: Path, size: int) -> None:
         """Write a part."""
-        with part.open("rb") as made:
-            shutil.copyfileobj(made, self._stream, _CHUNK)
-        self._stream.flush()
+        with part.open("rb") as made, self._interrupts.breakable(moving=lambda: self._moved):
+            while piece := made.read(_PIECE):
+                self._stream.write(piece)
+                self._moved += len(piece)
+            self._stream.flush()
         part.unlink()
 
     def sync(self) -> int:

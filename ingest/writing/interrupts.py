@@ -7,7 +7,7 @@ a fork, and leaves half a step behind anywhere else. So the handler only takes a
 import _thread
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
 from types import FrameType
@@ -35,6 +35,8 @@ class Interrupts:
         self.insistent = False
         self._since = 0.0
         self._breakable = self._at_once = False
+        self._moving: Callable[[], int] | None = None
+        self._moved = -1
         self._over = False
         self._lock = threading.Lock()
         self._old: dict[int, Any] = {}
@@ -81,21 +83,23 @@ class Interrupts:
         self.check()
 
     @contextmanager
-    def breakable(self, at_once: bool = True) -> Iterator[None]:
+    def breakable(self, at_once: bool = True, moving: Callable[[], int] | None = None) -> Iterator[None]:
         """Break the block off where it waits: nothing is lost by that.
 
         Args:
             at_once: at the first signal, else only where it is asked for again.
+            moving: tells how far the block is. While that grows it is not broken off, unless asked for again.
 
         Raises:
-            Interrupted: in the middle of the block, at the latest half a second after the signal.
+            Interrupted: in the middle of the block, at the latest half a second after the signal, or a second
+                after what was moving came to a stop.
         """
-        around = self._breakable, self._at_once
-        self._breakable, self._at_once = True, at_once
+        around = self._breakable, self._at_once, self._moving
+        self._breakable, self._at_once, self._moving, self._moved = True, at_once, moving, -1
         try:
             yield
         finally:
-            self._breakable, self._at_once = around
+            self._breakable, self._at_once, self._moving = around
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if not self.asked:
@@ -109,8 +113,15 @@ class Interrupts:
 
     def _on_reminder(self, _number: int, _frame: FrameType | None) -> None:
         # Not ours, where nothing was asked for: who sends it to this process meant nobody, as it is ignored.
-        if self.asked and (self.insistent or self._at_once):
+        if self.asked and (self.insistent or (self._at_once and not self._moves())):
             self._break_off()
+
+    def _moves(self) -> bool:
+        """Tell whether the block got further since it was asked."""
+        if self._moving is None:
+            return False
+        before, self._moved = self._moved, self._moving()
+        return self._moved > before
 
     def _break_off(self) -> None:
         if self._breakable:
