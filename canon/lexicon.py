@@ -19,6 +19,8 @@ from shinglefold.errors import ConfigError, InputError, why
 from shinglefold.model import Uint64s
 
 _SMALLEST = 1 << 12
+#: How a saved file begins: a header of 30 bytes, and the name of the first array.
+_HEADER, _FIRST = 30, b"identity.npy"
 
 
 class Slots(NamedTuple):
@@ -83,13 +85,18 @@ class Lexicon:
         """Write the forms to a file, whole or not at all.
 
         Raises:
-            InputError: the file can't be written.
+            InputError: the file can't be written, or holds something else.
         """
         slots = self._slots
         used = slots.keys != 0
         target = Path(path)
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
+            if not _is_lexicon(target):
+                raise InputError(
+                    f"the lexicon can't be saved to {target}: it holds something else, which would be lost; "
+                    "name another file"
+                )
             with unfinished.open("wb") as file:
                 np.savez(
                     file,
@@ -140,6 +147,15 @@ def _renew_lock_after_fork(lexicon: "weakref.ref[Lexicon]") -> None:
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=renew)
+
+
+def _is_lexicon(path: Path) -> bool:
+    """Tell whether a saved lexicon stands there, of whatever version and however damaged, or nothing."""
+    if not path.is_file():
+        return not path.exists()
+    with path.open("rb") as file:
+        head = file.read(_HEADER + len(_FIRST))
+    return not head or head[_HEADER:] == _FIRST
 
 
 def _empty(size: int) -> Slots:

@@ -20,6 +20,7 @@ from shinglefold.cli.options import (
     workers_option,
 )
 from shinglefold.cli.output import printable, remark
+from shinglefold.cli.run_summary import NO_DOCUMENTS
 from shinglefold.cli.scale import Scale
 from shinglefold.cli.sources import make_read_options, read_sources, reading_notes, reading_options
 
@@ -293,7 +294,7 @@ def ending(found: Collected) -> int:
             "first of them"
         )
     if not failures.count and not len(found.prints):
-        remark("no documents found; check the sources, or say their --format")
+        remark(NO_DOCUMENTS)
         return FAILED
     if not failures.count:
         return PARTLY if found.absent else DONE

@@ -53,6 +53,8 @@ def explain(
     from shinglefold.rerank.explanation.stored_pair import explain_pair
     from shinglefold.rerank.request.known_fields import check_fields
 
+    if not (a and b):
+        raise click.UsageError("an ID is empty: name two documents")
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         check_fields(store.mappings.values(), index, fields, "--field")

@@ -60,8 +60,14 @@ def _type(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        # Its message is the whole help.
+        context = error.ctx
+        known = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
+        return f"{context.command_path} needs a command: {', '.join(known)}{_see(error)}"
     if isinstance(error, click.ClickException):
-        return error.format_message().rstrip(".") + _see(error)
+        said = error.format_message().rstrip(".")
+        return said + _see(error).removeprefix("." if said.endswith(("?", ")")) else "")
     if isinstance(error, ShinglefoldError):
         return str(error)
     if isinstance(error, OSError):

@@ -1,6 +1,5 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +9,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.index_warnings import id_warnings, page_notes, warnings_of
+from shinglefold.cli.mappings import check_types, mapping_told, read_properties
 from shinglefold.cli.options import (
     engine_options,
     fields_option,
@@ -135,6 +135,8 @@ def index(
     options = make_read_options(format, id_field, encoding, header)
     own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
     types = read_properties(mapping)
+    if mapping and not recreate:
+        check_types(asked, types, mapping)
     records = read_sources(
         sources,
         options,
@@ -226,7 +228,7 @@ def _built(
     numbering, tools = None, pipeline.tools
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
-    with _mapping_told(mapping), numbering_told(asked, numbering):
+    with mapping_told(mapping), numbering_told(asked, numbering):
         return run(
             engine,
             name,
@@ -305,49 +307,6 @@ def close(engine: "Engine") -> str:
     except EngineError as error:
         return str(error)
     return ""
-
-
-def read_properties(path: str | None) -> dict[str, Any]:
-    """Return the properties in a file: a mapping, its ``properties``, or a whole index with ``mappings``.
-
-    Raises:
-        InputError: the file can't be read.
-        ConfigError: it is no mapping.
-    """
-    from pathlib import Path
-
-    from shinglefold.errors import ConfigError, InputError
-
-    if path is None:
-        return {}
-    try:
-        found = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the mapping {path}: {error.strerror}; check the path") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"the mapping {path} is no JSON: {error}") from error
-    for name in ("mappings", "properties"):
-        found = found.get(name, found) if isinstance(found, dict) else found
-    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
-        raise ConfigError(f'the mapping {path} must hold fields, such as {{"price": {{"type": "float"}}}}')
-    return found
-
-
-@contextmanager
-def _mapping_told(path: str | None) -> Iterator[None]:
-    """Name the file of a mapping that the engine refuses to make an index with.
-
-    Raises:
-        ConfigError: it does.
-    """
-    from shinglefold.errors import ConfigError, UnsupportedQuery
-
-    try:
-        yield
-    except UnsupportedQuery as error:
-        if path is None:
-            raise
-        raise ConfigError(f"the mapping {path}: {error}") from error
 
 
 def keep_lexicon(lexicon: "Lexicon", path: str) -> None:

@@ -59,7 +59,7 @@ def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
 
 
 preset_option = click.option(
-    "--preset", metavar="NAME", help="Scheme: default, compact, classic or fetterly."
+    "--preset", metavar="NAME", help="Scheme: default, compact, once, classic or fetterly."
 )
 workers_option = click.option(
     "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."

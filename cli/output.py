@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 WIDTH = 100
 #: How pages and pictures begin that commands write.
 _PAGES = (b"<!doctype html", b"<svg")
+#: Nobody has a wider terminal, and no number of columns more digits.
+_WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
+#: Characters of a name that leave room for what a name is given besides: a system takes 255 bytes.
+_NAME = 50
 #: Wider than any row.
 _UNBOUNDED = 1_000_000
 # Text of documents is shown: control characters in it must not reach the terminal.
@@ -85,20 +89,25 @@ def write_page(path: str, page: str) -> None:
     Raises:
         Unwritable: it can't be written.
     """
+    import secrets
     from pathlib import Path
 
     from shinglefold.errors import Unwritable
 
     place = Path(path)
-    # Not beside a device or a pipe.
-    part = place.with_name(f"{place.name}.part") if place.is_file() or not place.exists() else place
     try:
+        if place.exists() and not place.is_file():
+            # Not beside a device or a pipe.
+            place.write_text(page, "utf-8", errors="replace")
+            return
+        # Of a name that nobody has, as somebody's file may be called so.
+        part = place.with_name(f".{place.name[:_NAME]}.{secrets.token_hex(4)}.part")
         try:
-            part.write_text(page, "utf-8", errors="replace")
+            with part.open("x", encoding="utf-8", errors="replace") as file:
+                file.write(page)
             part.replace(place)
         except OSError:
-            if part != place:
-                part.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise Unwritable.of(path, error, "give another path") from error
@@ -172,7 +181,7 @@ class _Plain:
 
 
 def make_console(stderr: bool = False) -> "Console":
-    """Return a console: nothing in a text is taken for mark-up.
+    """Return a console: nothing in a text is taken for markup.
 
     Colours, and lines folded to its width, are for a terminal; elsewhere each line is as long as its text,
     unless ``COLUMNS`` says how wide it is to be.
@@ -193,7 +202,7 @@ def make_console(stderr: bool = False) -> "Console":
         emoji=False,
         soft_wrap=not terminal and not _columns(),
         file=None if terminal else _Plain(stream),  # type: ignore[arg-type]
-        width=None if terminal else _columns() or WIDTH,
+        width=_columns() or (None if terminal else WIDTH),
     )
 
 
@@ -220,4 +229,4 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def _columns() -> int:
     """Return the width the environment asks for, or 0."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() else 0
+    return min(int(given), _WIDEST) if given.isdecimal() and len(given) < _DIGITS else 0

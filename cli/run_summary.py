@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from shinglefold.ingest import Summary
     from shinglefold.ingest.signing.run import Signed
 
+#: Said where sources hold none.
+NO_DOCUMENTS = (
+    "no documents found; check the sources, or say their --format (of folders, only HTML and text are read)"
+)
+
 
 def exit_code(summary: "Summary") -> int:
     """Return the exit code of a run that indexed; why it is none of the good ones goes to standard error."""
@@ -34,7 +39,7 @@ def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> in
         remark(printable(f"stopped: {stopped.rstrip('.') if rest else stopped}{rest}"))
         return stopped_code(stopped)
     if not read:
-        remark("no documents found; check the sources, or say their --format")
+        remark(NO_DOCUMENTS)
         return FAILED
     if failed:
         return PARTLY if done else FAILED

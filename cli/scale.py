@@ -72,7 +72,8 @@ class Scale:
             size = int(float(number) * unit)
         except (ValueError, OverflowError):
             size = 0
-        if size < 1:
+        # Nobody means so little who leaves out the unit.
+        if size < 1 << 10:
             raise click.UsageError(f"--memory {self.memory}: give a size such as 500M or 4G")
         return size
 

@@ -82,6 +82,8 @@ def search(
     if not words.strip():
         raise click.UsageError("QUERY is empty: give the words to search for")
     order = [_sort(one) for one in sorts]
+    if nameless := [one for one in fields if not one.partition("^")[0]]:
+        raise click.UsageError(f"--field {nameless[0]!r}: expected FIELD, or FIELD^2 with a weight")
     chosen = folding_of(folding, show_duplicates=show_duplicates)
     # A policy that is not valid is reported before dictionaries are loaded.
     load_policies(chosen.representative)
@@ -170,6 +172,6 @@ def search_body(
 
 def _sort(given: str) -> dict[str, str]:
     field, _, direction = given.partition(":")
-    if direction not in ("", "asc", "desc"):
+    if not field or direction not in ("", "asc", "desc"):
         raise click.UsageError(f"--sort {given!r}: expected FIELD, FIELD:asc or FIELD:desc")
     return {field: direction or ("desc" if field == "_score" else "asc")}

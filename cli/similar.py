@@ -1,6 +1,6 @@
 """``shinglefold similar ID | FILE | -``: all documents of an index that are copies of one, or of a text."""
 
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,7 +69,13 @@ def similar(
 
     if by_id and text:
         raise click.UsageError("--id and --text exclude each other")
-    is_text = text or what == "-" or (not by_id and Path(what).is_file())
+    if not what and not text:
+        raise click.UsageError("what is given is empty: name an id, a file, or - for standard input")
+    is_text = text or what == "-" or (not by_id and _is_readable(what))
+    if not is_text and (language or encoding or kind != "auto"):
+        raise click.UsageError(
+            f"--language, --encoding and --format are of a text, and {what!r} is no file here"
+        )
     if is_text and asked_for["scope"]:
         raise click.UsageError(
             "--scope compares the fields of a document, and a text has none: narrow with --filter FIELD=VALUE"
@@ -95,6 +101,11 @@ def similar(
     else:
         _print_page(make_console(), page, invocation.arguments, several=len(store.mappings) > 1)
     return PARTLY if page.lacks else DONE
+
+
+def _is_readable(what: str) -> bool:
+    """Tell whether there is a file of this name, or a pipe; an id may be too long for a name."""
+    return os.path.exists(what) and not os.path.isdir(what)
 
 
 def _options(

@@ -33,8 +33,13 @@ def simulate(
     is standard input. The answer has the shape of that request's. Exit code 3: some documents failed.
     """
     from shinglefold.cli.pipelines import load_pipeline
+    from shinglefold.errors import InputError
 
     given = read_samples(documents)
+    if not given:
+        raise InputError(
+            f"{'standard input' if documents == '-' else documents} holds no documents; write one a line"
+        )
     chosen = load_pipeline(pipeline, chosen_scheme(invocation, preset), invocation.settings().field)
     answer = chosen.simulate(given, verbose=verbose)
     write_json(answer)

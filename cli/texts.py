@@ -1,8 +1,8 @@
 """One text from a file or standard input, as ``compare`` wants it."""
 
+import os
 import shlex
 from itertools import islice
-from pathlib import Path
 
 import click
 
@@ -14,6 +14,8 @@ from shinglefold.recipe import TEXTS
 from shinglefold.scheme import Scheme
 
 _PAGES = (".html", ".htm", ".xhtml")
+#: Characters of a name in a message: a text may have been given in its place.
+_SHOWN = 200
 _RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
 
 
@@ -29,8 +31,13 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
     Raises:
         InputError: it can't be read.
     """
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         raise InputError(f"{path} is a folder; give one file, or see: shinglefold pairs --help")
+    if path != "-" and not os.path.exists(path):
+        raise InputError(
+            f"cannot read {printable(path[:_SHOWN])}: no such file; check the path, or add --text where the "
+            "text itself is given"
+        )
     name = path.lower().removesuffix(".gz")
     if kind == "auto" and name.endswith(_RECORDS):
         return _only_text(path, encoding)

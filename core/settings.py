@@ -7,7 +7,7 @@ from dataclasses import field as made
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.checks import check_known
+from shinglefold.checks import check_is_text, check_known
 from shinglefold.errors import ConfigError, nearest
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
@@ -92,6 +92,9 @@ def settings_with_origins(
         # Variables of other parts begin alike.
         elif meant := nearest(key, _KINDS, _ALIKE):
             raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
+    for key in ("data_dir", "field"):
+        # Nothing would be the working folder, as a variable says that a script meant to set.
+        check_is_text(settings.given.get(key, key), getattr(settings, key))
     return settings, origins
 
 

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 #: Characters of plain text in a block to be hashed: 16–64 k tokens.
 TEXT_BUDGET = 256_000
-#: Characters of raw documents, mark-up included, in a block that travels to a worker.
+#: Characters of raw documents, markup included, in a block that travels to a worker.
 RAW_BUDGET = 1_000_000
 #: Documents in a block, however short they are.
 MAX_DOCUMENTS = 1_000

@@ -135,9 +135,9 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
         names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
         raise unsupported("field to sort by", key.name, names)
     if own.kind is Kind.TEXT:
-        raise UnsupportedQuery(
-            f"sort by the text field {key.name!r}: sort by a keyword, such as {key.name}.keyword"
-        )
+        beside = f"{key.name}.keyword"
+        how = f"such as {beside}" if beside in snapshot.catalog.fields else "which no field beside it is"
+        raise UnsupportedQuery(f"sort by the text field {key.name!r}: sort by a keyword, {how}")
     if own.searched_only:
         raise UnsupportedQuery(
             f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"

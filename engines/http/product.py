@@ -98,7 +98,9 @@ def _ask(connection: Connection) -> _Answer:
             failed = error
     if busy:
         return busy
-    raise unavailable(f"server at {connection.address}", getattr(failed, "reason", failed)) from failed
+    cause = getattr(failed, "reason", failed)
+    said = why(cause) if isinstance(cause, BaseException) else cause
+    raise unavailable(f"server at {connection.address}", said) from failed
 
 
 def _lower(headers: Message) -> dict[str, str]:

@@ -12,9 +12,8 @@ from stat import S_ISREG, S_IWGRP, S_IWOTH, S_IWUSR
 
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.decode import announced
-from shinglefold.ingest.writing.dead_letters import is_letter
+from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter
 
-_BEGINNING = b'{"reason": "'
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
 
@@ -74,7 +73,7 @@ def _is_letter(line: bytes) -> bool:
 
 def _is_damaged(line: bytes) -> bool:
     """Tell whether a line began as a letter: a run that was killed leaves half of one."""
-    return line.startswith(_BEGINNING) or _BEGINNING.startswith(line.strip())
+    return line.startswith(BEGINNING) or BEGINNING.startswith(line.strip())
 
 
 @contextmanager

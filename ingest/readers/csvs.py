@@ -18,6 +18,15 @@ _SEPARATORS = ",;\t"
 #: Names of columns are no numbers, dates, addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
 
+#: What the csv module says, and what it means here.
+_SAID = (
+    ("unexpected end of data", "a quote opened in this row never closes"),
+    (
+        "new-line character",
+        r"lines end in carriage returns alone; make newlines of them: tr '\r' '\n' < FILE",
+    ),
+)
+
 
 class _Text:
     """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
@@ -89,8 +98,9 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
     try:
         return next(rows, None), ""
     except csv.Error as error:
-        unclosed = "unexpected end of data" in str(error)
-        return None, "invalid CSV: " + ("a quote opened in this row never closes" if unclosed else str(error))
+        return None, "invalid CSV: " + next(
+            (ours for theirs, ours in _SAID if theirs in str(error)), str(error)
+        )
 
 
 def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
@@ -116,7 +126,8 @@ def _misnamed(header: Sequence[str], options: ReadOptions) -> str:
 
 def _filled(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
     if len(row) != len(header):
-        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}")
+        parted = "; columns are parted by , ; or tab" if len(header) == 1 else ""
+        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}{parted}")
     # A row can leave nothing else out: what is empty has no value. An id that is empty is a mistake.
     named = place.id_field or ("_id" if "_id" in header else "id")
     fields = {name: value for name, value in zip(header, row, strict=True) if value or name == named}

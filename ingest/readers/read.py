@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from shinglefold.advice import advised
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.readers.csvs import read_csv
 from shinglefold.ingest.readers.folder import HTML, TEXT, read_folder, read_page
@@ -16,6 +17,8 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "html": HTML,
     "text": TEXT,
 }
+#: How files end that are packed otherwise than by gzip; ``.gz`` itself is off by then.
+_PACKED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
@@ -26,9 +29,12 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
     Raises:
         InputError: there is no such file or it can't be opened.
-        ConfigError: its name does not say what it is and ``format`` doesn't either.
+        ConfigError: its name is empty, or does not say what it is and ``format`` doesn't either.
     """
+    # An empty name is what a shell makes of an unset variable; the path of it would be this folder.
     name, options = str(path), options or ReadOptions()
+    if not path:
+        raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")
     if name != STANDARD_INPUT and Path(name).is_dir():
         return read_folder(name, options)
     if name != STANDARD_INPUT and not Path(name).exists():
@@ -63,6 +69,13 @@ def format_of(path: str, options: ReadOptions) -> Format:
     for kind, suffixes in _SUFFIXES.items():
         if name.endswith(suffixes):
             return kind
+    if name.endswith(_PACKED):
+        raise ConfigError(f"{path}: of packed files .gz alone is read; unpack it first")
+    if name.endswith(".parquet"):
+        raise ConfigError(
+            f"{path}: Parquet is read by sign alone: make JSON lines of it with "
+            f"{advised('sign', path, output='FILE.jsonl')}"
+        )
     known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
     raise ConfigError(
         f"{path}: its name does not end in one of {known}; say its format with "

@@ -16,6 +16,12 @@ Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: Levels of objects and lists in a document; servers map 20 unless told.
 _DEEPEST = 100
 _CONTAINERS = (dict, list)
+#: What the lines between the documents of a bulk request say, and of what.
+_ACTIONS = frozenset({"index", "create", "update", "delete"})
+_OF_ACTIONS = frozenset(
+    {"_index", "_id", "_type", "_routing", "routing", "pipeline", "version", "version_type", "op_type"}
+    | {"if_seq_no", "if_primary_term", "require_alias", "require_data_stream", "retry_on_conflict"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +84,18 @@ def to_document(value: object, id_field: str = "") -> Document:
     """Return a JSON value as a document with its ``_id`` beside its fields; a search hit is unwrapped.
 
     Raises:
-        InputError: it is no object, nested too deeply or with a number JSON can't hold; or its id is missing
+        InputError: it is no object, or an action of a bulk request; it is nested too deeply, or has a number
+            that JSON can't hold; or its id is missing
             where ``id_field`` says it should be, or is no text and no whole number.
     """
     if not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {said(value)}")
     fields: dict[str, Any] = dict(value)
+    if _is_action(fields):
+        raise InputError(
+            "a line of a bulk request that says what to do, no document: leave such lines out, and give each "
+            "document its id in a field"
+        )
     if isinstance(fields.get("_source"), Mapping):
         fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
     _check(fields)
@@ -97,6 +109,13 @@ def to_document(value: object, id_field: str = "") -> Document:
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
         raise InputError(f"the id in [{name}] must be text or a whole number, not {found!r:.80}")
     return {"_id": str(found), **fields}
+
+
+def _is_action(fields: dict[str, Any]) -> bool:
+    if len(fields) != 1:
+        return False
+    ((name, what),) = fields.items()
+    return name in _ACTIONS and isinstance(what, Mapping) and what.keys() <= _OF_ACTIONS
 
 
 def _check(fields: dict[str, Any]) -> None:

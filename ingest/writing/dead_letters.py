@@ -6,11 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts import Document
-from shinglefold.errors import InputError, Unwritable
+from shinglefold.errors import ConfigError, InputError, Unwritable
 from shinglefold.ingest.readers.decode import announced
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line, lines
@@ -22,6 +23,8 @@ _LONGEST_REASON = 500
 #: What each letter has, what some have besides, and where the document is.
 _PARTS = frozenset({"reason", "stage", "line", "source"})
 _BESIDES, _CONTENT = frozenset({"id_field"}), frozenset({"document", "raw"})
+#: How a letter is written, and how much is read to tell one.
+BEGINNING, _MOST_READ = b'{"reason": "', 1 << 24
 #: What to do with a letter whose text was no JSON.
 _MENDED_BY = '; to mend it, write "document": {…} with its fields in the place of "raw"'
 
@@ -56,10 +59,15 @@ class DeadLetters:
 
         Raises:
             Unwritable: it can't.
+            ConfigError: it holds something else than dead letters, which these would be mixed with.
         """
         if self.path is None:
             return
         try:
+            if self.path.is_file() and not _begins_with_letter(self.path):
+                raise ConfigError(
+                    f"{self.path} holds something else than dead letters: name another file for them"
+                )
             if self.path.exists():
                 self._opened()
             elif not os.access(self.path.parent, os.W_OK | os.X_OK):
@@ -109,6 +117,19 @@ class DeadLetters:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _begins_with_letter(path: Path) -> bool:
+    """Tell whether the first line of a file is a dead letter, whole or cut short, or there is none."""
+    with path.open("rb") as file:
+        first = next(filter(bytes.strip, iter(partial(file.readline, _MOST_READ), b"")), b"").lstrip()
+    if first.startswith(BEGINNING) or BEGINNING.startswith(first):
+        return True
+    # Its parts may stand in another order once somebody has mended it.
+    try:
+        return is_letter(json.loads(first))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _line(stage: str, reason: str, record: Record) -> bytes:

@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import threading
 
 import numpy as np
@@ -90,6 +91,26 @@ def test_a_save_that_fails_leaves_nothing_behind(tmp_path):
     with pytest.raises(InputError, match="can't be saved"):
         Lexicon().save(tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_that_holds_something_else_is_not_replaced(tmp_path):
+    place = tmp_path / "pages.jsonl"
+    place.write_text('{"id": "1"}\n')
+    with pytest.raises(InputError, match="holds something else, which would be lost"):
+        Lexicon().save(place)
+    assert place.read_text() == '{"id": "1"}\n'
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="holds something else"):
+        Lexicon().save(tmp_path / "pipe")
+
+
+def test_a_lexicon_that_does_not_fit_or_is_damaged_is_replaced(tmp_path):
+    place = tmp_path / "forms.npz"
+    for before in (b"", b"cut"):
+        Lexicon(identity="one").save(place)
+        place.write_bytes(place.read_bytes()[:100] if before else b"")
+        Lexicon(identity="two").save(place)
+        assert Lexicon(identity="two").load(place)
 
 
 def test_words_forgotten_are_found_again(scheme):
