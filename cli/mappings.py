@@ -69,8 +69,8 @@ def check_types(asked: "Asked", types: Mapping[str, Any], path: str) -> None:
             now, wanted = _type(known[name]) if name in known else "not mapped", _type(node)
             if now != wanted:
                 raise ConfigError(
-                    f"index {asked.index!r} is there, and --mapping {path} is of a new one: {name!r} is {now} "
-                    f"there, not {wanted}; leave it out, or build the index anew: --recreate"
+                    f"index {asked.index!r} is there, and --mapping {path} is of a new one: {name!r} is "
+                    f"{now} there, not {wanted}; leave it out, or build the index anew: --recreate"
                 )
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from shinglefold.advice import Value
 from shinglefold.cli.hints import Hints, together
 from shinglefold.cli.pipelines import read_definition
 from shinglefold.contracts import JSON, Templates
-from shinglefold.engines import open_engine
+from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
 from shinglefold.recipe import TEXTS, Recipe, essence, first_difference, stored_recipe
@@ -83,7 +84,13 @@ class Asked:
             or None,
             "dedup_field": self.settings.field if "field" in set_here else None,
         }
+        if flags["languages"] and not is_server(self.where):
+            return self.anew(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
         return together([self.hints.command("setup", self.index, **flags), self.command("backfill")])
+
+    def anew(self, **options: Value) -> str:
+        """Return the command that builds the index anew: an embedded one has its words by the languages."""
+        return self.hints.command("index", "FILE", index=self.index, recreate=True, **options)
 
 
 class Contradiction(NamedTuple):

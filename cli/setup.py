@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--languages",
     metavar="CODES",
-    help="Languages of the scheme, such as ru,uk, in their installed versions, or all. By default as now.",
+    help="Languages of the scheme, such as ru,uk,any, as they are installed, or all. By default as now.",
 )
 @click.option(
     "--dedup-field",

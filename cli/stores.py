@@ -10,7 +10,7 @@ from shinglefold.cli.hints import instead, together
 from shinglefold.cli.recipes import Asked, check_asked, check_field, complete, recipe_of_index, recipe_to_come
 from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
-from shinglefold.engines import open_engine
+from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
 from shinglefold.recipe import Recipe, stored_recipe
 from shinglefold.registry import check_versions
@@ -149,7 +149,8 @@ def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
     except SchemeMismatch as error:
         codes = ",".join(ref.code for ref in recipe.scheme.languages)
         change = [asked.hints.command("setup", asked.index, languages=codes), asked.command("backfill")]
-        remedy = f"Install the version it was made with, or move the index to this one: {together(change)}"
+        how = together(change) if is_server(asked.where) else asked.anew()
+        remedy = f"Install the version it was made with, or move the index to this one: {how}"
         where = f"index {asked.index!r}"
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import tantivy
 
+from shinglefold.advice import advised
 from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis
@@ -391,6 +392,7 @@ def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:
     made = catalog.analysis
     if made and analysis.identity and made != analysis.identity:
         raise EngineError(
-            f"the index {folder.name} was made with other languages, dictionaries or options than the engine "
-            f"was opened with, so its words would not be found; use those ({made}) or index again"
+            f"the index {folder.name} was made with other languages, dictionaries or options than are asked "
+            f"for, and its words stand there by these: {made}. To have others index its documents again: "
+            f"{advised('index', 'FILE', index=folder.name, recreate=True)}"
         )

@@ -194,7 +194,6 @@ def test_what_doctor_advises_blanks_no_good_fingerprint(run, own):
     [
         ("PRESET", "classic", "--preset classic"),
         ("FIELD", "near", "--dedup-field near"),
-        ("LANGUAGES", "en,ru", "--languages en,ru"),
     ],
 )
 def test_what_a_variable_asked_for_is_in_the_command_that_changes_the_index(
@@ -205,6 +204,20 @@ def test_what_a_variable_asked_for_is_in_the_command_that_changes_the_index(
     refused = run("index", "-", "--workers", 1, stdin=lines())
     assert f"shinglefold setup pages {option} && shinglefold backfill pages" in refused.err
     assert refused.code == 1
+
+
+def test_an_embedded_index_gets_other_languages_by_being_built_anew(run, monkeypatch):
+    Path("FILE").write_text(lines())
+    command = ("index", "FILE", "--format", "jsonl", "--workers", 1)
+    run(*command)
+    asked_for = run("setup", "pages", "--languages", "any,en,ru")
+    monkeypatch.setenv("SHINGLEFOLD_LANGUAGES", "any,en,ru")
+    for refused in (asked_for, run(*command)):
+        assert refused.code == 1
+        assert "shinglefold index FILE --index pages --recreate" in refused.err
+        assert "setup" not in refused.err
+    assert run(*command, "--index", "pages", "--recreate").code == 0
+    assert run(*command).code == 0
 
 
 def test_doctor_finds_an_index_whose_fingerprints_are_all_of_no_text(run):

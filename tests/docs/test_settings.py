@@ -4,6 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.settings import Settings, load_settings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text("utf-8")
@@ -28,5 +29,6 @@ def test_the_example_is_a_settings_file(tmp_path):
     file = tmp_path / "shinglefold.toml"
     file.write_text(example, "utf-8")
     settings = load_settings(file, environ={})
-    assert settings.languages == ("ru", "uk", "en")
+    assert settings.languages == ("ru", "uk", "en", "any")
+    assert Canonicalizer.of(settings.scheme()).tokens("мост")
     assert dict(settings.language)["ru"].drop_function_words
