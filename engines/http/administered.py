@@ -9,7 +9,7 @@ from shinglefold.engines.http.answers import check_given, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.engines.http.patience import patient
 from shinglefold.engines.http.searching import done
-from shinglefold.errors import IndexMissing, UnsupportedQuery
+from shinglefold.errors import IndexMissing, PermissionDenied, UnsupportedQuery
 
 #: What an alias keeps when it moves to another index.
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
@@ -32,17 +32,31 @@ class AdministeredEngine(HttpEngine):
             IndexMissing: a name without ``*`` means none.
         """
         check_given(pattern)
-        try:
-            aliases = self._aliases(pattern, expand_wildcards="open,closed")
-        except IndexMissing:
-            # What is behind a data stream has no aliases, and OpenSearch does not tell it by them.
-            aliases = {name: {} for name in self.index_settings(pattern)}
+        aliases = self._named(pattern)
         stats = self._stats(pattern)
         return [
             _info(name, stats.get(name), names)
             for name, names in sorted(aliases.items())
             if pattern.startswith(".") or _of_users(name)
         ]
+
+    def _named(self, pattern: str) -> dict[str, JSON]:
+        """Return the aliases of each index that a pattern means.
+
+        Aliases don't tell what is behind a data stream: OpenSearch calls that missing, Elasticsearch gives
+        the aliases of the stream itself, or nothing.
+        """
+        try:
+            aliases = self._aliases(pattern, expand_wildcards="open,closed")
+        except IndexMissing:
+            aliases = {}
+        try:
+            there = self.index_settings(pattern)
+        except PermissionDenied:
+            if not aliases:
+                raise
+            return aliases
+        return {name: aliases.get(name, {}) for name in there}
 
     @patient
     def _stats(self, pattern: str) -> JSON:

@@ -35,6 +35,29 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
     return {**together, "_meta": common} if common else together
 
 
+def with_objects(mappings: Mapping[str, Any]) -> JSON:
+    """Return mappings whose fields stand in their objects: with ``"subobjects": false`` names have points."""
+    properties = mappings.get("properties")
+    return dict(mappings) if not properties else {**mappings, "properties": _in_objects(properties)}
+
+
+def _in_objects(properties: Mapping[str, Any]) -> JSON:
+    made: JSON = {}
+    for name, node in properties.items():
+        *way, last = name.split(".")
+        there = made
+        for part in way:
+            there = there.setdefault(part, {}).setdefault("properties", {})
+        there[last] = with_objects(node) | _below(there.get(last), node)
+    return made
+
+
+def _below(there: Mapping[str, Any] | None, node: Mapping[str, Any]) -> JSON:
+    """Return the fields below a field that were met before it, together with its own."""
+    before = (there or {}).get("properties")
+    return {"properties": {**before, **_in_objects(node.get("properties") or {})}} if before else {}
+
+
 def _join(properties: JSON, more: Mapping[str, Any]) -> None:
     """Add fields to those of other indices, objects field by field."""
     for name, definition in more.items():

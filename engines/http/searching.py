@@ -8,7 +8,14 @@ from typing import Any, ClassVar, TypeVar
 
 from shinglefold.contracts import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.http import several
-from shinglefold.engines.http.answers import check_given, check_local, check_searched, one_mapping, plain
+from shinglefold.engines.http.answers import (
+    check_given,
+    check_local,
+    check_searched,
+    one_mapping,
+    plain,
+    with_objects,
+)
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.parameters import in_address
@@ -80,14 +87,16 @@ class HttpSearches(ABC):
     def _each_mapping(self, pattern: str) -> Steps[dict[str, JSON]]:
         """Return the mappings of each index that a name, an alias or a pattern means."""
         told = yield from self._told_mappings(pattern)
-        return {index: dict(entry.get("mappings") or {}) for index, entry in told.items()}
+        return {index: dict(entry["mappings"]) for index, entry in told.items()}
 
     def _told_mappings(self, pattern: str) -> Steps[JSON]:
         check_given(pattern)
         check_local(pattern)
         with self._asking():
-            answer = yield lambda: self._client.indices.get_mapping(index=pattern)
-        return plain(answer)
+            answer = plain((yield lambda: self._client.indices.get_mapping(index=pattern)))
+        return {
+            index: {"mappings": with_objects(entry.get("mappings") or {})} for index, entry in answer.items()
+        }
 
     def _found(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None

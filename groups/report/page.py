@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from shinglefold.groups.report.tally import Listed, Report, Share
 
-_WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 210, 130
+_WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
-#: Width of a character of the labels, and of one of East Asia; half of the longest label below a column.
-_CHARACTER, _WIDE, _HALF = 8.3, 13.5, 26
+#: Width of a character of the labels where they are largest, and of one of East Asia; half of the longest
+#: label below a column, and how far these stand from each other.
+_CHARACTER, _WIDE, _HALF, _APART = 10.0, 16.5, 32, 76
 #: Months between the first and the last up to which those without documents have their place, too.
 _SPAN = 360
 _STYLE = """
@@ -27,6 +28,7 @@ dd{margin:0;font-size:1.7rem;font-variant-numeric:tabular-nums}
 main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2.5rem}
 section{min-width:0}svg{width:100%;height:auto;max-width:660px}
 svg text{font:13px system-ui,sans-serif;fill:var(--ink)}svg .soft{fill:var(--soft)}
+@media(max-width:680px){svg text{font-size:16px}}
 .bar{fill:var(--bar)}.rest{fill:var(--rest)}.axis{stroke:var(--line)}
 table{border-collapse:collapse;width:100%;font-size:.93rem}
 th{color:var(--soft);font-weight:500;text-align:left}
@@ -131,7 +133,7 @@ def _columns(bars: Sequence[_Bar]) -> str:
     """Return bars from the bottom up, side by side; labels are left out where they would meet."""
     most = max((bar.whole for bar in bars), default=0) or 1
     step = _WIDTH / max(1, len(bars))
-    every = max(1, round(62 / step + 0.49))
+    every = max(1, round(_APART / step + 0.49))
     first = max(0, ceil(_HALF / step - 0.5))
     few = len(bars) <= 12
     drawn = []

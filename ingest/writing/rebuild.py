@@ -23,11 +23,17 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
         The summary of ``build``; where the old index stays, it has ``discarded`` documents and made none.
 
     Raises:
-        ConfigError: the name means several indices.
+        ConfigError: the name means several indices, or a data stream.
     """
     if not engine.index_exists(index):
         return build(index)
-    if len(there := engine.indices(index)) > 1:
+    there = engine.indices(index)
+    if any(index not in (info.name, *info.aliases) for info in there):
+        raise ConfigError(
+            f"{index!r} is a data stream, whose name no index can take: index into another name, or delete "
+            "the stream first"
+        )
+    if len(there) > 1:
         names = ", ".join(info.name for info in there)
         raise ConfigError(f"{index!r} is an alias of several indices ({names}): name the one to recreate")
     beside = f"{index}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"

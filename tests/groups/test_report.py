@@ -208,8 +208,10 @@ def test_no_label_of_a_plot_leaves_it():
         )
     )
     html = page(made)
+    assert "@media(max-width:680px){svg text{font-size:16px}}" in html
     for x, anchor, told in texts_of(html):
-        width = sum(13 if ord(one) > 0x2E80 else 7.2 for one in told)
+        # As large as on a narrow screen, where the plot is drawn at half its size.
+        width = sum(16 if ord(one) > 0x2E80 else 8.9 for one in told)
         left = x - width if anchor == "end" else x - width / 2 if anchor == "middle" else x
         assert left >= 0, told
         assert left + width <= 640, told

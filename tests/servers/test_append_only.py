@@ -1,6 +1,8 @@
 """Data streams and closed indices: documents go in, or what keeps them out is said once."""
 
 import uuid
+from contextlib import suppress
+from urllib.error import HTTPError
 
 import pytest
 from support.gate.crashes import make_pipeline
@@ -9,9 +11,9 @@ from support.maintenance import FIELDS, pages
 from support.topologies import laid_out
 
 from shinglefold.engines import open_engine
-from shinglefold.errors import EngineError
+from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups import Gate
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, rebuild
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,36 @@ def test_a_data_stream_takes_new_documents_and_keeps_those_it_has(engine, server
         assert all("409" in reason and "already exists" in reason for reason in again.reasons)
         hits = engine.search(place.target, {"size": 100, "query": {"exists": {"field": "dedup.digest"}}})
         assert sorted(hit["_id"] for hit in hits["hits"]["hits"]) == sorted(one["id"] for one in given)
+
+
+@pytest.fixture
+def stream(server):
+    """A data stream of one document, made by its template alone: not every server has requests for it."""
+    name = f"shinglefold-stream-{uuid.uuid4().hex[:8]}"
+    body = {"index_patterns": [name], "data_stream": {}, "priority": 800}
+    document = {"@timestamp": "2026-01-01T00:00:00Z", "body": "one"}
+    try:
+        server.ask("PUT", f"/_index_template/{name}", body)
+        server.ask("PUT", f"/{name}/_create/one?refresh=true", document)
+    except HTTPError as error:
+        pytest.skip(f"this server has no data streams ({error.code})")
+    yield name
+    # One without requests for data streams keeps it.
+    for path in (f"/_data_stream/{name}", f"/_index_template/{name}"):
+        with suppress(HTTPError):
+            server.ask("DELETE", path)
+
+
+def test_what_is_behind_a_data_stream_is_told(engine, stream):
+    for asked in (stream, f"{stream}*"):
+        (info,) = engine.indices(asked)
+        assert info.name.startswith(f".ds-{stream}")
+        assert (info.documents, info.aliases) == (1, ())
+
+
+def test_a_data_stream_is_not_built_anew_in_vain(engine, stream):
+    with pytest.raises(ConfigError, match="is a data stream"):
+        rebuild(engine, stream, lambda name: pytest.fail(f"{name} was built"))
 
 
 @pytest.fixture

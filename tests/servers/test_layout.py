@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 from support.maintenance import pages
@@ -127,3 +128,22 @@ def test_what_is_said_now_goes_before_what_the_old_index_said(run, engine, serve
     assert (fields["title"], fields["price"]) == ({"type": "keyword"}, {"type": "double"})
     after = _settings(engine, laid_out)
     assert (after["index.number_of_shards"], after["index.refresh_interval"]) == ("2", "7s")
+
+
+def test_an_index_without_objects_is_set_up_filled_and_folded(run, engine, server, name):
+    """Where ``subobjects`` is false, the names of fields have points, and mappings no objects."""
+    try:
+        server.ask("PUT", f"/{name}", {"mappings": {"subobjects": False}})
+    except HTTPError as error:
+        pytest.skip(f"this server maps all objects ({error.code})")
+    plain = [{"_index": name, "_id": page["id"], "_source": {**page, "a.b": 1}} for page in pages(COUNT)]
+    assert engine.bulk(plain).indexed == COUNT
+    engine.refresh(name)
+    assert run("setup", name, "--groups")[0] == 0
+    assert "nothing to change" in run("setup", name, "--groups")[1]
+    for command in ("backfill", "regroup", "doctor", "report"):
+        code, out, err = run(command, name)
+        assert (code, err) == (0, ""), (command, out)
+    assert run("index", "pages.jsonl", "--index", name, "--workers", "1")[0] == 0
+    assert run("doctor", name)[0] == 0
+    assert run("search", "Страница", "--index", name, "--mode", "native")[0] == 0
