@@ -86,8 +86,12 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError(f"another run is trying the letters of {path} now; wait for its end") from error
+            # Else another run has replaced it in between, and a third may have that locked.
+            free = os.path.samestat(os.fstat(file.fileno()), path.stat())
+        except OSError:
+            free = False
+        if not free:
+            raise InputError(f"another run is trying the letters of {path} now; wait for its end")
         yield
 
 
@@ -110,7 +114,7 @@ def take_back(path: Path, aside: Path) -> None:
     if lost:
         # Before the others: a letter that was mended since then comes later and has the last word.
         part = aside.with_name(f"{aside.name}.part")
-        with path.open("rb") as file, part.open("xb") as both:
+        with path.open("rb") as file, part.open("wb") as both:
             both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
             shutil.copyfileobj(file, both)
             _replace(path, part, both.fileno())
@@ -131,10 +135,14 @@ def keep_what_is_left(path: Path, aside: Path, settled: int) -> bool:
         left.flush()
         if left.tell():
             _replace(path, aside, left.fileno())
-            return True
-    path.unlink()
-    aside.unlink()
-    return False
+        else:
+            path.unlink()
+            aside.unlink()
+        if late := file.read():
+            # Who has it open for appending wrote them a moment ago, and finds the new file with the next one.
+            with path.open("ab") as new:
+                new.write(late)
+        return path.exists()
 
 
 def _replace(path: Path, part: Path, descriptor: int) -> None:

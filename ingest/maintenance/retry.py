@@ -40,7 +40,10 @@ def retry(
     path = Path(path)
     aside = path.with_name(f"{path.name}.retrying")
     try:
-        take_back(path, aside)
+        if (there := path if path.is_file() else aside).is_file():
+            with locked(there):
+                # What another run that lives has put aside is its own.
+                take_back(path, aside)
         check_letters(path)
         with locked(path), _put_aside(path, aside):
             letters = replay(path, reading)

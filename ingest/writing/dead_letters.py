@@ -102,6 +102,9 @@ class DeadLetters:
             raise self._unwritable(error) from error
 
     def _opened(self) -> int:
+        if self._file is not None and not self._is_there(self._file):
+            # A run that tried its letters again has replaced it.
+            self.close()
         if self._file is None:
             assert self.path is not None
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -111,6 +114,13 @@ class DeadLetters:
             if os.read(self._file, 1) not in (b"", b"\n"):
                 os.write(self._file, b"\n")
         return self._file
+
+    def _is_there(self, file: int) -> bool:
+        assert self.path is not None
+        try:
+            return os.path.samestat(os.fstat(file), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""

@@ -1,6 +1,8 @@
 import gzip
 import json
 import os
+import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from shinglefold.errors import ConfigError, EngineUnavailable, InputError
 from shinglefold.ingest import Backoff, index_documents
 from shinglefold.ingest.maintenance import retry
 from shinglefold.ingest.maintenance.letters import locked
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.writing.dead_letters import DeadLetters
 
 
 @pytest.fixture
@@ -156,6 +160,61 @@ def test_two_runs_do_not_share_a_file(engine, failed, pipeline):
 
     retry(engine, "pages", failed, pipeline, workers=1, progress=other)
     assert told
+
+
+def test_a_run_that_is_refused_leaves_what_another_has_put_aside(engine, failed, pipeline):
+    before, told = letters_in(failed), []
+
+    def other(_) -> None:
+        with pytest.raises(InputError, match="another run"):
+            retry(engine, "pages", failed, pipeline, workers=1)
+        told.append(1)
+
+    retry(engine, "pages", failed, pipeline, workers=1, progress=other)
+    assert told
+    assert letters_in(failed) == before
+
+
+@pytest.mark.parametrize("mended", [{"page-0"}, {f"page-{n}" for n in range(50)}], ids=["one", "all"])
+def test_letters_of_a_run_that_goes_on_come_into_the_new_file(engine, failed, pipeline, mended):
+    mend(failed, mended)
+    left = [one for one in letters_in(failed) if one not in mended]
+    with closing(DeadLetters(failed)) as others:
+
+        def fail(id_: str) -> None:
+            others.write("index", "400: no text", Record({"_id": id_, "body": 5}, "s", 1))
+
+        retry(engine, "pages", failed, pipeline, workers=1, progress=lambda _: fail("meanwhile"))
+        fail("later")
+    assert letters_in(failed) == [*left, "meanwhile", "later"]
+
+
+def test_letters_that_come_in_the_moment_of_the_replacement_stay(engine, failed, pipeline, monkeypatch):
+    mend(failed, {"page-0"})
+    late = failed.read_text().splitlines()[1].replace("page-10", "late")
+    copymode = shutil.copymode
+    with failed.open("a") as file:
+
+        def append(path: Path, part: Path) -> None:
+            copymode(path, part)
+            file.write(late + "\n")
+            file.flush()
+
+        monkeypatch.setattr("shinglefold.ingest.maintenance.letters.shutil.copymode", append)
+        retry(engine, "pages", failed, pipeline, workers=1)
+    assert letters_in(failed) == ["page-10", "page-20", "page-30", "page-40", "late"]
+
+
+def test_what_a_run_left_that_was_killed_while_it_put_letters_together_is_no_obstacle(
+    engine, failed, pipeline
+):
+    lines = failed.read_text().splitlines(keepends=True)
+    failed.with_name("failed.jsonl.retrying").write_text("".join(lines[:2]))
+    failed.with_name("failed.jsonl.retrying.part").write_text(lines[0])
+    failed.write_text("".join(lines[2:]))
+    assert retry(engine, "pages", failed, pipeline, workers=1).read == 5
+    assert letters_in(failed) == [f"page-{n}" for n in (0, 10, 20, 30, 40)]
+    assert sorted(failed.parent.glob("failed*")) == [failed]
 
 
 def _png() -> bytes:
