@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.ingest.paths import put
+from shinglefold.ingest.paths import cut, get, put
 from shinglefold.placeholders import ATTEMPT, PENDING
-from shinglefold.stored import stored_parts
+from shinglefold.stored import stored_parts, without_fingerprint
 
 #: Parts of the field of fingerprints: the group's number, and whether the document leads it.
 GROUP, LEADER = "group", "leader"
@@ -48,12 +48,22 @@ class Forms:
         return bool(digest) and digest == stored_parts(other, self.field).get("digest")
 
     def stamped(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
-        """Return a document with its group."""
+        """Return a document with its group, the field of fingerprints in its usual form."""
         if group is None:
             return dict(document)
         parts = {**stored_parts(document, self.field), GROUP: group, LEADER: leads}
-        return put(dict(document), self.field, parts)
+        return put(without_fingerprint(document, self.field), self.field, parts)
 
     def leader(self, group: int) -> JSON:
-        """Return the change that makes a document lead a group."""
+        """Return the change that makes a document lead a group, where none ``stands_elsewhere``."""
         return put({}, self.field, {GROUP: group, LEADER: True})
+
+    def stands_elsewhere(self, source: Mapping[str, Any]) -> bool:
+        """Tell whether the field stands in another form (``{"dedup.digest": …}``, a list), too.
+
+        An update of a part would leave the values of both, or take the place of the list.
+        """
+        if not source or (source.keys() == {self.field} and type(source[self.field]) is dict):
+            return False
+        usual = isinstance(get(source, self.field), Mapping)
+        return not usual or without_fingerprint(source, self.field) != cut(source, self.field)

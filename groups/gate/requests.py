@@ -21,13 +21,17 @@ BUSY = (429, 503)
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Store a document: as a new one (``create``), under a guard, or whatever there is."""
+    """Store a document: as a new one (``create``), under a guard, or whatever there is.
+
+    ``again``: it went through the index's own pipeline when it came.
+    """
 
     where: Where
     id: str
     source: JSON
     guard: Guard | None = None
     create: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read documents as they are now, visible to searches or not; None for one that is gone."""
+    """Read documents as they are now, visible to searches or not; None for one that is gone.
+
+    ``whole``: all fields of them, not only those that decide.
+    """
 
     ids: tuple[str, ...]
     where: Where = "documents"
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from shinglefold.groups.gate.requests import (
     CREATED,
     DONE,
     MISSING,
+    Action,
     FindDocuments,
     FindGroups,
     Intent,
@@ -23,6 +24,7 @@ from shinglefold.groups.gate.requests import (
     Now,
     Pause,
     Put,
+    Read,
     Refresh,
     Seen,
     Steps,
@@ -220,8 +222,19 @@ def _adopted(member: Member, choice: Adopt, terms: Terms) -> Steps[Choice]:
 
 def _led(heir: Like, group: int, terms: Terms) -> Steps[Choice]:
     """Join a group that a stored document leads from now on, or look again where that is another by now."""
-    (written,) = yield Write((Merge("documents", heir.id, terms.forms.leader(group), heir.guard),))
+    held: Held | None
+    (held,) = yield Read((heir.id,), whole=True)
+    if held is None or held.guard != heir.guard:
+        return Stay.HOLD
+    (written,) = yield Write((_leading(held, group, terms.forms),))
     return Join(group, heir) if written.status == DONE else Stay.HOLD
+
+
+def _leading(held: Held, group: int, forms: Forms) -> Action:
+    if forms.stands_elsewhere(held.source):
+        whole = forms.stamped(held.source, group, leads=True)
+        return Put("documents", held.id, whole, held.guard, again=True)
+    return Merge("documents", held.id, forms.leader(group), held.guard)
 
 
 def _leads(held: Held, group: int, forms: Forms) -> bool:

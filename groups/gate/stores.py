@@ -161,7 +161,8 @@ class ServerStore:
             return notes
         named = [id_and_routing(name) for name in request.ids]
         ids, routings = [id_ for id_, _ in named], [routing for _, routing in named]
-        held: list[Held | None] = yield lambda: self.engine.read(self.index, ids, self.read_back, routings)
+        fields = () if request.whole else self.read_back
+        held: list[Held | None] = yield lambda: self.engine.read(self.index, ids, fields, routings)
         return [
             None if one is None else replace(one, id=name)
             for one, name in zip(held, request.ids, strict=True)
@@ -176,8 +177,9 @@ class ServerStore:
             sent |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
         match action:
             case Put():
-                if action.where == "intents" or self.documents.forms.pending(action.source) is not None:
-                    # Nothing of the user's: a pipeline of the index would fail or fill it.
+                placeholder = self.documents.forms.pending(action.source) is not None
+                if action.where == "intents" or placeholder or action.again:
+                    # Mostly nothing of the user's: a pipeline of the index would fail or fill it.
                     sent["pipeline"] = "_none"
                 verb = "create" if action.create else "index"
                 return {**sent, "_op_type": verb, "_source": action.source}

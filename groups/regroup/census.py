@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.groups.gate.forms import GROUP, LEADER
+from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.regroup.columns import Digests, Keys
 from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.stored import key_of
-from shinglefold.ingest.paths import cut, get
 from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s, split_digest
 from shinglefold.placeholders import is_placeholder
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
-from shinglefold.stored import stored_parts, without_fingerprint
+from shinglefold.stored import stored_parts
 
 NO_GROUP = -1
 #: The version of a document that has to be read again before it is written.
@@ -180,7 +179,7 @@ class Taking:
         self._signatures += made.signature or bytes(self._size)
         language = self._languages.setdefault(made.lang, len(self._languages))
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
-        if stands_elsewhere(hit["_source"], self.path):
+        if Forms(self.path).stands_elsewhere(hit["_source"]):
             version = UNKNOWN
         self._numbers.extend((made.shingles, bool(made.signature), language, scope, group, leads, *version))
         if self.order:
@@ -205,19 +204,6 @@ class Taking:
 
 
 _NOTHING = np.zeros((0, 8), np.int64)
-
-
-def stands_elsewhere(source: Mapping[str, Any], path: str) -> bool:
-    """Tell whether the field of fingerprints stands in another form (``{"dedup.digest": …}``, a list), too.
-
-    An update of a part would leave the values of both, or take the place of the list.
-    """
-    usual = source.keys() == {path} and type(source[path]) is dict
-    if usual or not source:
-        return False
-    return not isinstance(get(source, path), Mapping) or without_fingerprint(source, path) != cut(
-        source, path
-    )
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:

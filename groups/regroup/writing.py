@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.groups.gate.forms import GROUP, LEADER
-from shinglefold.groups.regroup.census import UNKNOWN, digest_of, stands_elsewhere
+from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.regroup.census import UNKNOWN, digest_of
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change
 from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
@@ -15,7 +15,7 @@ from shinglefold.ingest.maintenance.stored import key_of, key_of_action
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.writing.bulk import Backoff, send
 from shinglefold.local_engines import ExclusiveWrites
-from shinglefold.stored import stored_parts, without_fingerprint
+from shinglefold.stored import stored_parts
 
 #: A change, and the newest version of its document where it was read again.
 _Due = tuple[Change, Mapping[str, Any]]
@@ -106,20 +106,17 @@ class Writer:
 
     def _action(self, change: Change, source: Mapping[str, Any]) -> JSON:
         action: JSON = {"_index": change.key.index, "_id": change.key.id}
-        notes = {GROUP: change.group, LEADER: change.leads}
+        forms = Forms(self.path)
         if not self.engine.can.seq_no:
-            return action | {"_source": self._whole(source, notes)}
+            return action | {"_source": forms.stamped(source, change.group, change.leads)}
         action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
-        if stands_elsewhere(source, self.path):
+        if forms.stands_elsewhere(source):
             # It went through the index's own pipeline when it came.
-            action |= {"_op_type": "index", "_source": self._whole(source, notes), "pipeline": "_none"}
+            whole = forms.stamped(source, change.group, change.leads)
+            action |= {"_op_type": "index", "_source": whole, "pipeline": "_none"}
         else:
+            notes = {GROUP: change.group, LEADER: change.leads}
             action |= {"_op_type": "update", "doc": put({}, self.path, notes)}
         if change.key.routing is not None:
             action["routing"] = change.key.routing
         return action
-
-    def _whole(self, source: Mapping[str, Any], notes: Mapping[str, Any]) -> JSON:
-        """Return a document with its group, the field of fingerprints in its usual form."""
-        parts = {**stored_parts(source, self.path), **notes}
-        return put(without_fingerprint(source, self.path), self.path, parts)

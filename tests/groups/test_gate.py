@@ -11,6 +11,7 @@ from shinglefold.errors import ConfigError, Refused, SchemeMismatch
 from shinglefold.groups import Gate, Policy
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.scheme import PRESETS
+from shinglefold.stored import stored_parts
 
 
 def _gate(engine, pipeline, *options, **more):
@@ -84,6 +85,57 @@ def test_a_leader_that_goes_hands_its_group_over(engine, pipeline, text):
     assert third.group == second.group
     assert not third.leads
     assert engine.get("texts", second.id)["_source"]["dedup"]["leader"] is True
+
+
+def test_a_leader_with_another_text_that_resembles_its_group_joins_it_behind_another_leader(
+    engine, pipeline, text
+):
+    with _gate(engine, pipeline, "tag") as gate:
+        first, _ = gate.add_all([{"id": id_, "body": text("a", n)} for n, id_ in enumerate(["one", "two"])])
+        gate.refresh()
+        again = gate.add({"id": "one", "body": text("a", 2)})
+    assert (again.group, again.leads) == (first.group, False)
+    assert engine.get("texts", "two")["_source"]["dedup"]["leader"] is True
+
+
+def _as_list(parts):
+    return {"dedup": [parts]}
+
+
+def _with_dots(parts):
+    return {f"dedup.{name}": value for name, value in parts.items()}
+
+
+@pytest.mark.parametrize("form", [_as_list, _with_dots])
+@pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["numberless", "left"])
+def test_who_leads_from_now_on_keeps_its_fingerprint_in_whatever_form_it_came(
+    engine, pipeline, text, form, notes
+):
+    (made,) = pipeline.run_block([{"_id": "old", "body": text("a")}])
+    parts = made.document["dedup"]
+    source = {"body": text("a"), "host": "a.org", **form(parts | notes)}
+    assert not engine.bulk([{"_index": "texts", "_id": "old", "_source": source}]).failures
+    with _gate(engine, pipeline, "tag") as gate:
+        first = gate.add({"id": "first", "body": text("a", 1)})
+        second = gate.add({"id": "second", "body": text("a", 2)})
+    assert (first.group, first.leads, second.leads) == (second.group, False, False)
+    kept = engine.get("texts", "old")["_source"]
+    assert stored_parts(kept, "dedup") == {**parts, "group": first.group, "leader": True}
+    assert {name: kept.get(name) for name in ("body", "host")} == {"body": text("a"), "host": "a.org"}
+    if notes:
+        assert first.group == 7
+
+
+@pytest.mark.parametrize("form", [_as_list, _with_dots])
+def test_a_fingerprint_that_is_admitted_in_another_form_is_stored_in_the_usual_one(
+    engine, pipeline, text, form
+):
+    (made,) = pipeline.run_block([{"_id": "a", "body": text("a")}])
+    parts = made.document["dedup"]
+    with _gate(engine, pipeline, "tag") as gate:
+        (told,) = gate.admit([{"_id": "a", "body": text("a"), **form(parts)}])
+    stored = engine.get("texts", "a")["_source"]
+    assert stored == {"body": text("a"), "dedup": {**parts, "group": told.group, "leader": True}}
 
 
 def test_a_capped_group_has_so_many_and_no_more(engine, pipeline, text):

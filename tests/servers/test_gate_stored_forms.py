@@ -1,0 +1,66 @@
+"""Gates on a server before documents that came past them, in forms that no update of a part can change."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from support.gate.crashes import make_pipeline
+from support.gate.indices import gated_index
+from support.servers.admin import ask
+
+from shinglefold.groups import Gate, Policy
+from shinglefold.groups.numbers import numbers_of
+from shinglefold.model import Fingerprint
+from shinglefold.stored import stored_parts
+
+BODY = " ".join(f"word{number}" for number in range(80))
+SEEN = {"seen": {"type": "keyword"}}
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return make_pipeline()
+
+
+@pytest.fixture
+def piped(server) -> Iterator[dict[str, str]]:
+    """The settings of an index whose documents the server takes through a pipeline, where it has any."""
+    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
+    if not any(one["type"] == "set" for node in nodes for one in node["ingest"]["processors"]):
+        yield {}
+        return
+    name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    processors = [{"set": {"field": "seen", "value": "by the pipeline"}}]
+    ask(server.url, "PUT", f"/_ingest/pipeline/{name}", {"processors": processors})
+    yield {"default_pipeline": name}
+    ask(server.url, "DELETE", f"/_ingest/pipeline/{name}")
+
+
+@pytest.mark.parametrize("form", ["list", "dots"])
+def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(engine, pipeline, piped, form):
+    (made,) = pipeline.run_block([{"_id": "old", "body": BODY}])
+    parts = {**made.document["dedup"], "group": 7, "leader": False}
+    dotted = {f"dedup.{name}": value for name, value in parts.items()}
+    source = {"body": BODY, **({"dedup": [parts]} if form == "list" else dotted)}
+    with gated_index(engine, pipeline, "forms", SEEN, **piped) as index:
+        by_hand = {"_op_type": "update", "_index": index, "_id": "old", "doc": {"seen": "by hand"}}
+        store = {"_index": index, "_id": "old", "_source": source}
+        assert not engine.bulk([store]).failures
+        assert not engine.bulk([by_hand]).failures
+        engine.refresh(index)
+        with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
+            told = [gate.add({"id": id_, "body": f"{BODY} {id_}"}) for id_ in ("first", "second")]
+        assert [(one.group, one.leads) for one in told] == [(7, False)] * 2
+        kept = engine.get(index, "old")["_source"]
+    assert stored_parts(kept, "dedup") == {**parts, "leader": True}
+    assert (kept["body"], kept["seen"]) == (BODY, "by hand")
+
+
+def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine, server, pipeline):
+    with gated_index(engine, pipeline, "named", {}) as index:
+        alias = f"{index}-alias"
+        ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias}}]})
+        with Gate(engine, alias, Policy("tag"), pipeline=pipeline) as gate:
+            told = gate.add({"id": "empty", "body": ""})
+        stored = engine.get(index, "empty")["_source"]["dedup"]
+    assert (told.group,) == numbers_of(Fingerprint.from_field(stored), (), index, "empty")
