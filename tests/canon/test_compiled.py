@@ -72,6 +72,17 @@ def alike(two, texts, languages=None) -> None:
     )
 
 
+def test_words_that_were_learned_by_numpy_are_known_to_compiled_code(tmp_path):
+    plain, quick = (Canonicalizer.of(make_scheme(codes=["any", "en"])) for _ in range(2))
+    plain.hash_batch(_PIECES)
+    plain.lexicon.save(tmp_path / "words")
+    quick.compile()
+    assert quick.lexicon.load(tmp_path / "words")
+    known = len(quick.lexicon)
+    quick.hash_batch(_PIECES)
+    assert len(quick.lexicon) == known > 30
+
+
 @given(_TEXTS)
 @example([])
 @example([""])

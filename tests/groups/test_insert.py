@@ -73,6 +73,21 @@ def test_a_leader_that_gets_another_text_in_one_run_is_held_against_that(engine,
     assert found["2"]["leader"]
 
 
+def test_a_text_that_a_leader_of_the_run_had_before_is_not_joined_though_searches_see_it(
+    engine, pipeline, text
+):
+    before = _index(engine, pipeline, [{"id": "1", "body": text("a")}])["1"]
+    given = [{"_id": "1", "body": text("b")}, {"_id": "2", "body": text("a", 1)}]
+    made = [outcome.document for outcome in pipeline.run_block(given)]
+    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    told = []
+    for one in made:
+        numbered = numbering.number([{"_index": "texts", "_id": one["_id"], "_source": one}])
+        told += [action["_source"]["dedup"] for action in numbered]
+    assert [one["leader"] for one in told] == [True, True]
+    assert len({before["group"], *(one["group"] for one in told)}) == 3
+
+
 def test_indexing_again_changes_no_number_and_no_leader(engine, pipeline, text):
     documents = _documents(text, "abacab")
     assert _index(engine, pipeline, documents) == _index(engine, pipeline, documents)
@@ -84,6 +99,13 @@ def test_a_document_with_another_text_leaves_its_group(engine, pipeline, text):
     assert after["1"]["group"] != before["1"]["group"]
     assert after["1"]["leader"]
     assert after["0"] == before["0"]
+
+
+def test_a_leader_whose_text_is_changed_a_little_founds_another_group(engine, pipeline, text):
+    before = _index(engine, pipeline, _documents(text, "aa"))
+    after = _index(engine, pipeline, [{"id": "0", "body": text("a", 2)}])
+    assert (before["0"]["leader"], after["0"]["leader"]) == (True, True)
+    assert after["0"]["group"] != before["0"]["group"]
 
 
 def test_a_number_that_another_group_has_is_passed_over(engine, pipeline, text):

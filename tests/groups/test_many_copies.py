@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shinglefold.groups import Gate, Policy
+from shinglefold.groups import Gate, Policy, lookup
 from shinglefold.groups.gate import settling
 
 
@@ -100,3 +100,13 @@ def test_the_values_of_a_scope_part_many_copies(engine, pipeline, text, stored):
     told = _told(engine, pipeline, given, action="refuse", scope=("host",))
     assert [one.status for one in told] == ["refused", "accepted"]
     assert replace(told[0].like, guard=None).id == "a299"
+
+
+def test_copies_within_a_scope_are_found_however_many_there_are_beyond_it(
+    engine, pipeline, text, stored, monkeypatch
+):
+    monkeypatch.setattr(lookup, "_WINDOW", 100)
+    stored(300)
+    given = [{"id": f"n{at}", "body": text("a", 2), "host": host} for at, host in enumerate(("h7", "h299"))]
+    told = _told(engine, pipeline, given, action="refuse", scope=("host",))
+    assert [one.like.id for one in told] == ["a7", "a299"]

@@ -203,6 +203,51 @@ def test_a_run_that_was_cut_short_goes_on_with_its_plan(engine, index, tmp_path:
     assert not list(tmp_path.glob("kept*"))
 
 
+def test_a_run_that_is_cut_short_twice_writes_nothing_twice(engine, index, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("shinglefold.groups.regroup.run._ALONE", 100)
+    path = tmp_path / "kept.json"
+    options = RegroupOptions(checkpoint=path)
+    for done in (100, 200):
+        assert regroup(engine, index, options, report=interrupt).counts.written == done
+        assert json.loads(path.read_text())["done"] == done
+    summary = regroup(engine, index, options)
+    assert (summary.settled, summary.counts.already) == (True, 0)
+
+
+def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, tmp_path: Path):
+    path = tmp_path / "kept.json"
+    options = RegroupOptions(checkpoint=path)
+    regroup(engine, index, options, report=interrupt)
+    # As when the process dies between a new plan and the checkpoint that names it.
+    path.write_text(json.dumps({**json.loads(path.read_text()), "done": 0}))
+    plan = path.with_name("kept.json.plan")
+    plan.write_text(plan.read_text().replace('"passes": 1', '"passes": 2', 1))
+    summary = regroup(engine, index, options)
+    assert (summary.resumed, summary.settled, summary.counts.already) == (True, True, 0)
+
+
+def test_no_new_group_gets_the_number_of_a_document_that_is_left_as_it_is(engine, index):
+    regroup(engine, index, CONNECTED)
+    before = stored(engine, index)[USUAL[0]]["group"]
+    store(engine, index, range(COUNT))
+    left = {"scheme": "sf1-other", "digest": "sf1-other.en.9.x", "group": before}
+    assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": {"dedup": left}}]).failures
+    assert regroup(engine, index, CONNECTED).settled
+    assert before not in {stored(engine, index)[number]["group"] for number in USUAL}
+
+
+def test_a_document_that_gets_a_fingerprint_of_another_scheme_meanwhile_is_left_alone(engine, index):
+    made = {**fingerprint_of(SPECS[USUAL[0]]).to_field(), "scheme": "sf1-other"}
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "grouping":
+            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": made}}])
+
+    summary = regroup(engine, index, report=write)
+    assert (summary.settled, summary.counts.changed) == (True, 1)
+    assert stored(engine, index)[USUAL[0]] == made
+
+
 def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_path: Path):
     path = tmp_path / "kept.json"
     regroup(engine, index, RegroupOptions(checkpoint=path), report=interrupt)

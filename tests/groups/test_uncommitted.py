@@ -8,6 +8,8 @@ from shinglefold.engines.embedded import writer
 from shinglefold.engines.embedded.journal import Journal
 from shinglefold.errors import IndexReadOnly, Refused
 from shinglefold.groups import Gate, Policy
+from shinglefold.groups.numbers import numbers_of
+from shinglefold.model import Fingerprint
 
 
 @pytest.fixture(autouse=True)
@@ -124,3 +126,14 @@ def test_on_a_full_disk_nobody_is_let_in_and_the_gate_goes_on_once_there_is_room
         assert gate.add({"id": "second", "body": text("b")}).status == "accepted"
     held.refresh("texts")
     assert _seen(held) == {"first", "second"}
+
+
+def test_a_number_that_only_an_uncommitted_document_has_is_taken(held, pipeline, text):
+    one, other = (made.document for made in pipeline.run_block([{"body": text("a")}, {"body": text("b")}]))
+    first, second, *_ = numbers_of(Fingerprint.from_field(one["dedup"]), (), "texts", "one")
+    with _gate(held, pipeline, "tag") as gate:
+        gate.add({"id": "any", "body": text("c")})
+        source = {**other, "dedup": {**other["dedup"], "group": first, "leader": True}}
+        assert not held.bulk([{"_index": "texts", "_id": "other", "_source": source}]).failures
+        assert gate.add({"id": "one", "body": text("a")}).group == second
+        assert _seen(held) == set()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import EngineUnavailable, IndexReadOnly
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
 
 Make = Callable[..., Pipeline]
@@ -201,3 +201,45 @@ def test_no_thread_is_left_behind(engine, plain):
     index_documents(Busy(engine), "i", numbered(2), plain, workers=2)
     index_documents(Busy(engine, away), "i", numbered(4), plain, workers=2, backoff=Backoff(retries=0))
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(("lost", "left"), [(400, BLOCK - 400), (5 * BLOCK, 0)])
+def test_what_the_engine_says_it_lost_counts_as_failed(engine, plain, lost: int, left: int):
+    def losing(_: list[Any]) -> BulkResult:
+        error = EngineUnavailable("the disk is full")
+        error.lost = lost
+        raise error
+
+    busy = Busy(engine, lambda _: None, losing)
+    summary = index_documents(busy, "i", numbered(2), plain, workers=1, backoff=Backoff(0))
+    assert (summary.indexed, summary.failed, summary.read) == (left, 2 * BLOCK - left, 2 * BLOCK)
+    assert adds_up(summary)
+
+
+def test_what_is_still_on_its_way_at_an_early_end_is_not_tried_again(engine, plain):
+    both, tries = threading.Barrier(2, timeout=20), []
+
+    def mood(given: list[Any]) -> BulkResult:
+        if given[0]["_id"] == "0":
+            both.wait()
+            raise IndexReadOnly("blocked")
+        tries.append(1)
+        if len(tries) == 1:
+            both.wait()
+        return BulkResult(0, tuple(BulkFailure(one, 429, "busy") for one in given))
+
+    busy = Busy(engine, *[mood] * 100)
+    summary = index_documents(busy, "i", numbered(2), plain, workers=1, backoff=Backoff(60, 0.1, 0.1))
+    assert (summary.stopped, summary.failed) == ("blocked", 2 * BLOCK)
+    assert len(tries) < 30
+
+
+def test_what_was_written_is_found_though_failed_documents_can_not_be_kept(engine, plain, tmp_path: Path):
+    both = threading.Barrier(2, timeout=20, action=(folder := tmp_path / "letters").rmdir)
+    folder.mkdir()
+    documents = numbered(2)
+    documents[0]["bad"] = documents[BLOCK]["bad"] = True
+    busy, file = Busy(engine, meeting(both), meeting(both)), folder / "failed.jsonl"
+    summary = index_documents(busy, "i", documents, plain, workers=1, dead_letters=file)
+    assert "failed documents not kept" in summary.stopped
+    assert stored(engine) == summary.indexed == 2 * BLOCK - 2

@@ -148,6 +148,8 @@ def test_empty_lines_and_half_a_letter_are_no_harm(engine, failed, pipeline):
     failed.write_text(f"\n{failed.read_text()}\n{half}\n")
     summary = retry(engine, "pages", failed, pipeline, workers=1)
     assert (summary.read, summary.indexed, summary.failed) == (6, 5, 1)
+    (left,) = failed.read_text().splitlines()
+    assert json.loads(left)["raw"] == half
 
 
 def test_two_runs_do_not_share_a_file(engine, failed, pipeline):
@@ -203,6 +205,26 @@ def test_letters_that_come_in_the_moment_of_the_replacement_stay(engine, failed,
         monkeypatch.setattr("shinglefold.ingest.maintenance.letters.shutil.copymode", append)
         retry(engine, "pages", failed, pipeline, workers=1)
     assert letters_in(failed) == ["page-10", "page-20", "page-30", "page-40", "late"]
+
+
+def test_what_takes_the_place_of_the_letters_is_on_the_disk_before(engine, failed, pipeline, monkeypatch):
+    before, synced, there = letters_in(failed), [], []
+    fsync, copymode = os.fsync, shutil.copymode
+
+    def sync(descriptor: int) -> None:
+        fsync(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    def look(path: Path, part: Path) -> None:
+        assert part.stat().st_ino in synced
+        there.append(letters_in(part))
+        copymode(path, part)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(shutil, "copymode", look)
+    monkeypatch.setattr("shinglefold.ingest.writing.indexing._Run.all_blocks", _interrupted)
+    retry(engine, "pages", failed, pipeline, workers=1)
+    assert there == [before]
 
 
 def test_what_a_run_left_that_was_killed_while_it_put_letters_together_is_no_obstacle(

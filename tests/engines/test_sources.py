@@ -1,0 +1,38 @@
+"""Documents as they are kept are given back as they came, whatever they are kept as and wherever they are."""
+
+import pytest
+
+from shinglefold.engines.embedded import EmbeddedEngine, Portion
+from shinglefold.engines.embedded.journal import Changed, Journal, read
+from shinglefold.engines.embedded.sources import make_source
+from shinglefold.long_texts import LONG, LongText
+
+_TEXT = 'a long "text" with \\ and \ud800, ё or 中\n' * (LONG // 30)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("text", [_TEXT, LongText.of(_TEXT)], ids=["plain", "packed"])
+def test_a_long_text_comes_back_as_it_was(apart, text):
+    given = {'na"me': text, "short": ["x", 1], "inside": {"a": [1.5]}, "none": None, "назва": text}
+    made = make_source("a", given, apart)
+    assert made.apart is apart
+    assert made.load() == {**given, 'na"me': _TEXT, "назва": _TEXT}
+
+
+def test_a_journal_gives_long_texts_back_too(tmp_path):
+    given = {"body": _TEXT, "inside": {"a": 1}}
+    journal = Journal(tmp_path)
+    journal.write([Changed("a", make_source("a", given, True)), Changed("b", None)])
+    journal.close()
+    assert [(one.id, one.source and one.source.load()) for one in read(tmp_path)] == [
+        ("a", given),
+        ("b", None),
+    ]
+
+
+def test_many_documents_are_read_as_they_are_now_though_no_refresh_has_come(tmp_path, words):
+    with EmbeddedEngine(tmp_path, words, Portion(actions=2)) as engine:
+        engine.create_index("i", {}, {})
+        for number in range(3):
+            engine.bulk([{"_index": "i", "_id": f"{number}", "_source": {"n": number}}])
+        assert engine.get_all("i", ["0", "1", "2", "3"]) == [{"n": 0}, {"n": 1}, {"n": 2}, None]
