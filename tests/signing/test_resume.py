@@ -15,6 +15,7 @@ from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.signing import journal, tasks
 from shinglefold.ingest.signing import run as running
 from shinglefold.ingest.signing.run import sign
+from shinglefold.ingest.signing.sinks import FileSink
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -201,3 +202,15 @@ def test_the_plan_of_a_file_is_the_same_each_time(make_job, source):
     assert plans[0] == plans[1]
     assert len(plans[0]) > 10
     assert [task.begin for task in plans[0][1:]] == [task.end for task in plans[0][:-1]]
+
+
+def test_what_stands_beyond_the_last_note_is_not_taken_for_made(tmp_path: Path):
+    kept = journal.Journal(tmp_path / "signed.jsonl", {})
+    kept.open()
+    output = kept.folder / journal.OUTPUT
+    output.write_bytes(b"noted, and not noted")
+    sink = FileSink(kept)
+    sink.resume({"bytes": 5})
+    assert sink.sync() == 5
+    assert output.read_bytes() == b"noted"
+    kept.close()
