@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from shinglefold.canon.hashing import HashedBlock
 from shinglefold.canon.lexicon import Found, Lexicon
@@ -261,10 +262,7 @@ class Canonicalizer:
             languages: their numbers.
             mixed: whether each has letters of several scripts.
         """
-        rows = zip(words, languages, mixed, strict=True)
-        form = self._form if self._strings else self._uncached_form
-        values, repairs = hashed([form(word, language, mix) for word, language, mix in rows])
-        self.lexicon.learn(keys, np.array(values, np.uint64), np.array(repairs, np.uint8))
+        self._learn(keys, words, languages, mixed)
 
     def text_batch(self, texts: Sequence[str]) -> list[str]:
         """Return the canonical tokens of each text with a space between them, as ``tokens`` does of one.
@@ -288,13 +286,15 @@ class Canonicalizer:
         for block in blocks(texts):
             segments = segment(block.pieces, self._router.tables)
             chosen = choose(self._router, segments, declared[block.numbers]).astype(np.int64)
-            word = partial(self._word, segments, chosen)
-            words = self._canonical.all_of(self._keys(segments, chosen), word)
-            bounds = segments.bounds.tolist()
-            for number, start, end in zip(block.numbers, bounds, bounds[1:], strict=False):
-                # What was dropped is empty.
-                if piece := " ".join(filter(None, words[start:end])):
-                    yield number, piece
+            words = partial(self._words, segments, chosen)
+            numbers, known = self._canonical.all_of(self._keys(segments, chosen), words)
+            kept, bounds = numbers != 0, segments.bounds
+            if not kept.all():
+                numbers, bounds = numbers[kept], np.append(0, np.cumsum(kept))[bounds]
+            said, ends = known[numbers].tolist(), bounds.tolist()
+            for number, start, end in zip(block.numbers, ends, ends[1:], strict=False):
+                if start < end:
+                    yield number, " ".join(said[start:end])
 
     def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
         if languages is None:
@@ -313,14 +313,23 @@ class Canonicalizer:
         new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
         tokens = missing[first]
         mixed = self._router.mixed(segments.traits[tokens]).tolist()
-        rows = zip(tokens.tolist(), chosen[tokens].tolist(), mixed, strict=True)
-        form = self._form if self._strings else self._uncached_form
-        forms = [form(segments.word(token), language, mix) for token, language, mix in rows]
-        values, repairs = hashed(forms)
-        learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
-        self.lexicon.learn(new, *learned)
+        learned = self._learn(new, segments.words_at(tokens), chosen[tokens].tolist(), mixed)
         found.values[missing], found.repairs[missing] = learned[0][inverse], learned[1][inverse]
         return found
+
+    def _learn(
+        self, keys: Uint64s, words: Iterable[str], languages: Sequence[int], mixed: Sequence[bool]
+    ) -> tuple[Uint64s, NDArray[np.uint8]]:
+        """Learn words, and return their values and repairs."""
+        form = self._form if self._strings else self._uncached_form
+        rows = zip(words, languages, mixed, strict=True)
+        forms = [form(word, language, mix) for word, language, mix in rows]
+        values, repairs = hashed(forms)
+        learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
+        self.lexicon.learn(keys, *learned)
+        if self._strings:
+            self._canonical.learn(keys, [form.canonical or "" for form in forms])
+        return learned
 
     def _keys(self, segments: Segments, chosen: Int64s) -> Uint64s:
         """Return what stands for each token's folded characters in its language; never 0."""
@@ -328,10 +337,11 @@ class Canonicalizer:
         keys[keys == 0] = 1
         return keys
 
-    def _word(self, segments: Segments, chosen: Int64s, token: int) -> str:
-        """Return the canonical form of a token, empty where it is dropped."""
-        mixed = bool(self._router.mixed(segments.traits[token : token + 1])[0])
-        return self._form(segments.word(token), int(chosen[token]), mixed).canonical or ""
+    def _words(self, segments: Segments, chosen: Int64s, tokens: Int64s) -> list[str]:
+        """Return the canonical forms of some tokens, empty where one is dropped."""
+        mixed = self._router.mixed(segments.traits[tokens]).tolist()
+        rows = zip(segments.words_at(tokens), chosen[tokens].tolist(), mixed, strict=True)
+        return [self._form(word, language, mix).canonical or "" for word, language, mix in rows]
 
     def _uncached_form(self, word: str, language: int, mixed: bool) -> Form:
         return canonical_form(self._router, word, language, mixed=mixed)

@@ -9,7 +9,7 @@ import threading
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
@@ -39,6 +39,14 @@ class Found(NamedTuple):
     repairs: NDArray[np.uint8]
 
 
+class Locked(Protocol):
+    """What has a lock."""
+
+    def renew_lock(self) -> None:
+        """Start with a free lock."""
+        ...
+
+
 class Lexicon:
     """A bounded map from the key of a word form to the hash of its canonical token.
 
@@ -55,7 +63,7 @@ class Lexicon:
         self._lock = threading.Lock()
         self._slots = _empty(_SMALLEST)
         self._count = 0
-        _renew_lock_after_fork(weakref.ref(self))
+        renew_lock_after_fork(self)
 
     def __len__(self) -> int:
         return self._count
@@ -140,9 +148,12 @@ class Lexicon:
         self._lock = threading.Lock()
 
 
-def _renew_lock_after_fork(lexicon: "weakref.ref[Lexicon]") -> None:
+def renew_lock_after_fork(owner: Locked) -> None:
+    """Have something start with a free lock in each forked child, as long as it lives."""
+    known = weakref.ref(owner)
+
     def renew() -> None:
-        if (alive := lexicon()) is not None:
+        if (alive := known()) is not None:
             alive.renew_lock()
 
     if hasattr(os, "register_at_fork"):

@@ -92,7 +92,8 @@ def _lines(text: str) -> str:
 
 
 def _said(lines: list[str]) -> list[str]:
-    return [" ".join(words) for line in lines if (words := line.split())]
+    # Most lines are empty, as each tag of a block begins one.
+    return list(map(" ".join, filter(None, map(str.split, filter(None, lines)))))
 
 
 def _stretches(text: str) -> Iterator[str]:

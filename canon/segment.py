@@ -13,6 +13,8 @@ from shinglefold.model import Int64s, Uint64s
 
 #: Longer runs of letters are no words (base64, a page without spaces): they are left out.
 LONGEST_WORD = 128
+#: Words of a block that are sooner read one by one than by reading all of it.
+_FEW = 32
 
 # Odd, so that it has an inverse modulo 2**64 and any slice of a prefix sum can be brought to exponent 0.
 BASE = 0x9E3779B97F4A7C15
@@ -55,8 +57,17 @@ class Segments:
 
     def words(self) -> Iterator[str]:
         """Yield the folded characters of every token."""
+        return self._spans(self.starts, self.ends)
+
+    def words_at(self, tokens: Int64s) -> Iterator[str]:
+        """Yield the folded characters of some tokens."""
+        if len(tokens) < _FEW:
+            return map(self.word, tokens.tolist())
+        return self._spans(self.starts[tokens], self.ends[tokens])
+
+    def _spans(self, starts: Int64s, ends: Int64s) -> Iterator[str]:
         text = characters().fold[self.clean.codes].tobytes().decode("utf-32-le", "surrogatepass")
-        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield text[start:end]
 
 

@@ -156,7 +156,7 @@ def index(
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
         lexicon.load(settings.lexicon_file)
-    opened = open_engine(asked.where, search_canonicalizer(recipe.scheme))
+    opened = open_engine(asked.where, search_canonicalizer(recipe.scheme, chosen.tools.canonicalizer))
     build = partial(
         _built,
         engine=opened,

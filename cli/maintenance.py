@@ -90,7 +90,8 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:
         lexicon.load(settings.lexicon_file)
-    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
+    words = search_canonicalizer(recipe.scheme, chosen.tools.canonicalizer)
+    with closing(open_engine(asked.where, words)) as opened:
         yield Opened(opened, chosen, recipe, asked)
     if settings.lexicon_file:
         keep_lexicon(lexicon, settings.lexicon_file)

@@ -43,16 +43,20 @@ class Store(NamedTuple):
         return self.recipe.field
 
 
-def search_canonicalizer(scheme: Scheme) -> Canonicalizer:
+def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
     """Return what makes the words an embedded index is searched by: lemmas as in the scheme, none dropped.
 
     Function words stay, so that a phrase with them is found as it was written.
+
+    Args:
+        known: what makes the tokens of fingerprints. Where its words are the same, as they mostly are, it
+            makes them, too: each of two would look up every form by itself.
     """
     whole = [
         replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
         for ref in scheme.languages
     ]
-    return Canonicalizer(whole)
+    return known if known is not None and known.references == tuple(whole) else Canonicalizer(whole)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
 from shinglefold.ingest.meter import Meter
-from shinglefold.long_texts import LONG
+from shinglefold.long_texts import LONG, give_back
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
@@ -223,6 +223,9 @@ class Fingerprinter:
         self._worked(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
+        if any(len(text) >= LONG for text in texts):
+            # What the many pieces took is what the sketch wants next.
+            give_back()
         return batch, self._sketches(batch)
 
     def _sketches(self, batch: TokenBatch) -> Sketches:

@@ -14,14 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from shinglefold import __version__
 from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.fields import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
 
 _FILE = "catalog.json"
-#: What is written, and all that can be read: 1 has heads in columns, 2 has no document apart.
-_FORMAT, _FORMATS = 3, (1, 2, 3)
+#: What is written; all up to it can be read: 1 has heads in columns, 2 has no document apart.
+_FORMAT = 3
 #: Columns beyond those the mappings ask for when the index is made.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
 #: Fields every document has.
@@ -154,12 +155,15 @@ class Catalog:
         """Read the catalog of an index.
 
         Raises:
-            EngineUnavailable: it can't be read.
+            EngineUnavailable: it can't be read, or a later version has written it.
         """
         try:
             data = json.loads((folder / _FILE).read_text("utf-8"))
-            if data["format"] not in _FORMATS:
-                raise ValueError(f"format {data['format']}, this version reads {_FORMATS}")
+            # Before anything else of it: only the version that wrote it knows what the rest means.
+            if type(data["format"]) is not int or data["format"] < 1:
+                raise ValueError(f"its format is {data['format']!r}")
+            if data["format"] > _FORMAT:
+                raise _later(folder, data["format"])
             own = {name: data[name] for name in _STORED if name in data}
             # Indices of earlier versions have none.
             if "checksum" in data and data["checksum"] != _checksum(own):
@@ -173,6 +177,15 @@ class Catalog:
 
 
 _STORED = ("mappings", "settings", "pools", "columns", "analysis", "schema")
+
+
+def _later(folder: Path, made: int) -> EngineUnavailable:
+    """Return the error for an index that a later version has written, in which nothing need be damaged."""
+    return EngineUnavailable(
+        f"the index in {folder} was written by a later version of shinglefold: its format is {made}, and "
+        f"{__version__} reads those up to {_FORMAT}. Upgrade shinglefold: "
+        "pip install --upgrade 'shinglefold[embedded]'; or index again into another folder"
+    )
 
 
 def _checksum(own: Mapping[str, Any]) -> int:

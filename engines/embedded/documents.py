@@ -1,6 +1,6 @@
 """A JSON document as tantivy keeps it: columns to search, and the source to give back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -9,7 +9,14 @@ import tantivy
 
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.fields import Field, Indexed, Kind, are_short_strings, to_index
+from shinglefold.engines.embedded.fields import (
+    Field,
+    Kind,
+    are_short_strings,
+    is_short_keyword,
+    to_index,
+    well_formed,
+)
 from shinglefold.engines.embedded.mapping import definition_for
 from shinglefold.engines.embedded.schema import MANY, NAMES
 from shinglefold.engines.embedded.sources import Source, make_source
@@ -20,7 +27,7 @@ from shinglefold.source_values import items
 _DEEPEST = 20
 #: What the engine itself calls so.
 _METADATA = frozenset({"_id", "_index", "_source"})
-_SCALARS = frozenset({str, int, float, bool})
+_SCALARS, _TEXTS = frozenset({str, int, float, bool}), frozenset({str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +65,19 @@ class _Walk:
     def _object(self, prefix: str, source: Mapping[str, Any], depth: int) -> None:
         if depth > _DEEPEST:
             raise ValueError(f"{prefix}: objects nested deeper than {_DEEPEST}")
+        by_source, values = self.catalog.by_source, self.values
         for name, value in source.items():
+            # The usual case first, as each document has some dozens of values.
+            if type(name) is str and (path := f"{prefix}.{name}" if prefix else name) in by_source:
+                if type(value) in _SCALARS:
+                    values.setdefault(path, []).append(value)
+                    continue
+                if type(value) is list and set(map(type, value)) == _TEXTS:
+                    values.setdefault(path, []).extend(value)
+                    continue
             if not isinstance(name, str) or not name.strip(".") or ".." in name:
                 raise ValueError(f"{name!r} is no name for a field")
             path = f"{prefix}.{name}" if prefix else name
-            # The usual case first, as each document has some dozens of values.
-            if path in self.catalog.by_source and (plain := _plain(value)):
-                self.values.setdefault(path, []).extend(plain)
-                continue
             for item in items(value):
                 self._item(path, item, depth)
 
@@ -131,16 +143,21 @@ def prepare(
         catalog = catalog.with_apart()
     document = tantivy.Document()
     document.add_text("_id", id)
-    names: set[str] = set()
+    names: dict[str, None] = {}
     texts: list[tuple[str, Text]] = []
     for path, values in walk.values.items():
         for own in catalog.by_source[path]:
+            if len(values) == 1 and is_short_keyword(own, values[0]):
+                if own.column:
+                    document.add_text(own.column, values[0])
+                names[own.path] = None
+                continue
             count = _add(document, own, values, texts)
             if count:
-                names.add(own.path)
+                names[own.path] = None
             if count > 1:
                 document.add_text(NAMES, MANY + own.path)
-    for name in names.union(*map(_parents, names)):
+    for name in _with_parents(tuple(names)):
         document.add_text(NAMES, name)
     return Prepared(document, catalog, written, texts, {} if words is None else words)
 
@@ -153,17 +170,25 @@ def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
         give_back()
     words = analysis.column_texts([str(text) for one, _, text in wanted if text not in one.words])
     for one, column, text in reversed(wanted):
-        made = one.words.get(text)
         # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
-        one.document.add_text(column, words.pop() if made is None else str(made))
+        one.document.add_text(column, words.pop() if text not in one.words else _taken(one, text))
         # Whoever is interrupted begins again with the rest.
         one.texts.pop()
     for one, text in long:
+        one.words.pop(text, None)
+
+
+def _taken(one: Prepared, text: Text) -> str:
+    """Return the words of a text; those of a long one are let go of before tantivy makes its copies."""
+    made = one.words[text]
+    if isinstance(text, LongText) and all(text != other for _, other in one.texts[:-1]):
+        # Whoever is interrupted now makes them anew.
         del one.words[text]
+    return str(made)
 
 
-def indexed_values(own: Field, values: list[Any]) -> list[Indexed]:
-    """Return what is indexed of a document's values for a field.
+def indexed_values(own: Field, values: list[Any]) -> list[Any]:
+    """Return what is indexed of a document's values for a field: all of the type of its column.
 
     Raises:
         ValueError: one does not fit its mapping.
@@ -186,36 +211,28 @@ def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[
     if own.kind is Kind.BINARY:
         return 1
     if own.column:
+        add: Callable[[str, Any], None] = document.add_integer
+        if own.kind is Kind.KEYWORD:
+            add = document.add_text
+        elif own.kind is Kind.DOUBLE:
+            add = document.add_float
         # In order, so that the first value of a column is the least: what ascending sorts go by.
-        for value in sorted(set(converted)):
-            _add_value(document, own, value)
+        for value in sorted(set(converted)) if len(converted) > 1 else converted:
+            add(own.column, value)
     return len(converted)
 
 
 def _text(own: Field, value: object) -> Text:
+    if type(value) is str:
+        return well_formed(value)
     return value if isinstance(value, LongText) else str(*indexed_values(own, [value]))
 
 
-def _add_value(document: tantivy.Document, own: Field, value: Indexed) -> None:
-    if isinstance(value, str):
-        document.add_text(own.column, value)
-    elif isinstance(value, float):
-        document.add_float(own.column, value)
-    else:
-        document.add_integer(own.column, value)
-
-
-def _plain(value: object) -> Sequence[Any]:
-    """Return the values of a field that are strings and numbers; none where others are among them."""
-    if type(value) is list:
-        return value if all(type(item) is str for item in value) else ()
-    return (value,) if type(value) in _SCALARS else ()
-
-
-@lru_cache(maxsize=4096)  # the same few fields in every document
-def _parents(name: str) -> tuple[str, ...]:
-    parts = name.split(".")
-    return tuple(".".join(parts[:count]) for count in range(1, len(parts)))
+@lru_cache(maxsize=4096)  # the same few fields in nearly every document
+def _with_parents(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths of values and of all objects above them, none twice."""
+    above = (name[:at] for name in names for at, letter in enumerate(name) if letter == ".")
+    return tuple(dict.fromkeys((*names, *above)))
 
 
 def _short(value: object) -> str:

@@ -12,6 +12,7 @@ from shinglefold.long_texts import LongText
 
 Indexed = str | int | float
 _LONGEST_KEYWORD = 32_766
+_TEXTS = frozenset({str})
 #: The pool of columns for keywords without doc values.
 SEARCHED = "n"
 
@@ -104,12 +105,23 @@ def to_index(field: Field, value: object) -> Indexed | None:
     return converted
 
 
+def is_short_keyword(field: Field, value: object) -> bool:
+    """Tell quickly of most values whether they are indexed as they are, as keywords; of others say no."""
+    return (
+        field.kind is Kind.KEYWORD
+        and type(value) is str
+        and value.isascii()
+        and len(value) <= min(field.ignore_above, _LONGEST_KEYWORD)
+    )
+
+
 def are_short_strings(field: Field, values: Sequence[object]) -> bool:
     """Tell whether values are strings that are indexed as they are: all together shorter than a keyword."""
-    if not all(type(value) is str for value in values):
+    if set(map(type, values)) - _TEXTS:
         return False
+    whole = "".join(map(str, values))
     try:
-        size = len("".join(map(str, values)).encode())
+        size = len(whole) if whole.isascii() else len(whole.encode())
     except UnicodeEncodeError:
         return False
     return size <= min(field.ignore_above, _LONGEST_KEYWORD)
@@ -117,6 +129,8 @@ def are_short_strings(field: Field, values: Sequence[object]) -> bool:
 
 def well_formed(text: str) -> str:
     """Return the text with lone surrogates replaced, which no index can hold."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -13,18 +13,34 @@ import tantivy
 
 from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.schema import SOURCE
-from shinglefold.long_texts import LEVEL, LongText, give_back, is_long, slices, unpacked
+from shinglefold.long_texts import LEVEL, LongText, Text, give_back, is_long, slices, unpacked
+from shinglefold.plain_json import plain_json
+
+#: The types of most values of a document.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class Source(NamedTuple):
     """A document as JSON: without the objects at its top level (null in their places), and its head.
 
-    ``apart``: ``main`` is compressed, and kept outside of tantivy.
+    ``apart``: ``main`` is compressed, and kept outside of tantivy. ``parts``: of a document whose long texts
+    came compressed, what ``main`` is made of when it is wanted: beside them it would weigh as much again.
     """
 
     main: bytes
     head: bytes
     apart: bool = False
+    parts: tuple[bytes | Text, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        own = (sum(map(len, part.packed)) if isinstance(part, LongText) else len(part) for part in self.parts)
+        return len(self.main) + len(self.head) + sum(own)
+
+    def packed(self) -> bytes:
+        """Return what is kept outside of tantivy, as it is kept."""
+        return _compressed(_flat(self.parts)) if self.parts else self.main
 
     def load(self) -> dict[str, Any]:
         """Return the document as it was given."""
@@ -32,6 +48,8 @@ class Source(NamedTuple):
 
     def json(self) -> bytes:
         """Return what it says as JSON."""
+        if self.parts:
+            return b"".join(_flat(self.parts))
         return zlib.decompress(self.main) if self.apart else self.main
 
     def add_to(self, document: tantivy.Document) -> None:
@@ -54,15 +72,23 @@ def make_source(id: str, source: Mapping[str, Any], may_be_apart: bool) -> Sourc
     """
     # Whatever a path with a dot may lead to.
     try:
-        parts = {name: value for name, value in source.items() if "." in str(name) or _has_object(value)}
+        parts = {
+            name: value
+            for name, value in source.items()
+            if "." in str(name) or (type(value) not in _PLAIN and _has_object(value))
+        }
     except RecursionError as error:
         raise ValueError("the source is no JSON: lists nested too deeply") from error
     said, head = {**source, **dict.fromkeys(parts)}, _json([id, parts])
-    if not any(map(is_long, said.values())):
+    long = [value for value in said.values() if is_long(value)]
+    if not long:
         return Source(_json(said), head)
     if not may_be_apart:
         return Source(_json(unpacked(said)), head)
-    return Source(_compressed(_pieces(said)), head, apart=True)
+    cut = _cut(said)
+    if all(isinstance(value, LongText) for value in long):
+        return Source(b"", head, apart=True, parts=cut)
+    return Source(_compressed(_flat(cut)), head, apart=True)
 
 
 def loaded(main: bytes) -> dict[str, Any]:
@@ -106,6 +132,8 @@ def _has_object(value: object) -> bool:
 
 
 def _json(value: object) -> bytes:
+    if (made := plain_json(value)) is not None:
+        return made
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
@@ -118,18 +146,23 @@ def _compressed(pieces: Iterator[bytes]) -> bytes:
     return b"".join([*map(packer.compress, pieces), packer.flush()])
 
 
-def _pieces(said: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the JSON of an object with long texts, of which no second copy is made."""
+def _cut(said: Mapping[str, Any]) -> tuple[bytes | Text, ...]:
+    """Return the JSON of an object cut where it has long texts, and these as they are."""
+    found: list[bytes | Text] = []
     before = b"{"
     for name, value in said.items():
-        yield before + _json(name) + b":"
-        if is_long(value):
-            yield b'"'
-            # Each character is written by itself, so that a text may be cut anywhere.
-            for piece in value.pieces() if isinstance(value, LongText) else slices(value):
-                yield _json(piece)[1:-1]
-            yield b'"'
-        else:
-            yield _json(value)
+        key = before + _json(name) + b":"
+        found += [key + b'"', value, b'"'] if is_long(value) else [key + _json(value)]
         before = b","
-    yield b"}"
+    return (*found, b"}")
+
+
+def _flat(parts: tuple[bytes | Text, ...]) -> Iterator[bytes]:
+    """Yield what was cut as JSON; no second copy is made of a long text."""
+    for part in parts:
+        if isinstance(part, bytes):
+            yield part
+        else:
+            # Each character is written by itself, so that a text may be cut anywhere.
+            for piece in part.pieces() if isinstance(part, LongText) else slices(part):
+                yield _json(piece)[1:-1]

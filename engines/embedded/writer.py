@@ -335,7 +335,7 @@ class Writer:
         self.uncommitted.take(id, ready.source if ready else None, source)
         self._actions += 1
         if ready:
-            self._size += len(ready.source.main) + len(ready.source.head)
+            self._size += ready.source.size
             self._characters += ready.characters
         if (len(self._waiting) >= _WAITING or self._characters >= _CHARACTERS) and not self.committing:
             self._write()
@@ -368,7 +368,7 @@ class Writer:
     def _add_source(self, ready: Prepared) -> None:
         source = ready.source
         if self._heads:
-            address = self._heads.add(source.head, source.main if source.apart else None)
+            address = self._heads.add(source.head, source.packed() if source.apart else None)
             ready.document.add_unsigned(ADDRESS, address)
         else:
             add_columns(ready.document, source.head)

@@ -124,7 +124,11 @@ class _Run:
             closing(self._answers(documents, workers, words)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
-                self._put(make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb))
+                batch = make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb)
+                # The words of a long text are let go of by whoever has taken them: nobody else may hold them.
+                del answer
+                self._put(batch)
+                del batch
         while not self.outbox.empty:
             self._book()
 

@@ -119,12 +119,14 @@ def in_order(
             waiting.append((worker, question))
         elif waiting:
             worker, question = waiting.popleft()
-            answer: _A = worker.answer() or after_death(worker, question)
+            ready: list[_A] = [worker.answer() or after_death(worker, question)]
             # The worker gets its next question before this answer is used: it works meanwhile.
             if (following := next(questions, None)) is not None:
                 worker.ask(following)
                 waiting.append((worker, following))
-            yield answer
+            # A long answer must not be kept here while it is used.
+            del question
+            yield ready.pop()
         else:
             return
 

@@ -34,26 +34,37 @@ class Answer(NamedTuple):
 
 def process(
     pipeline: Pipeline,
-    documents: Sequence[Document],
+    documents: _Documents,
     as_json: bool = False,
     words: Words | None = None,
+    *,
+    emptied: bool = False,
 ) -> Answer:
     """Return what the pipeline makes of a block, the documents encoded or with words where asked for.
 
     Long texts that come packed are packed in the answer, too, as are their words.
+
+    Args:
+        emptied: take the documents out of the block, as whoever holds it would hold long texts twice.
     """
     meter = pipeline.meter
+    light = any(isinstance(value, LongText) for document in documents for value in document.values())
     with meter.stage("pipeline"):
-        outcomes = pipeline.run_block(_clean(documents, meter))
+        outcomes = pipeline.run_block(_clean(_taken_out(documents) if emptied else documents, meter))
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encoded, outcomes))
     if words is not None:
         with meter.stage("words"):
             outcomes = _with_words(outcomes, words)
-    if any(isinstance(value, LongText) for document in documents for value in document.values()):
+    if light:
         outcomes = list(map(_packed, outcomes))
     return Answer(outcomes, meter.take())
+
+
+def _taken_out(documents: _Documents) -> Iterator[Document]:
+    while documents:
+        yield documents.pop(0)
 
 
 def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
@@ -173,7 +184,7 @@ def _work(pipeline: Pipeline, as_json: bool, words: Words | None, asked: _Docume
     return (
         saved(pipeline.tools.canonicalizer.lexicon, asked)
         if isinstance(asked, Path)
-        else process(pipeline, asked, as_json, words)
+        else process(pipeline, asked, as_json, words, emptied=True)
     )
 
 

@@ -217,3 +217,39 @@ def test_words_that_are_brought_are_the_words(tmp_path: Path, words):
         engine.refresh("pages")
         found = engine.search("pages", {"query": {"term": {"body": "heron"}}})["hits"]["hits"]
         assert [hit["_source"]["body"] for hit in found] == [_LINES]
+
+
+def test_one_that_came_compressed_is_read_and_journalled_before_it_is_committed(
+    four: Path, words, tmp_path_factory, late
+):
+    killed = tmp_path_factory.mktemp("killed")
+    text = f"page 4\n{_LINES}"
+    given = {"n": 4, "body": LongText.of(text), "list": ["first", "a"], "inner": {"n": 4}}
+    given["note"] = LongText.of(_LINES)
+    expected = {**given, "body": text, "note": _LINES, "list": ["first", "a"]}
+    with EmbeddedEngine(four, words) as engine, engine.held("pages"):
+        with engine.deciding("pages", ("title",)):
+            _put(engine, "4", given)
+            # Whoever gave it may go on with what is in it.
+            given["list"].append("b")
+            assert _stored(engine, "4") == expected
+        shutil.copytree(four / "pages", killed / "pages", ignore=shutil.ignore_patterns(".tmp*"))
+    for folder in (four, killed):
+        with EmbeddedEngine(folder, words) as engine:
+            assert _stored(engine, "4") == expected
+            engine.check("pages")
+
+
+def test_words_that_are_brought_serve_every_field_of_a_text(tmp_path: Path, words):
+    text, made = LongText.of(_LINES), LongText.joined(["heron", " pond"])
+    body = {"type": "text", "fields": {"again": {"type": "text"}}}
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {"properties": {"body": body, "copy": {"type": "text"}}}, {})
+        brought = {text: made}
+        _put(engine, "1", {"body": text, "copy": LongText.of(_LINES)}, _words=brought)
+        engine.refresh("pages")
+        for field in ("body", "body.again", "copy"):
+            found = engine.search("pages", {"query": {"match_phrase": {field: "heron pond"}}})
+            assert [hit["_id"] for hit in found["hits"]["hits"]] == ["1"]
+        # Nobody holds them any longer than tantivy wants them.
+        assert not brought

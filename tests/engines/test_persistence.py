@@ -232,3 +232,20 @@ def test_an_interrupt_while_words_are_made_loses_nothing_that_was_taken(tmp_path
         hits = engine.search("pages", {"sort": ["number"], "size": 20})["hits"]["hits"]
         assert [hit["_source"]["number"] for hit in hits] == list(range(10))
         assert engine.search("pages", {"query": {"match": {"body": "last"}}})["hits"]["total"]["value"] == 1
+
+
+def test_an_index_that_is_deleted_or_made_anew_within_a_request_is_seen(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+
+        def actions():
+            yield _page(0)
+            engine.delete_index("pages")
+            yield _page(1)
+            engine.create_index("pages", {}, {})
+            yield _page(2)
+
+        result = engine.bulk(actions())
+        assert (result.indexed, [failure.status for failure in result.failures]) == (2, [404])
+        engine.refresh("pages")
+        assert [hit["_id"] for hit in engine.search("pages", {})["hits"]["hits"]] == [_page(2)["_id"]]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.ingest.pipeline.encoding import is_plain, to_json
+from shinglefold.ingest.pipeline.encoding import to_json
+from shinglefold.plain_json import is_plain
 
 ENDS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

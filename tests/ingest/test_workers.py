@@ -1,5 +1,6 @@
 import os
 import signal
+import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -12,7 +13,8 @@ from shinglefold.ingest import Options, Outcome, Pipeline, Tools
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.batch import make_batch
-from shinglefold.ingest.writing.workers import Answer, process_blocks
+from shinglefold.ingest.writing.process import WorkerProcess, in_order
+from shinglefold.ingest.writing.workers import Answer, process, process_blocks
 from shinglefold.scheme import Scheme
 
 
@@ -119,3 +121,39 @@ def test_a_long_text_that_comes_back_from_a_worker_as_it_went_is_held_once():
     assert action["_source"] == {**made, "other": text}
     assert action["_source"]["body"] is given["body"]
     assert action["_source"]["other"] is not given["other"]
+
+
+class Told(list[int]):
+    """An answer that can be watched."""
+
+
+class Here(WorkerProcess):
+    """One that answers in this process."""
+
+    def ask(self, question: object) -> None:
+        self.asked = question
+
+    def answer(self, patient: bool = False) -> Any:
+        return Told([self.asked])
+
+
+def test_an_answer_that_is_handed_on_is_held_by_nobody_else():
+    answers = in_order([Here(id), Here(id)], iter(range(6)), lambda worker, question: Told())
+    for number in range(6):
+        answer = next(answers)
+        watched = weakref.ref(answer)
+        assert answer == [number]
+        del answer
+        assert watched() is None
+
+
+def test_a_block_of_a_worker_is_emptied_as_it_is_worked_on(scheme: Scheme, canonicalizer: Canonicalizer):
+    pipeline = Pipeline.from_json(
+        {"processors": [{"supershingle": {"field": "body"}}]}, scheme, canonicalizer
+    )
+    texts = [f"слово{number} и дело {number}" for number in range(5)]
+    block = [{"body": text} for text in texts]
+    kept = process(pipeline, list(block))
+    taken = process(pipeline, block, emptied=True)
+    assert [one.document for one in taken.outcomes] == [one.document for one in kept.outcomes]
+    assert not block

@@ -1,0 +1,37 @@
+"""Documents to JSON: several times faster than by the standard library, to the same values."""
+
+from math import isfinite
+from typing import Any
+
+from msgspec import MsgspecError
+from msgspec.json import Encoder
+
+_FAST = Encoder()
+_ENDS = frozenset((str, int, bool, type(None)))
+_TEXT = frozenset((str,))
+
+
+def plain_json(value: Any) -> bytes | None:  # noqa: ANN401 - whatever a document holds
+    """Return a value as JSON on one line; None where what to do is the standard library's to say.
+
+    The fast encoder knows types that JSON has not, and writes null for a number that is none: it gets only
+    what both write alike, and refuses whole numbers of more than 64 bits and half of a surrogate pair.
+    """
+    try:
+        return _FAST.encode(value) if is_plain(value) else None
+    except (MsgspecError, ValueError, OverflowError, RecursionError):
+        return None
+
+
+def is_plain(value: Any) -> bool:  # noqa: ANN401 - whatever a document holds
+    """Tell whether a value is made of objects, lists, texts, finite numbers, true, false and null alone."""
+    kind = type(value)
+    if kind is dict:
+        if not set(map(type, value)) <= _TEXT:
+            return False
+        items = value.values()
+    elif kind is list:
+        items = value
+    else:
+        return kind in _ENDS or (kind is float and isfinite(value))
+    return set(map(type, items)) <= _ENDS or all(map(is_plain, items))

@@ -1,0 +1,20 @@
+"""One canonicalizer makes the tokens of fingerprints and the words of searches, where these are the same."""
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.cli.stores import search_canonicalizer
+from shinglefold.registry import make_scheme
+from shinglefold.scheme import CanonOptions
+
+
+def test_it_is_shared_where_its_words_are_those_of_searches():
+    known = Canonicalizer.of(make_scheme())
+    assert search_canonicalizer(make_scheme(), known) is known
+    assert search_canonicalizer(make_scheme()).references == known.references
+
+
+def test_words_that_fingerprints_drop_stay_in_searches():
+    scheme = make_scheme(options=CanonOptions(drop_function_words=True))
+    known = Canonicalizer.of(scheme)
+    words = search_canonicalizer(scheme, known)
+    assert words is not known
+    assert [token.text for token in words.tokens("and the heron")] == ["and", "the", "heron"]
