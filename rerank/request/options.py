@@ -13,6 +13,7 @@ from shinglefold.checks import (
     check_text,
     check_truth,
     check_whole,
+    expected,
     strings,
 )
 from shinglefold.errors import ConfigError
@@ -125,6 +126,12 @@ class Explain:
         )
 
 
+def _check_made(name: str, given: object, kind: type[Preference] | type[Scope]) -> None:
+    if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
+        made = kind.__name__
+        raise expected(name, f"a tuple of {made}; {made}.parse makes one of text", given)
+
+
 @dataclass(frozen=True, slots=True)
 class FoldOptions:
     """How to fold the hits of one search.
@@ -193,6 +200,8 @@ class FoldOptions:
                 'filter of members: those among the results are filtered by the query; add "from": "index"'
             )
         _check_facts(self.facts, self.verify)
+        _check_made("representative", self.representative, Preference)
+        _check_made("scope", self.scope, Scope)
         check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
         check_whole("members", self.members, 0, 1000)
