@@ -4,10 +4,10 @@ import json
 import os
 import random
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
+from support.earlier import unpack_first_format
 
 from shinglefold import long_texts
 from shinglefold.engines.embedded import EmbeddedEngine, volumes
@@ -166,8 +166,7 @@ def test_an_index_that_earlier_versions_read_says_so_until_it_has_one(tmp_path: 
 
 
 def test_in_an_index_of_the_first_format_they_stand_with_the_others(tmp_path: Path, words):
-    with tarfile.open(Path(__file__).with_name("format1.tar.xz")) as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpack_first_format(tmp_path)
     with EmbeddedEngine(tmp_path, words) as engine:
         _put(engine, "20", {"n": 20, "body": LongText.of(f"page {_LINES}")})
         engine.refresh("pages")

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
+from support.earlier import unpack_first_format
 
 from shinglefold.engines.embedded import EmbeddedEngine
 
@@ -15,8 +15,7 @@ _TAGS = ["inner.tags.keyword"]
 @pytest.fixture
 def earlier(tmp_path: Path) -> Path:
     """Twelve documents, the fourth of them deleted; heads of 10 to 2,000 bytes."""
-    with tarfile.open(Path(__file__).with_name("format1.tar.xz")) as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpack_first_format(tmp_path)
     return tmp_path
 
 
