@@ -12,7 +12,7 @@ import pytest
 from support.decided import FIELDS, create, decided, drop, put, stored
 from support.gate.windows import die_in
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion, index, writer
+from shinglefold.engines.embedded import EmbeddedEngine, Portion, index, volumes, writer
 from shinglefold.engines.embedded import journal as journals
 from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.journal import Changed, Damaged, Journal, files, read
@@ -363,3 +363,27 @@ def test_new_columns_come_while_others_decide(engine: EmbeddedEngine, late):
             assert {*seen, *(id_ for several in told.values() for id_ in several)} == {"1", "2", "3", "4"}
         assert engine.get("pages", "3")["_source"]["field79"] == "text 79"
     assert stored(engine).keys() == {"1", "2", "3", "4"}
+
+
+def test_space_given_back_behind_a_commit_beside_leaves_what_came_meanwhile(engine, monkeypatch, late):
+    monkeypatch.setattr(volumes, "VOLUME", 200)
+    create(engine)
+    store, on = writer.Writer._store, threading.Event()
+
+    def slowly(*given: Any) -> None:
+        assert on.wait(20)
+        store(*given)
+
+    with engine.held("pages"):
+        decided(engine, *(put(number, text=f"{number} " * 100) for number in range(20)))
+        engine.refresh("pages")
+        with monkeypatch.context() as patched:
+            patched.setattr(writer.Writer, "_store", slowly)
+            patched.setattr(writer, "_AGE", 0.0)
+            # Nothing but the first document is left where it stood.
+            decided(engine, *(put(number, 100 + number, text=f"{number} " * 100) for number in range(1, 20)))
+        decided(engine, put(0, 7))
+        on.set()
+        engine.refresh("pages")
+        assert stored(engine) == {"0": "w7"} | {str(number): f"w{100 + number}" for number in range(1, 20)}
+        assert engine.get("pages", "0")["_source"] == put(0, 7)["_source"]
