@@ -26,7 +26,7 @@ from shinglefold.rerank.request.depth import limit_of, rank_window, ranked_windo
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.cursor import Cursor
-from shinglefold.rerank.window.partial import CUT, Partial
+from shinglefold.rerank.window.partial import CUT, Partial, missing
 from shinglefold.rerank.window.seq_no import without_ids
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
@@ -301,11 +301,13 @@ class Reading:
     def _cut(self, answer: JSON, asked: int) -> int:
         """Return how many hits at least an answer lacks that the server counted: a search pipeline cut it.
 
-        Where anything but a query finds hits, and behind another hit, totals are of more than can be had.
+        Where anything but a query finds hits, and behind another hit, totals are of more than can be had; so
+        they may be in an answer that says itself what it lacks (Elasticsearch counts on behind
+        ``terminate_after``).
         """
         total = answer["hits"].get("total")
         found = len(answer["hits"]["hits"])
-        if self._after or "search_after" in self.body or not narrowable(self.body):
+        if self._after or "search_after" in self.body or not narrowable(self.body) or missing(answer):
             return 0
         counted = total["value"] if isinstance(total, Mapping) else 0
         return max(0, min(asked, counted) - found)
