@@ -136,8 +136,10 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
         raise unsupported("field to sort by", key.name, names)
     if own.kind is Kind.TEXT:
         beside = f"{key.name}.keyword"
-        how = f"such as {beside}" if beside in snapshot.catalog.fields else "which no field beside it is"
-        raise UnsupportedQuery(f"sort by the text field {key.name!r}: sort by a keyword, {how}")
+        how = "it has no keyword beside it, sort by another field"
+        if beside in snapshot.catalog.fields:
+            how = f"sort by a keyword, such as {beside}"
+        raise UnsupportedQuery(f"sort by the text field {key.name!r}: {how}")
     if own.searched_only:
         raise UnsupportedQuery(
             f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"
