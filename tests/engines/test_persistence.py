@@ -135,7 +135,7 @@ def test_an_index_made_with_other_languages_is_refused(tmp_path: Path):
     with EmbeddedEngine(tmp_path, one) as engine:
         assert _total(engine) == 0
     with EmbeddedEngine(tmp_path, other) as engine:
-        with pytest.raises(EngineError, match="index again"):
+        with pytest.raises(EngineError, match="index FILE --index pages --recreate"):
             engine.search("pages", {})
         engine.delete_index("pages")
 
