@@ -1,6 +1,5 @@
 """The types of fields that ``index --mapping`` says."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -27,18 +26,12 @@ def read_properties(path: str | None) -> dict[str, Any]:
         InputError: the file can't be read.
         ConfigError: it is no mapping.
     """
-    from pathlib import Path
-
-    from shinglefold.errors import ConfigError, InputError
+    from shinglefold.cli.json_files import read_json
+    from shinglefold.errors import ConfigError
 
     if path is None:
         return {}
-    try:
-        found = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the mapping {path}: {error.strerror}; check the path") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"the mapping {path} is no JSON: {error}") from error
+    found = read_json(path, "mapping")
     for name in ("mappings", "properties"):
         if isinstance(found, dict) and (
             beside := [key for key in _NOT_TAKEN if key in found and name in found]

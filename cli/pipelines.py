@@ -1,10 +1,9 @@
 """Pipelines for commands: from a JSON file, from a recipe, or the one for pages."""
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.cli.json_files import read_json
+from shinglefold.errors import ConfigError
 from shinglefold.recipe import FIELD
 from shinglefold.scheme import Scheme
 
@@ -34,12 +33,7 @@ def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
         InputError: it can't be read.
         ConfigError: it is no JSON object.
     """
-    try:
-        found = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the pipeline {path}: {error.strerror}; check the path") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"the pipeline {path} is no JSON: {error}") from error
+    found = read_json(path, "pipeline")
     if not isinstance(found, dict):
         raise ConfigError(f"the pipeline {path} is no object with a list 'processors'")
     return found

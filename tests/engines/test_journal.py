@@ -5,6 +5,8 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -197,20 +199,27 @@ def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engin
         assert len(files(tmp_path / "pages")) == 0
 
 
-def test_fields_that_come_while_a_commit_goes_on_are_known_ever_after(
-    engine, tmp_path: Path, words, monkeypatch, late
-):
-    create(engine)
+@contextmanager
+def _commit_that_waits(monkeypatch) -> Iterator[threading.Event]:
+    """Have what is decided meanwhile begin a commit beside, which goes on when the event is set."""
     store, on = writer.Writer._store, threading.Event()
 
     def slowly(*given: Any) -> None:
         assert on.wait(20)
         store(*given)
 
+    with monkeypatch.context() as patched:
+        patched.setattr(writer.Writer, "_store", slowly)
+        patched.setattr(writer, "_AGE", 0.0)
+        yield on
+
+
+def test_fields_that_come_while_a_commit_goes_on_are_known_ever_after(
+    engine, tmp_path: Path, words, monkeypatch, late
+):
+    create(engine)
     with engine.held("pages"):
-        with monkeypatch.context() as patched:
-            patched.setattr(writer.Writer, "_store", slowly)
-            patched.setattr(writer, "_AGE", 0.0)
+        with _commit_that_waits(monkeypatch) as on:
             decided(engine, put(1, first="one"))
         decided(engine, put(2, unheard="of"))
         on.set()
@@ -368,18 +377,10 @@ def test_new_columns_come_while_others_decide(engine: EmbeddedEngine, late):
 def test_space_given_back_behind_a_commit_beside_leaves_what_came_meanwhile(engine, monkeypatch, late):
     monkeypatch.setattr(volumes, "VOLUME", 200)
     create(engine)
-    store, on = writer.Writer._store, threading.Event()
-
-    def slowly(*given: Any) -> None:
-        assert on.wait(20)
-        store(*given)
-
     with engine.held("pages"):
         decided(engine, *(put(number, text=f"{number} " * 100) for number in range(20)))
         engine.refresh("pages")
-        with monkeypatch.context() as patched:
-            patched.setattr(writer.Writer, "_store", slowly)
-            patched.setattr(writer, "_AGE", 0.0)
+        with _commit_that_waits(monkeypatch) as on:
             # Nothing but the first document is left where it stood.
             decided(engine, *(put(number, 100 + number, text=f"{number} " * 100) for number in range(1, 20)))
         decided(engine, put(0, 7))
