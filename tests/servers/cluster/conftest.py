@@ -95,7 +95,8 @@ class Mishap:
         self._threads[-1].start()
 
     def over(self) -> None:
-        """Wait until the node runs again."""
+        """Wait until the node has been killed and started; a test that ends before leaves an index to a node
+        that is about to be killed."""
         for thread in self._threads:
             thread.join()
         if not self.node.runs:

@@ -82,6 +82,7 @@ def test_while_a_cursor_walks_that_wants_whole_answers(mishap, index, copies, sc
         shown += [hit["_id"] for hit in answer["hits"]["hits"]]
         cursor = answer["dedup"]["cursor"] or False
     assert disturbed.happened.is_set()
+    disturbed.over()
     assert shown == copies
 
 
@@ -98,4 +99,5 @@ def test_while_a_cursor_walks_that_takes_what_it_gets(mishap, index, copies, sch
             assert partial or shown == copies[: len(shown)]
         assert partial or shown == copies
     assert disturbed.happened.is_set()
+    disturbed.over()
     assert len(shown) == len(set(shown))
