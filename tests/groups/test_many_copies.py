@@ -75,6 +75,29 @@ def test_one_that_is_left_of_many_that_are_gone_decides(engine, pipeline, text, 
     assert told.group == (7 if action == "tag" else told.group)
 
 
+def test_a_leader_that_searches_do_not_know_as_one_yet_is_found_among_many(engine, pipeline, text, stored):
+    with Gate(engine, "texts", Policy("tag"), pipeline=pipeline) as gate:
+        stored(300, group=7, leader=False)
+        gate.add_all([{"id": "other", "body": text("b")}])
+        held = gate._documents.lookup
+        before = held.finding_with_numbers
+
+        def stale(*asked):
+            found = yield from before(*asked)
+            leads = {
+                "_op_type": "update",
+                "_index": "texts",
+                "_id": "a299",
+                "doc": {"dedup": {"leader": True}},
+            }
+            assert not engine.bulk([leads]).failures
+            return found
+
+        held.finding_with_numbers = stale
+        (told,) = gate.add_all([{"id": "new", "body": text("a", 2)}])
+    assert (told.group, told.leads) == (7, False)
+
+
 def test_places_are_counted_where_a_group_is_almost_full(engine, pipeline, text, stored):
     (first,) = _told(engine, pipeline, [{"id": "lead", "body": text("a")}], action="tag")
     stored(97, group=first.group, leader=False)

@@ -1,11 +1,11 @@
 """Where text is, besides the fields named: found by its words, whatever else a document holds."""
 
 import re
-from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.soon import soon
 
 from shinglefold.ingest.text_fields import likely_texts
 
@@ -14,11 +14,9 @@ _EIGHT_WORDS = re.compile(r"(?:\S+\s+){7}\S")
 
 @pytest.mark.parametrize("blob", ["x" * 1_000_000, "x " * 5 + "x" * 1_000_000, "\u00a0" * 1_000_000])
 def test_a_picture_in_a_field_is_looked_at_in_no_time(blob):
-    start = process_time()
-    assert likely_texts([{"picture": blob, "content": "one two three four five six seven eight"}]) == [
-        "content"
-    ]
-    assert process_time() - start < 1
+    with soon():
+        found = likely_texts([{"picture": blob, "content": "one two three four five six seven eight"}])
+    assert found == ["content"]
 
 
 @given(st.text(st.sampled_from("ab \n\t."), max_size=40))

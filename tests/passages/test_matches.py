@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sketches import random_tokens
+from support.soon import soon
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
@@ -112,12 +113,9 @@ def test_what_both_texts_repeat_has_no_more_pairs_than_their_lengths_allow(perio
 
 
 def test_a_phrase_repeated_ten_thousand_times_is_one_passage_and_takes_no_time():
-    from time import process_time
-
     a, b = elements([1, 2, 3, 4] * 10_000), elements([5, *[1, 2, 3, 4] * 9_000])
-    began = process_time()
-    match = compared("b", a, b)
-    assert process_time() - began < 2
+    with soon(walks=40):
+        match = compared("b", a, b)
     assert max(passage.equal for passage in match.passages) == 36_000
     assert match.share == 1
 
