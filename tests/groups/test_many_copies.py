@@ -35,8 +35,8 @@ def stored(engine, pipeline, text, monkeypatch):
     return store
 
 
-def _delete(engine, ids):
-    assert not engine.bulk([{"_op_type": "delete", "_index": "texts", "_id": id_} for id_ in ids]).failures
+def _deletions(ids):
+    return [{"_op_type": "delete", "_index": "texts", "_id": id_} for id_ in ids]
 
 
 def _told(engine, pipeline, documents, **policy):
@@ -55,45 +55,36 @@ def test_few_of_a_large_group_are_read(engine, pipeline, text, stored, policy):
     assert sum(stored.read) < 100
 
 
+def _meanwhile(gate, *actions):
+    """Have something written behind each search of a gate, which tells of documents as they were before."""
+    held = gate._documents.lookup
+    before = held.finding_with_numbers
+
+    def stale(*asked):
+        found = yield from before(*asked)
+        assert not gate.engine.bulk(actions).failures
+        return found
+
+    held.finding_with_numbers = stale
+
+
 @pytest.mark.parametrize("action", ["refuse", "tag"])
 def test_one_that_is_left_of_many_that_are_gone_decides(engine, pipeline, text, stored, action):
     with Gate(engine, "texts", Policy(action), pipeline=pipeline) as gate:
         stored(300, group=7, leader=False)
         gate.add_all([{"id": "other", "body": text("b")}])
-        # Searches still tell of those, as no gate refreshes for what others delete.
-        held = gate._documents.lookup
-        before = held.finding_with_numbers
-
-        def stale(*asked):
-            found = yield from before(*asked)
-            _delete(engine, [f"a{at}" for at in range(299)])
-            return found
-
-        held.finding_with_numbers = stale
+        _meanwhile(gate, *_deletions([f"a{at}" for at in range(299)]))
         (told,) = gate.add_all([{"id": "new", "body": text("a", 2)}])
     assert (told.status, told.leads) == (("refused" if action == "refuse" else "accepted"), False)
     assert told.group == (7 if action == "tag" else told.group)
 
 
 def test_a_leader_that_searches_do_not_know_as_one_yet_is_found_among_many(engine, pipeline, text, stored):
+    leads = {"_op_type": "update", "_index": "texts", "_id": "a299", "doc": {"dedup": {"leader": True}}}
     with Gate(engine, "texts", Policy("tag"), pipeline=pipeline) as gate:
         stored(300, group=7, leader=False)
         gate.add_all([{"id": "other", "body": text("b")}])
-        held = gate._documents.lookup
-        before = held.finding_with_numbers
-
-        def stale(*asked):
-            found = yield from before(*asked)
-            leads = {
-                "_op_type": "update",
-                "_index": "texts",
-                "_id": "a299",
-                "doc": {"dedup": {"leader": True}},
-            }
-            assert not engine.bulk([leads]).failures
-            return found
-
-        held.finding_with_numbers = stale
+        _meanwhile(gate, leads)
         (told,) = gate.add_all([{"id": "new", "body": text("a", 2)}])
     assert (told.group, told.leads) == (7, False)
 
@@ -104,7 +95,7 @@ def test_places_are_counted_where_a_group_is_almost_full(engine, pipeline, text,
     given = [{"id": f"n{at}", "body": text("a", 2 + at)} for at in range(4)]
     told = _told(engine, pipeline, given, action="cap", most=100)
     assert [one.status for one in told] == ["accepted", "accepted", "refused", "refused"]
-    _delete(engine, ["a0"])
+    assert not engine.bulk(_deletions(["a0"])).failures
     (again,) = _told(engine, pipeline, [{"id": "late", "body": text("a", 3)}], action="cap", most=100)
     assert again.status == "accepted"
 

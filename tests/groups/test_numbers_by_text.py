@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 from support.gate.moved import moved_words, replaced_words
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.groups import Gate, Policy
+from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.insert import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
+from shinglefold.groups.values import Values
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.comparison import compare_texts
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
@@ -132,6 +134,14 @@ def test_signatures_decide_where_a_text_is_missing_and_it_is_told(engine, pipeli
     summary = regroup(engine, "texts", RegroupOptions(linkage))
     assert (summary.counts.asked, summary.counts.unread >= 1) == (0, True)
     assert _together(engine) != alike
+
+
+def test_signatures_do_not_stand_in_for_texts_whose_dictionary_is_missing(engine, pipeline):
+    languages = tuple(replace(one, version="another") for one in pipeline.scheme.languages)
+    recipe = replace(pipeline.recipe(), scheme=replace(pipeline.scheme, languages=languages))
+    likeness = likeness_of(recipe, Rules(verify="text"), None, Values.of_all(engine, "texts", ()))
+    with pytest.raises(ShinglefoldError, match="another"):
+        likeness.stage.ready()
 
 
 def _cut(what, _documents, _share):

@@ -1,0 +1,76 @@
+"""Who waits for others keeps no place for longer than its lease, which others might clear."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from support.gate.model import FORMS, Newcomer, Relation
+from support.gate.store import Store
+
+from shinglefold.groups.gate.policy import Policy
+from shinglefold.groups.gate.requests import FindDocuments, Pause, Refresh, Steps, Write
+
+_RELATION = Relation()
+
+
+class _World:
+    """A store and the time, a second later after each pause, and what writers ask of them."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+
+    def requests(self, steps: Steps) -> Iterator[object]:
+        """Yield what a writer asks, each answered once the next is wanted."""
+        answer = None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration as ended:
+                yield ended.value
+                return
+            yield request
+            answer = self._answered(request)
+
+    def _answered(self, request: object) -> object:
+        if isinstance(request, Write):
+            written = []
+            for action in request.actions:
+                self.store, one = self.store.run(action)
+                written.append(one)
+            return written
+        if isinstance(request, Refresh):
+            self.store = self.store.refreshed()
+        elif isinstance(request, Pause):
+            self.store = replace(self.store, late=self.store.late + 1000)
+        else:
+            return self.store.answer(request, _RELATION)
+        return None
+
+    def until(self, document: str) -> int | None:
+        """Return until when the place of a document is kept; None where it is not."""
+        held = self.store.there("documents").get(document)
+        return None if held is None else FORMS.pending(held[1])
+
+
+def _writer(name: str) -> Steps:
+    writer = Newcomer(name, ((name, "a"),))
+    return writer.steps(Policy("refuse"), _RELATION, writer.register())
+
+
+def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cleared():
+    world = _World()
+    waiting = world.requests(_writer("waiting"))
+    # It came first, so that it need not withdraw.
+    next(waiting)
+    world.store = replace(world.store, late=5)
+    dead = world.requests(_writer("dead"))
+    while not isinstance(next(dead), FindDocuments):
+        pass
+    world.store = replace(world.store, late=0)
+    kept, told = set(), []
+    for asked in waiting:
+        until = world.until("waiting")
+        assert until is None or until >= world.store.late
+        kept |= {until} - {None}
+        told.append(asked)
+    (verdict,) = told[-1]
+    assert (verdict.status, len(kept)) == ("accepted", 2)
