@@ -70,5 +70,5 @@ $(INSTALLED): pyproject.toml setup.cfg
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(TOO_OLD)")'
 	@echo 'Setting up $(VENV); this is done once …'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet -e '.[all,dev]'
+	@$(BIN)/python -m pip install --quiet --use-pep517 -e '.[all,dev]'
 	@touch $@
