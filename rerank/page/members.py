@@ -27,7 +27,7 @@ def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) 
         for (place, group, one), answer in zip(part, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
-            reading.partial.note(answer)
+            reading.heard(answer)
             found[place][one.name] = {"hits": _told(reading, group, one, answer["hits"])}
     return found
 

@@ -200,7 +200,7 @@ def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]
         request = {**request, "pit": {**reading.keep, "id": reading.pit}}
     answer: JSON = yield Call("search", (None if reading.pit is not None else index, request))
     refuse_small_windows(answer)
-    reading.partial.note(answer)
+    reading.heard(answer)
     return answer
 
 
@@ -290,6 +290,8 @@ def _answer(reading: Reading, page: list[JSON]) -> JSON:
     hits = {**first.get("hits", {}), "hits": page}
     if "pit" not in reading.body:
         first.pop("pit_id", None)
+    elif "pit_id" in first:
+        first["pit_id"] = reading.pit
     if hits.get("max_score") is None and not reading.body.get("sort") and reading.hits:
         # The order was made total by a sort, and under a sort engines leave the greatest score out.
         hits["max_score"] = reading.hits[0].get("_score")

@@ -103,7 +103,7 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
         if isinstance(answer, EngineError):
             raise answer
         refuse_small_windows(answer)
-        reading.partial.note(answer)
+        reading.heard(answer)
     asking = [one for one, _ in searches]
     nominees, _ = decision.nominate(asking, [answer["hits"]["hits"] for answer in answers])
     name, beside = _under(reading, index, {})

@@ -264,6 +264,11 @@ class Reading:
         self._fold(hits[count:], last=self.ended or self.broken or (self._capped and self.cursor is None))
         self._size = max(self._size, 2 * size)
 
+    def heard(self, answer: JSON) -> None:
+        """Take down what an answer lacks, and the id that its point in time has from now on."""
+        self.partial.note(answer)
+        self.pit = answer.get("pit_id", self.pit)
+
     def _asked(self, index: str | None, size: int) -> Steps[JSON | None]:
         """Return the answer to a request; None where the index allows only smaller ones."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}

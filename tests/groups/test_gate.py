@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.errors import ConfigError, Refused, SchemeMismatch
+from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.groups import Gate, Policy
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.scheme import PRESETS
@@ -207,6 +207,14 @@ def test_a_leader_that_is_added_again_with_the_same_text_goes_on_leading(engine,
         assert gate.add({"id": "second", "body": text("a", 1)}).group == first.group
         with pytest.raises(Refused):
             gate.add({"id": "third", "body": text("a", 2)})
+
+
+def test_a_gate_that_was_closed_lets_nobody_in_and_says_so(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        gate.add({"id": "first", "body": text("a")})
+    with pytest.raises(EngineError, match="closed: open another"):
+        gate.add({"id": "second", "body": text("b")})
+    assert _ids(engine) == ["first"]
 
 
 def test_a_gate_on_an_embedded_index_lets_others_write_once_it_is_idle(engine, pipeline, text):

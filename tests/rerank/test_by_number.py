@@ -24,7 +24,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
     monkeypatch.setattr(response, "_AT_ONCE", at_once)
     hits = [_read(8), _read(1), _read(5), _read(3)]
     reading = SimpleNamespace(
-        hits=hits, shards=1, field="dedup", pit=pit, keep={"keep_alive": "1m"}, partial=Partial()
+        hits=hits, shards=1, field="dedup", pit=pit, keep={"keep_alive": "1m"}, heard=Partial().note
     )
     steps = response._by_number(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)
     asked = []

@@ -44,6 +44,25 @@ def test_several_shards_are_asked_for_the_texts_too():
     assert request["docvalue_fields"] == ["dedup.digest"]
 
 
+def test_where_a_hit_has_no_text_several_shards_are_asked_for_numbers_alone():
+    bare = {"_index": "pages", "fields": {"_seq_no": [3]}}
+    request = SeqNoFetch({"query": _QUERY}, 3, "dedup").request([_read(7, "b"), bare], None)
+    assert request["query"] == {"bool": {"filter": [{"terms": {"_seq_no": [3, 7]}}]}}
+
+
+@pytest.mark.parametrize("hits", [1, 2])
+def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits):
+    numbered, read = SeqNoFetch({"query": _QUERY}, 3, "dedup"), [_read(number) for number in range(hits)]
+    size = numbered.request(read, None)["size"]
+    # A document of each number in each shard, all of the same texts.
+    copies = [_fetched(0, index=f"other{at}") for at in range(3 * hits - hits)]
+    several = [*(_fetched(number) for number in range(hits)), *copies]
+    assert len(numbered.found(read, several)) == hits
+    with pytest.raises(Untold):
+        numbered.found(read, [*several, _fetched(0, index="one more")])
+    assert size == len(several) + 1
+
+
 @pytest.mark.parametrize("more", [{"highlight": {"fields": {"title": {}}}}, {"explain": True}])
 def test_the_query_stays_where_the_page_depends_on_it(more):
     request = SeqNoFetch({"query": _QUERY, **more}, 1, "dedup").request([_read(1)], None)

@@ -11,6 +11,7 @@ from support.gate.whole import run_whole, texts
 from support.servers.local import LocalServer
 
 from shinglefold.engines import open_engine
+from shinglefold.errors import EngineError
 from shinglefold.groups import AsyncGate, Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
@@ -138,7 +139,9 @@ def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pip
             await AsyncGate.open(engine, index, policy, pipeline=pipeline) as gate,
         ):
             told = await asyncio.gather(*(gate.add_all([one]) for one in given))
-            return [verdict.status for (verdict,) in told]
+        with pytest.raises(EngineError, match="closed: open another"):
+            await gate.add_all(given[:1])
+        return [verdict.status for (verdict,) in told]
 
     with Gate(blocking, index, policy, pipeline=pipeline) as beside:
         assert beside.add({"id": "0-first", "body": bodies[0]}).status == "accepted"

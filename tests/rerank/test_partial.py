@@ -1,0 +1,47 @@
+"""An answer that lacks something: the page says so, and is filled as far as there are hits."""
+
+import pytest
+from support.hits import SCHEME, ids, leader_groups
+
+from shinglefold.contracts import Capabilities
+from shinglefold.rerank import FoldedSearch, FoldOptions
+
+_LACKS = {
+    "a shard that failed": {"_shards": {"total": 1, "successful": 0, "skipped": 0, "failed": 1}},
+    "too little time": {"timed_out": True},
+}
+
+
+class Lacking:
+    """A real engine whose answers say that they lack something."""
+
+    can = Capabilities()
+
+    def __init__(self, engine, lacks):
+        self.engine, self.lacks = engine, lacks
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def search(self, index, body, *more):
+        return self.engine.search(index, body, *more) | self.lacks
+
+
+@pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
+def test_what_ends_before_the_page_is_full_ended_with_a_partial_answer(library, lacks):
+    answer = FoldedSearch(Lacking(library.engine, lacks), SCHEME).search("pages", library.body(3, size=60))
+    told = answer["dedup"]
+    assert (told["stopped_by"], told["groups_total"]["relation"]) == ("partial_answer", "gte")
+    assert told["partial"]
+    assert {
+        hit["inner_hits"]["duplicates"]["hits"]["total"]["relation"] for hit in answer["hits"]["hits"]
+    } == {"gte"}
+
+
+@pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
+def test_an_answer_with_all_the_hits_that_were_asked_for_is_read_on_from(library, lacks):
+    groups = leader_groups(library.lists[3])
+    folded = FoldedSearch(Lacking(library.engine, lacks), SCHEME)
+    answer = folded.search("pages", library.body(3, size=len(groups) - 1), FoldOptions(window=5))
+    assert ids(answer["hits"]["hits"]) == [f"3-{group[0]}" for group in groups[:-1]]
+    assert answer["dedup"]["stopped_by"] == "page_full"
