@@ -17,9 +17,13 @@ def _either_case(names: str) -> str:
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|img|input|legend|"
-    "li|main|menu|nav|ol|optgroup|option|p|pre|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
+    "li|listing|main|menu|nav|ol|optgroup|option|p|pre|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
 )
-_BLOCK_TAG = re.compile(rf"<(?=/?(?:{_either_case(_BLOCKS)})[\s/>])")
+#: All that counts as a space in a text, in UTF-8.
+_END = "|".join(sorted({chr(code).encode().decode("latin-1") for code in range(0x3001) if chr(code).isspace()}))
+#: In UTF-8, as the parser wants it: bytes are searched faster than letters. Where a line ends already, none has
+#: to. (A line end that the parser drops stands behind a tag of a block, before which one ends.)
+_BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_END}))".encode("latin-1"))
 _MARKED = re.compile("[<&\0\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
 #: Characters of a text whose words are put together at a time.
@@ -63,7 +67,7 @@ def _read(html: str, keep_hidden: bool) -> str:
     from selectolax.lexbor import LexborHTMLParser
 
     # The line end goes before the tag, where the parser takes it for text; a reader never sees it double.
-    parser = LexborHTMLParser(_BLOCK_TAG.sub("\n<", html.replace("\0", "")))
+    parser = LexborHTMLParser(_BLOCK_TAG.sub(b"\n<", html.encode("utf-8", "ignore").replace(b"\0", b"")))
     parser.strip_tags(_UNREAD, recursive=True)
     for node in parser.css(_HIDDEN if keep_hidden else f"{_IN_STORE}, {_HIDDEN}"):
         node.decompose()
@@ -72,7 +76,7 @@ def _read(html: str, keep_hidden: bool) -> str:
             node.insert_before("\n")
             node.insert_after("\n")
     root = parser.root
-    return root.text(separator="") if root is not None else ""
+    return root.text_lexbor() if root is not None else ""
 
 
 def _lines(text: str) -> str:

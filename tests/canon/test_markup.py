@@ -11,6 +11,8 @@ from shinglefold.canon import markup, strip_html
         ("сло<b>во</b>", "слово"),
         ("<p>раз</p><p>два</p>", "раз\nдва"),
         ("<td>раз<td>два", "раз\nдва"),
+        ("раз\n<td>два<p\u2003>три", "раз\nдва\nтри"),
+        ("раз<pre>\n<p>два<listing>\n<p>три<textarea>\n<p>", "раз\nдва\nтри\n<p>"),
         ("раз<br>два<hr/>три", "раз\nдва\nтри"),
         ("<ul><li>раз<li>два</ul>", "раз\nдва"),
         ("<script>раз</script><style>два</style><template>три</template>четыре", "четыре"),
