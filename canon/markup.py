@@ -20,10 +20,12 @@ _BLOCKS = (
     "li|listing|main|menu|nav|ol|optgroup|option|p|pre|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
 )
 #: All that counts as a space in a text, in UTF-8.
-_END = "|".join(sorted({chr(code).encode().decode("latin-1") for code in range(0x3001) if chr(code).isspace()}))
-#: In UTF-8, as the parser wants it: bytes are searched faster than letters. Where a line ends already, none has
-#: to. (A line end that the parser drops stands behind a tag of a block, before which one ends.)
-_BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_END}))".encode("latin-1"))
+_SPACES = "|".join(
+    sorted({chr(code).encode().decode("latin-1") for code in range(0x3001) if chr(code).isspace()})
+)
+#: In UTF-8, as the parser wants it: bytes are searched faster than letters. Where a line ends already, none
+#: has to. (A line end that the parser drops stands behind a tag of a block, before which one ends.)
+_BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_SPACES}))".encode("latin-1"))
 _MARKED = re.compile("[<&\0\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
 #: Characters of a text whose words are put together at a time.

@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NoReturn
 
+from msgspec import MsgspecError
+
+from shinglefold.contracts import Document
 from shinglefold.errors import InputError
+from shinglefold.ingest.readers.as_read import as_read, from_line
 from shinglefold.ingest.readers.decode import decoded, without_surrogates
 from shinglefold.ingest.readers.lines import Line, Source, lines
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
@@ -23,20 +27,26 @@ def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
         raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
         if not (raw.strip() or line.reason):
             continue
-        record = parse_line(line._replace(raw=raw), source.name, options, source.fraction())
+        record = parse_line(line._replace(raw=raw), source.name, options, source.fraction(), travels=True)
         # A long line must not be kept while its document is worked on.
         del line, raw
         yield record
 
 
-def parse_line(line: Line, name: str, options: ReadOptions, fraction: float = 0.0) -> Record:
+def parse_line(
+    line: Line, name: str, options: ReadOptions, fraction: float = 0.0, travels: bool = False
+) -> Record:
     """Return the record of one line, which says why where it holds no document.
 
     Args:
         options: with an encoding in which a newline is one byte.
+        travels: the document may go to a worker, as the line it stands in.
     """
     if line.reason:
         return Record(None, name, line.number, line.reason, fraction=fraction)
+    if options.encoding == "utf-8" and (quick := _quick(line.raw, options.id_field)) is not None:
+        document = as_read(quick, line.raw, options.id_field) if travels else quick
+        return Record(document, name, line.number, fraction=fraction)
     text, replaced = decoded(line.raw, options.encoding)
     if replaced and (mistaken := options.guess.mistaken(line.raw, options.encoding)):
         kept = _kept(line.raw, options.encoding)
@@ -53,6 +63,18 @@ def parse_line(line: Line, name: str, options: ReadOptions, fraction: float = 0.
         reason = _reason(text, error)
         return Record(None, name, line.number, reason, kept, replaced, fraction, options.id_field)
     return Record(document, name, line.number, "", "", replaced, fraction)
+
+
+def _quick(raw: bytes, id_field: str) -> Document | None:
+    """Return the document of a line of UTF-8 in a third of the time; None where something may be wrong.
+
+    What the fast reader refuses is read again with care: half of a surrogate pair, which is replaced, and
+    whatever needs a reason.
+    """
+    try:
+        return from_line(raw, id_field)
+    except (MsgspecError, ValueError, RecursionError, InputError):
+        return None
 
 
 def _kept(raw: bytes, encoding: str) -> str:

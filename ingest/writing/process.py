@@ -9,7 +9,7 @@ import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
@@ -100,6 +100,23 @@ class WorkerProcess:
             self._process.kill()
             self._process.join()
         self._channel = self._process = None
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Until the end of the block, look for garbage only among what is made in it.
+
+    What was there before, dictionaries and modules, would be looked through for each few thousand documents.
+    Whoever has set things aside already goes on as before: what is frozen can only be let go of all together.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def in_order(

@@ -16,7 +16,7 @@ from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.pipeline.step import Failure
 from shinglefold.ingest.readers.decode import without_surrogates
-from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order
+from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order, settled
 from shinglefold.local_engines import Words
 from shinglefold.long_texts import LongText, packed, unpacked
 
@@ -134,7 +134,8 @@ def _in_processes(
     pipeline: Pipeline, blocks: Iterator[_Documents], workers: Sequence[WorkerProcess]
 ) -> Generator[Answer, None, None]:
     try:
-        yield from in_order(workers, blocks, _one_by_one)
+        with settled():
+            yield from in_order(workers, blocks, _one_by_one)
         learn(pipeline.tools.canonicalizer.lexicon, workers)
     finally:
         for worker in workers:

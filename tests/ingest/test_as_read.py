@@ -1,0 +1,76 @@
+"""Documents that travel to workers as the lines they were read from."""
+
+import gc
+import pickle
+
+import pytest
+
+from shinglefold.ingest import read
+from shinglefold.ingest.readers.as_read import AsRead
+from shinglefold.ingest.writing.process import settled
+from shinglefold.long_texts import LONG
+
+_LINE = '{"id": 7, "title": "Кот", "size": 1.5, "none": null}'
+
+
+def _document(tmp_path, line=_LINE):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{line}\n", "utf-8")
+    (record,) = read(path)
+    return record.document
+
+
+def test_a_document_travels_as_its_line_and_arrives_as_it_was_read(tmp_path):
+    document = _document(tmp_path)
+    sent = pickle.dumps(document)
+    assert _LINE.encode() in sent
+    assert pickle.loads(sent) == document == {"_id": "7", "id": 7, "title": "Кот", "size": 1.5, "none": None}
+    assert type(pickle.loads(sent)) is type(dict(document)) is dict
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one.__setitem__("title", "Пёс"),
+        lambda one: one.__delitem__("title"),
+        lambda one: one.__ior__({"new": 1}),
+        lambda one: one.update(new=1),
+        lambda one: one.setdefault("new", 1),
+        lambda one: one.pop("size"),
+        lambda one: one.popitem(),
+        lambda one: one.clear(),
+    ],
+)
+def test_a_document_that_was_changed_arrives_as_it_was_changed(tmp_path, change):
+    document = _document(tmp_path)
+    before = dict(document)
+    change(document)
+    assert pickle.loads(pickle.dumps(document)) == document != before
+
+
+def test_every_method_that_changes_a_dictionary_is_watched():
+    own = {name for name, method in vars(AsRead).items() if callable(method)}
+    reading = {"copy", "fromkeys", "get", "items", "keys", "values"}
+    assert {name for name in vars(dict) if not name.startswith("_")} <= own | reading
+
+
+@pytest.mark.parametrize("line", ['{"tags": ["a"]}', '{"at": {"x": 1}}', f'{{"body": "{"а" * LONG}"}}'])
+def test_what_could_be_changed_unseen_and_what_is_long_travels_as_it_is(tmp_path, line):
+    assert type(_document(tmp_path, line)) is dict
+
+
+def test_garbage_is_looked_for_among_what_is_new_and_afterwards_everywhere():
+    assert gc.get_freeze_count() == 0
+    with settled():
+        assert gc.get_freeze_count() > 1_000
+    assert gc.get_freeze_count() == 0
+
+
+def test_whoever_has_set_aside_what_is_there_keeps_that():
+    gc.freeze()
+    try:
+        with settled():
+            pass
+        assert gc.get_freeze_count() > 1_000
+    finally:
+        gc.unfreeze()
