@@ -136,6 +136,26 @@ def test_signatures_decide_where_a_text_is_missing_and_it_is_told(engine, pipeli
     assert _together(engine) != alike
 
 
+@LINKAGES
+def test_what_a_text_says_that_has_changed_meanwhile_is_not_kept_of_the_one_it_was(
+    engine, pipeline, pair, linkage
+):
+    texts, alike = pair
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
+    others = iter([" ".join(f"other{at}" for at in range(90)) if alike else texts[0], texts[1]])
+
+    def write(what, _documents, _share):
+        if what == "grouping" and (body := next(others, None)) is not None:
+            (outcome,) = pipeline.run_block([{"_id": "1", "body": body}])
+            source = {name: value for name, value in outcome.document.items() if name != "_id"}
+            assert not engine.bulk([{"_index": "texts", "_id": "1", "_source": source}]).failures
+            engine.refresh("texts")
+
+    summary = regroup(engine, "texts", RegroupOptions(linkage), report=write)
+    assert (summary.settled, summary.counts.unread >= 1) == (True, True)
+    assert _together(engine) == alike
+
+
 def test_signatures_do_not_stand_in_for_texts_whose_dictionary_is_missing(engine, pipeline):
     languages = tuple(replace(one, version="another") for one in pipeline.scheme.languages)
     recipe = replace(pipeline.recipe(), scheme=replace(pipeline.scheme, languages=languages))

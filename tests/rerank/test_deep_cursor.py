@@ -64,9 +64,9 @@ def _answers(deep, *, window=PAGE, pages=1):
     return [next(found) for _ in range(pages)]
 
 
-def _next(deep, cursor, **more):
+def _next(deep, cursor, *, window=PAGE, **more):
     body = {**BODY, "ext": {"dedup": {"cursor": cursor, **more}}}
-    return deep.search("pages", body, FoldOptions(window=PAGE))
+    return deep.search("pages", body, FoldOptions(window=window))
 
 
 def _ranks(answer):
@@ -79,11 +79,12 @@ def test_a_page_that_ends_with_its_block_has_the_next_one_read_and_no_more(deep)
     assert [_ranks(answer)[0] for answer in answers] == [0, PAGE, 2 * PAGE]
 
 
-def test_what_was_found_again_ends_where_it_was_forgotten(deep):
-    (first,) = _answers(deep)
+@pytest.mark.parametrize("window", [PAGE, 2 * PAGE])
+def test_what_was_found_again_ends_where_it_was_forgotten(deep, window):
+    (first,) = _answers(deep, window=window)
     forgotten = unseal(first["dedup"]["cursor"], KEY).forgetting(PAGE)
     assert (forgotten.old, forgotten.shown) == (PAGE, ())
-    assert _ranks(_next(deep, seal(forgotten, KEY)))[0] == PAGE
+    assert _ranks(_next(deep, seal(forgotten, KEY), window=window))[0] == PAGE
 
 
 def test_a_renewed_cursor_counts_from_the_first_hit_and_forgets_none_of_the_old_ones(deep):
