@@ -103,7 +103,9 @@ class _Table:
             ids = [one.document["_id"] for _, one, _ in kept]
             table = _ids(ids, [msgspec.json.decode(made) for _, _, made in kept], target)
         else:
-            table = pa.Table.from_batches([batch]).take([place for place, _, _ in kept])
+            # Of no places at all the type can't be told by themselves.
+            places = pa.array([place for place, _, _ in kept], pa.int64())
+            table = pa.Table.from_batches([batch]).take(places)
             if target in table.column_names:
                 table = table.drop_columns([target])
             prints = pa.array([msgspec.json.decode(made) for _, _, made in kept], print_type(pa))

@@ -29,10 +29,12 @@ class Lacking:
 
 @pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
 def test_what_ends_before_the_page_is_full_ended_with_a_partial_answer(library, lacks):
-    answer = FoldedSearch(Lacking(library.engine, lacks), SCHEME).search("pages", library.body(3, size=60))
+    body = library.body(3, size=60, ext={"dedup": {"cursor": True}})
+    answer = FoldedSearch(Lacking(library.engine, lacks), SCHEME).search("pages", body)
     told = answer["dedup"]
     assert (told["stopped_by"], told["groups_total"]["relation"]) == ("partial_answer", "gte")
     assert told["partial"]
+    assert told["cursor"] is None
     assert {
         hit["inner_hits"]["duplicates"]["hits"]["total"]["relation"] for hit in answer["hits"]["hits"]
     } == {"gte"}

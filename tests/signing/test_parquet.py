@@ -82,6 +82,14 @@ def test_rows_that_fail_are_named_by_their_number_and_left_out(make_job, tmp_pat
     assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == ["c"]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 6])
+def test_a_row_of_a_later_row_group_has_its_number_in_the_file(make_job, tmp_path, rows):
+    table = pa.table({"id": list("abcdef"), "body": [*[None] * 5, ["no text"]]})
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=rows)
+    made = sign(make_job(tmp_path / "in.parquet", tmp_path / "out.parquet", parquet=True))
+    assert [one.line for one in made.failures] == [6]
+
+
 def test_fingerprints_that_came_along_are_left_out_and_counted(make_job, source, tmp_path):
     first = tmp_path / "first.parquet"
     sign(make_job(source, first, parquet=True))
