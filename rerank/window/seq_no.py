@@ -1,7 +1,8 @@
 """Hits told apart by the number of their last change instead of their id.
 
 Engines keep ids beside the sources, so that reading 200 ids costs more than all that folding reads of the
-hits. A shard numbers its changes, and these numbers are doc values: no two documents of a shard share one.
+hits. A shard numbers its changes, and these numbers are doc values: no two documents of a shard share one,
+but where an index was made of another with more shards (``_shrink``), whose numbers its documents keep.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,12 +40,11 @@ def are_numbered(hits: Sequence[Hit]) -> bool:
 
 
 class SeqNoFetch:
-    """Fetches hits by their numbers, of one shard or, with the digest of their texts, of several."""
+    """Fetches hits by their numbers and the digests of their texts, of one shard or of several."""
 
     def __init__(self, body: Mapping[str, Any], shards: int, dedup: str) -> None:
         self._body = body
-        self._several = shards != 1
-        self._shards = max(2, shards)
+        self._shards = shards or 2
         self._digest = f"{dedup}.digest"
         self._dropped = () if body.get("seq_no_primary_term") else (NUMBER, "_primary_term")
 
@@ -59,13 +59,12 @@ class SeqNoFetch:
             raise Untold
         filters: list[JSON] = [{"terms": {NUMBER: sorted({_number(hit) for hit in hits})}}]
         digests = {self._text(hit) for hit in hits}
-        if self._several and None not in digests:
+        if self._shards > 1 and None not in digests:
             # Other shards have documents of the same numbers; hardly any is a copy of a hit as well.
             filters.append({"terms": {self._digest: sorted(map(str, digests))}})
         body = self._body if _needs_query(self._body) else {**self._body, "query": None}
         request = chosen_body(body, {"bool": {"filter": filters}}, self._most(hits), source)
-        if self._several:
-            request["docvalue_fields"] = [*(request.get("docvalue_fields") or ()), self._digest]
+        request["docvalue_fields"] = [*(request.get("docvalue_fields") or ()), self._digest]
         return {**request, "seq_no_primary_term": True}
 
     def found(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
@@ -74,8 +73,8 @@ class SeqNoFetch:
         Raises:
             Untold: one is missing, or there are two of it.
         """
-        if self._several and len(answer) >= self._most(hits):
-            # There may be more: another shard's document might stand for the one asked for.
+        if len(answer) >= self._most(hits):
+            # There may be more: another document of its number might stand for the one asked for.
             raise Untold
         fetched: dict[Key, JSON] = {}
         for hit in answer:
@@ -89,11 +88,11 @@ class SeqNoFetch:
             raise Untold from None
 
     def _most(self, hits: Sequence[Hit]) -> int:
-        """Return how many documents may have the numbers of some hits."""
-        return min(_MOST, len(hits) * self._shards + 1) if self._several else len(hits)
+        """Return more than may have the numbers of some hits, where an index has as many shards as ever."""
+        return min(_MOST, len(hits) * self._shards + 1)
 
     def _key(self, hit: Hit, number: object) -> Key:
-        return hit.get("_index"), number, self._text(hit) if self._several else None
+        return hit.get("_index"), number, self._text(hit)
 
     def _text(self, hit: Hit) -> object:
         values = (hit.get("fields") or {}).get(self._digest)
@@ -104,7 +103,7 @@ class SeqNoFetch:
         kept = dict(hit)
         for name in self._dropped:
             kept.pop(name, None)
-        if self._several and "fields" in kept and not self._asks_for_digest():
+        if "fields" in kept and not self._asks_for_digest():
             kept["fields"] = {name: value for name, value in kept["fields"].items() if name != self._digest}
             if not kept["fields"]:
                 del kept["fields"]

@@ -13,7 +13,14 @@ def _read(number):
 
 
 def _stored(number):
-    return {"_index": "pages", "_id": f"page-{number}", "_seq_no": number, "_primary_term": 1}
+    fields = {"dedup.digest": [f"d{number}"]}
+    return {
+        "_index": "pages",
+        "_id": f"page-{number}",
+        "_seq_no": number,
+        "_primary_term": 1,
+        "fields": fields,
+    }
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,17 @@ def test_hits_without_ids_are_known():
 def test_one_shard_is_asked_for_numbers_alone():
     request = SeqNoFetch({"query": _QUERY}, 1, "dedup").request([_read(7), _read(3)], None)
     assert request["query"] == {"bool": {"filter": [{"terms": {"_seq_no": [3, 7]}}]}}
-    assert request["size"] == 2
+    assert request["size"] == 3
+
+
+def test_in_one_shard_made_of_several_another_document_of_a_number_stands_for_none():
+    """An index made by ``_shrink`` has each number as often as the other had shards."""
+    numbered = SeqNoFetch({"query": _QUERY}, 1, "dedup")
+    for others in ([_fetched(1, "b")], [_fetched(1), _fetched(1, "b")], [_fetched(1), _fetched(1)]):
+        with pytest.raises(Untold):
+            numbered.found([_read(1)], others)
+    (hit,) = numbered.found([_read(1)], [_fetched(1)])
+    assert hit["_id"] == "1a"
 
 
 def test_several_shards_are_asked_for_the_texts_too():
