@@ -38,11 +38,15 @@ class Processor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkFailure:
-    """One action the engine refused: which, and in its own words why."""
+    """One action the engine did not do: which, and in its own words why.
+
+    ``dropped``: it was told to, as by an ingest pipeline of the server's that drops the document.
+    """
 
     action: Mapping[str, Any]
     status: int
     reason: str
+    dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

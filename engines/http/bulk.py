@@ -25,6 +25,8 @@ Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, 
 #: Actions sent together; the helpers cut a request at ``BYTES`` besides.
 CHUNK = 500
 BYTES = 8 * 1024 * 1024
+#: The status and the reason of what a server says to have done, and did not: its own pipeline dropped it.
+DROPPED, DROPPED_REASON = 400, "the index's own pipeline dropped it"
 
 
 class Malformed(Exception):
@@ -124,6 +126,9 @@ class Bulk:
         return busy
 
     def _book(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
+        if ok and was_dropped(answer):
+            self._failures.append(BulkFailure(item.given, DROPPED, DROPPED_REASON, dropped=True))
+            return []
         if ok:
             self._indexed += 1
             self._written_over += (answer.get("index") or {}).get("result") == "updated"
@@ -176,6 +181,12 @@ def with_id(action: Action) -> dict[str, Any]:
     if sent.get("_id") is None and sent.get("_op_type", "index") in ("index", "create"):
         sent["_id"] = base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
     return sent
+
+
+def was_dropped(answer: Mapping[str, Any]) -> bool:
+    """Tell whether an item that was done stored nothing; that an update changes nothing is no such case."""
+    verb, told = next(iter(answer.items()))
+    return verb != "update" and told.get("result") == "noop"
 
 
 def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:

@@ -8,14 +8,13 @@ from typing import Any
 from shinglefold.contracts import JSON, Guard, Held, Parameters, Written
 from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
+from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
 from shinglefold.engines.http.failures import FOR_ALL, error_type, reason, refusal
 from shinglefold.engines.http.searching import HttpSearches, Steps, done
 from shinglefold.errors import PermissionDenied
 
 _BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
-#: The status of what a server says to have done, and did not: its own pipeline dropped the document.
-_DROPPED = 400
 
 
 class GuardedRequests(HttpSearches):
@@ -35,7 +34,7 @@ class GuardedRequests(HttpSearches):
         for told in (told for item in answer["items"] for told in item.values()):
             if error_type(told) in FOR_ALL:
                 raise refusal(told["status"], told, self.who)
-        return [_written(item) for item in answer["items"]]
+        return [_written(item, action) for item, action in zip(answer["items"], actions, strict=True)]
 
     def _reading(
         self, index: str, ids: Sequence[str], source: Sequence[str], routings: Sequence[str | None]
@@ -108,13 +107,25 @@ def _wanted(index: str, id_: str, source: Sequence[str], routing: str | None) ->
     return wanted if routing is None else {**wanted, "routing": routing}
 
 
-def _written(item: Mapping[str, Any]) -> Written:
+def _written(item: Mapping[str, Any], action: Mapping[str, Any]) -> Written:
     (told,) = item.values()
+    if was_dropped(item):
+        return Written(DROPPED, None, DROPPED_REASON)
+    if elsewhere := _elsewhere(told, action):
+        return Written(DROPPED, None, elsewhere)
     if "error" in told:
         return Written(told["status"], None, reason({"error": told["error"]}))
-    if told.get("_seq_no", 0) < 0:
-        return Written(_DROPPED, None, "the index's own pipeline dropped it")
     return Written(told["status"], Guard(told["_seq_no"], told["_primary_term"]))
+
+
+def _elsewhere(told: Mapping[str, Any], action: Mapping[str, Any]) -> str:
+    """Return in words where the index's own pipeline sent a document: no guard of ours holds there."""
+    index, id_ = told.get("_index", action["_index"]), told.get("_id", action.get("_id"))
+    if index != action["_index"]:
+        return f"the index's own pipeline sends it to the index {index!r}"
+    if "_id" in action and id_ != action["_id"]:
+        return f"the index's own pipeline gives it the id {id_!r}"
+    return ""
 
 
 def _held(found: Mapping[str, Any]) -> Held | None:

@@ -6,9 +6,17 @@ from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import IndexExists
 
 _PREFIX = "shinglefold-gate-"
-#: Nothing in it is searched. Refreshed now and then a server need not keep in memory what it was written.
+#: Nothing in it is searched. Refreshed now and then a server need not keep in memory what it was written. The
+#: pipeline that a template may have for all indices is none for notes.
 _SETTINGS: JSON = {
-    "index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": "30s"}
+    "index": {
+        "hidden": True,
+        "number_of_shards": 1,
+        "auto_expand_replicas": "0-1",
+        "refresh_interval": "30s",
+        "default_pipeline": "_none",
+        "final_pipeline": "_none",
+    }
 }
 
 

@@ -72,7 +72,11 @@ class Ledger:
         self.written_over += sent.written_over
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
-            self._fail("index", f"{failure.status}: {failure.reason}", record)
+            if failure.dropped:
+                self.dropped += 1
+                self.meter.counts["dropped_by_server"] += 1
+            else:
+                self._fail("index", f"{failure.status}: {failure.reason}", record)
         if blocked := next((one for one in sent.refused if any(map(one.reason.count, _FOR_ALL))), None):
             error = EngineUnavailable if blocked.status == _BUSY else IndexReadOnly
             raise error(f"{self.index!r} takes no documents: {blocked.reason}")
@@ -143,6 +147,12 @@ class Ledger:
             yield (
                 f"{have} an id that came before in this run, and replaced the earlier one; "
                 f"the first is {self.equal}"
+            )
+        if count := self.meter.counts["dropped_by_server"]:
+            were = "1 document was" if count == 1 else f"{count:,} documents were"
+            yield (
+                f"{were} dropped by an ingest pipeline of the server: see the index's default_pipeline and "
+                "final_pipeline"
             )
         if count := self.meter.counts["written_over"]:
             have = "1 document has" if count == 1 else f"{count:,} documents have"

@@ -35,7 +35,8 @@ class Summary:
     its parts ``strip``, ``canon``, ``sketch``, and ``json``, are added up over the workers. ``languages``:
     documents by language. ``counts``: ``repairs`` (look-alike letters and invisible characters),
     ``replaced`` (undecodable places), ``without_signature``, ``unknown_language``, ``fingerprints_left_out``
-    (that came with documents), ``written_over`` (documents that took the place of one the index had) …
+    (that came with documents), ``dropped_by_server`` (by the index's own pipeline, of those dropped),
+    ``written_over`` (documents that took the place of one the index had) …
     ``reasons``: failed documents by reason. ``stopped``: why the run ended early, empty where it did not;
     ``failures``: where each of the commonest reasons was met first; ``notes``: what else there is to know,
     in words; what was read ahead by then is not counted. ``made``: the run made the index.

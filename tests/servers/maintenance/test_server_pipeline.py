@@ -11,6 +11,8 @@ from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backf
 
 NAME = "shinglefold-test-pipeline"
 ALONE = DoctorOptions(workers=1)
+#: The page that the server drops.
+DROPPED = "page-7"
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def piped(server, new_index, scheme) -> Iterator[str]:
     """An index whose documents the server takes through a pipeline of its own."""
     nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
     there = {processor["type"] for node in nodes for processor in node["ingest"]["processors"]}
-    if not {"copy", "gsub"} <= there:
+    if not {"copy", "gsub", "drop"} <= there:
         pytest.skip("this server was built without ingest processors")
     made = mappings(scheme)
     made["properties"] |= {**FIELDS, "seen": {"type": "keyword"}, "print": {"type": "keyword"}}
@@ -26,6 +28,7 @@ def piped(server, new_index, scheme) -> Iterator[str]:
         # Ours has run: the server sees its fingerprint.
         {"copy": {"source_field": "dedup.digest", "target_field": "print", "ignore_missing": True}},
         {"copy": {"source_field": "title", "target_field": "seen"}},
+        {"drop": {"if": "ctx.title == 'Страница 7'"}},
         {
             "gsub": {
                 "field": "body",
@@ -41,12 +44,24 @@ def piped(server, new_index, scheme) -> Iterator[str]:
 
 
 def test_the_servers_pipeline_runs_after_ours(engine, piped, pipeline):
-    summary = index_documents(engine, piped, pages(20), pipeline, workers=1)
+    given = [page for page in pages(21) if page["id"] != DROPPED]
+    summary = index_documents(engine, piped, given, pipeline, workers=1)
     assert summary.indexed == 20
     for source in stored(engine, piped).values():
         assert source["seen"] == source["title"]
         assert source["print"] == source["dedup"]["digest"]
     assert diagnose(engine, piped, pipeline, ALONE).healthy
+
+
+def test_what_the_server_drops_is_not_counted_as_indexed(engine, piped, pipeline, tmp_path):
+    letters = tmp_path / "failed.jsonl"
+    summary = index_documents(engine, piped, pages(20), pipeline, workers=1, dead_letters=letters)
+    assert (summary.read, summary.indexed, summary.dropped, summary.failed) == (20, 19, 1, 0)
+    assert summary.counts["dropped_by_server"] == 1
+    assert any("dropped by an ingest pipeline of the server" in note for note in summary.notes)
+    assert DROPPED not in stored(engine, piped)
+    # It was dropped on purpose: no letter asks to try it again.
+    assert not letters.exists()
 
 
 def test_a_text_the_server_changes_after_us_is_told_as_stale(engine, piped, pipeline):

@@ -1,0 +1,89 @@
+"""Gates before indices whose own pipelines drop documents or send them elsewhere: a verdict, nothing left."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.gate.crashes import make_pipeline
+from support.gate.indices import gated_index
+from support.servers.admin import ask
+
+from shinglefold.groups import Gate, Policy
+
+BODY = " ".join(f"word{number}" for number in range(80))
+#: Seconds within which there is a verdict, on the slowest machine.
+_PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return make_pipeline()
+
+
+@pytest.fixture
+def piped(server) -> Iterator[Callable[[dict], str]]:
+    """Make a pipeline of the server's of one processor."""
+    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
+    there = {one["type"] for node in nodes for one in node["ingest"]["processors"]}
+    if not {"drop", "set"} <= there:
+        pytest.skip("this server was built without ingest processors")
+    made: list[str] = []
+
+    def make(processor):
+        made.append(f"shinglefold-test-{uuid.uuid4().hex[:8]}")
+        ask(server.url, "PUT", f"/_ingest/pipeline/{made[-1]}", {"processors": [processor]})
+        return made[-1]
+
+    yield make
+    for name in made:
+        ask(server.url, "DELETE", f"/_ingest/pipeline/{name}")
+
+
+@pytest.mark.parametrize(
+    ("processor", "reason"),
+    [
+        ({"drop": {}}, "dropped it"),
+        ({"set": {"field": "_index", "value": "elsewhere"}}, "sends it to the index 'elsewhere'"),
+        ({"set": {"field": "_id", "value": "another"}}, "gives it the id 'another'"),
+    ],
+    ids=["dropped", "another index", "another id"],
+)
+def test_what_the_pipeline_does_not_leave_where_it_was_sent_fails_with_the_reason(
+    engine, new_index, pipeline, piped, processor, reason
+):
+    if "set" in processor and processor["set"]["field"] == "_index":
+        elsewhere = new_index()
+        processor = {"set": {"field": "_index", "value": elsewhere}}
+        reason = reason.replace("elsewhere", elsewhere)
+    told = []
+    with gated_index(engine, pipeline, "piped", {}, default_pipeline=piped(processor)) as index:
+
+        def add():
+            with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
+                told.extend(gate.add_all([{"id": "one", "body": BODY}]))
+
+        # A daemon, so that one which never ends does not keep the run.
+        adding = threading.Thread(target=add, daemon=True)
+        adding.start()
+        adding.join(_PATIENCE)
+        engine.refresh(index)
+        left = engine.search(index, {"size": 10})["hits"]["hits"]
+    assert [(one.status, reason in one.reason) for one in told] == [("failed", True)]
+    assert left == []
+
+
+def test_a_pipeline_for_all_indices_does_not_touch_a_gates_notes(engine, server, pipeline, piped):
+    name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    settings = {"final_pipeline": piped({"drop": {}})}
+    template = {"index_patterns": ["shinglefold-gate-*"], "priority": 7, "template": {"settings": settings}}
+    ask(server.url, "PUT", f"/_index_template/{name}", template)
+    try:
+        with (
+            gated_index(engine, pipeline, "piped", {}) as index,
+            Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate,
+        ):
+            told = [gate.add({"id": id_, "body": BODY}) for id_ in ("one", "two")]
+    finally:
+        ask(server.url, "DELETE", f"/_index_template/{name}")
+    assert [(one.status, one.leads) for one in told] == [("accepted", True), ("accepted", False)]
