@@ -4,7 +4,7 @@ What is being decided on is in no index yet, so that values are compared here. T
 fields whose values the index keeps as they are, or in a form that can be told beforehand.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -142,7 +142,9 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
     found = definition_of(mappings, path)
     source, node = found or ("", {})
     kind = node.get("type")
-    if (told := _incomparable(node)) or kind not in _FORMS:
+    if (
+        told := _incomparable(node) or _copied(mappings, source) or _nested(mappings, source)
+    ) or kind not in _FORMS:
         raise ConfigError(
             f"index {index!r}: the scope {path!r} is {told or _kind(node, path)}; name a keyword without a "
             "normalizer, a whole number, a boolean or an ip, whose values can be compared before a document "
@@ -157,7 +159,33 @@ def _incomparable(node: Mapping[str, Any]) -> str:
     """Return what gives a field other values than documents tell; nothing where it has these."""
     if node.get("normalizer"):
         return "a keyword with a normalizer"
+    if node.get("script") is not None:
+        return "a field whose values a script makes"
     return "a field with a null_value" if node.get("null_value") is not None else ""
+
+
+def _nested(mappings: JSON, path: str) -> str:
+    """Return in words that a field is of nested documents, whose values searches tell of no hit."""
+    node: Mapping[str, Any] = mappings
+    for name in path.split("."):
+        node = (node.get("properties") or {}).get(name) or {}
+        if node.get("type") == "nested":
+            return "a field of nested documents"
+    return ""
+
+
+def _copied(mappings: JSON, path: str) -> str:
+    """Return in words what fills a field beside documents, as those tell no such values; nothing mostly."""
+    names = [name for name, targets in _copies(mappings) if path in targets]
+    return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""
+
+
+def _copies(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the paths of fields that are copied, each with those it is copied to."""
+    for name, own in (node.get("properties") or {}).items():
+        if targets := own.get("copy_to"):
+            yield f"{prefix}{name}", [targets] if isinstance(targets, str) else targets
+        yield from _copies(own, f"{prefix}{name}.")
 
 
 def _kind(node: Mapping[str, Any], path: str) -> str:

@@ -89,6 +89,28 @@ def test_a_field_with_a_value_for_nulls_is_refused_as_a_scope():
         Values.of(mappings, ["host"], "texts")
 
 
+@pytest.mark.parametrize("targets", ["host", ["all", "host"]])
+def test_a_field_that_others_are_copied_to_is_refused_as_a_scope(targets):
+    """Documents don't tell what is copied: all would be without a value, and each copy let in."""
+    site = {"type": "keyword", "copy_to": targets}
+    mappings = {"properties": {"host": {"type": "keyword"}, "page": {"properties": {"site": site}}}}
+    with pytest.raises(ConfigError, match=r"'host' is filled by copy_to of page\.site"):
+        Values.of(mappings, ["host"], "texts")
+    assert Values.of(mappings, ["page.site"], "texts").source("page.site") == "page.site"
+
+
+def test_a_field_of_nested_documents_is_refused_as_a_scope():
+    parts = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
+    with pytest.raises(ConfigError, match=r"'page\.parts\.name' is a field of nested documents"):
+        Values.of({"properties": {"page": {"properties": {"parts": parts}}}}, ["page.parts.name"], "texts")
+
+
+def test_a_field_whose_values_a_script_makes_is_refused_as_a_scope():
+    mappings = {"properties": {"host": {"type": "keyword", "script": {"source": "emit('a')"}}}}
+    with pytest.raises(ConfigError, match="a field whose values a script makes"):
+        Values.of(mappings, ["host"], "texts")
+
+
 def test_an_alias_of_a_field_is_read_where_that_is():
     mappings = {"properties": {"at": {"type": "alias", "path": "site.keyword"}, "site": TEXT}}
     values = Values.of(mappings, ["at"], "texts")
