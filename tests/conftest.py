@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.servers.choose import LONG, asked_for, in_full
+from support.servers.choose import LONG, asked_for, in_full, in_short
 from support.servers.lines import (
     pytest_configure,
     pytest_sessionfinish,
@@ -37,7 +38,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 #: The folder whose tests need real servers.
 _SERVERS = Path("tests", "servers")
 #: The fixtures of servers that only some tests are about, and of Spark: what shares one runs in one process.
-_APART = {"secured", "knn", "cluster", "spark"}
+_APART = {"secured", "knn", "spark"}
 #: Groups that take longest, begun first: at the end no process is to wait for another.
 _FIRST = (
     "opensearch-3",
@@ -49,6 +50,7 @@ _FIRST = (
     "tests/groups/test_killed_writers.py",
     "tests/servers/maintenance/test_killed.py",
     "secured",
+    "cluster-elasticsearch-9",
     "tests/servers/test_secured.py",
 )
 _LEFT_OUT = (
@@ -84,7 +86,7 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
             item.add_marker(_LONG)
         if _needs_server(item):
             item.add_marker("servers")
-            if not asked_for():
+            if not asked_for() or _left_to_other_clusters(item):
                 left_out.append(item)
         item.add_marker(pytest.mark.xdist_group(_together_with(item)))
     if left_out:
@@ -106,13 +108,20 @@ def _needs_server(item: pytest.Item) -> bool:
     return inside or item.get_closest_marker("servers") is not None
 
 
+def _left_to_other_clusters(item: pytest.Item) -> bool:
+    cluster = _parameters(item).get("cluster")
+    return cluster is not None and in_short(cluster) and item.get_closest_marker("every_cluster") is None
+
+
 def _together_with(item: pytest.Item) -> str:
     for name in _APART & set(getattr(item, "fixturenames", ())):
         return name
-    parameters = (
-        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    )
-    return str(parameters.get("server", item.path.relative_to(_ROOT)))
+    parameters = _parameters(item)
+    return str(parameters.get("cluster") or parameters.get("server", item.path.relative_to(_ROOT)))
+
+
+def _parameters(item: pytest.Item) -> Mapping[str, Any]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 def _turn(group: str, groups: Counter[str]) -> tuple[int, int, str]:

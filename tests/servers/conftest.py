@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 from support.servers.apart import Apart
-from support.servers.choose import CLUSTER, running, wanted_here
+from support.servers.choose import CLUSTER, clustered, clusters, running, wanted_here
 from support.servers.cluster import Cluster
 from support.servers.kinds import kind
 from support.servers.lines import LINES
@@ -70,10 +70,10 @@ def knn(apart: Apart) -> LocalServer:
     return server
 
 
-@pytest.fixture(scope="module")
-def cluster(apart: Apart) -> Cluster:
+@pytest.fixture(scope="module", params=clusters() or [CLUSTER])
+def cluster(request: pytest.FixtureRequest, apart: Apart) -> Cluster:
     """Three nodes, all there and whole; a test that kills one starts it again (``wait_until_whole``)."""
-    made: Cluster = apart.running(CLUSTER, lambda: Cluster(kind("opensearch-3")))
+    made: Cluster = apart.running(request.param, lambda: Cluster(clustered(request.param)))
     return made
 
 

@@ -27,8 +27,10 @@ def proxy(whole):
 
 
 @pytest.fixture
-def through(proxy) -> Iterator[Engine]:
-    with closing(open_engine(Connection((proxy.url,), product="opensearch", timeout=5, retries=5))) as engine:
+def through(proxy, whole) -> Iterator[Engine]:
+    with closing(
+        open_engine(Connection((proxy.url,), product=whole.kind.product, timeout=5, retries=5))
+    ) as engine:
         yield engine
 
 
@@ -95,8 +97,8 @@ def test_a_cursor_shows_no_group_twice_and_ends_only_at_the_end(
 
 
 @pytest.mark.parametrize("fault", [429, 503, CUT, LOST, HALF, BROKEN, LATE])
-def test_one_fault_for_good_ends_with_a_clear_error(proxy, index, scheme, fault):
-    given = Connection((proxy.url,), product="opensearch", timeout=0.5, retries=1)
+def test_one_fault_for_good_ends_with_a_clear_error(proxy, whole, index, scheme, fault):
+    given = Connection((proxy.url,), product=whole.kind.product, timeout=0.5, retries=1)
     with closing(open_engine(given)) as engine:
         proxy.weather(1, 1.0, [fault])
         with pytest.raises(EngineError, match=r"127\.0\.0\.1") as caught:

@@ -30,7 +30,9 @@ def replicated(whole, admin, gate_pipeline):
 
     def make(replication="DOCUMENT"):
         name = f"gate-{uuid.uuid4().hex[:8]}"
-        settings = {"number_of_shards": 3, "number_of_replicas": 1, "replication.type": replication}
+        settings = {"number_of_shards": 3, "number_of_replicas": 1}
+        if whole.kind.product == "opensearch":
+            settings["replication.type"] = replication
         recipe = replace(gate_pipeline.recipe(), groups=True)
         ensure_index(admin, name, recipe, settings={"index": settings})
         made.append(name)
@@ -73,7 +75,7 @@ def _striking(cluster, index):
 def test_writers_and_nodes_are_killed(whole, replicated, gate_pipeline, policy, replication, strikes):
     index = replicated(replication)
     trial = Trial(
-        lambda: open_engine(Connection(whole.urls, product="opensearch")),
+        lambda: open_engine(Connection(whole.urls, product=whole.kind.product)),
         index,
         gate_pipeline,
         policy,
@@ -88,7 +90,9 @@ def test_writers_and_nodes_are_killed(whole, replicated, gate_pipeline, policy, 
     assert trial.run() == {str(number): policy.most for number in range(trial.classes)}
 
 
-@pytest.mark.parametrize("role", [0, 2], ids=["primary", "elected"])
+@pytest.mark.parametrize(
+    "role", [pytest.param(0, marks=pytest.mark.every_cluster), 2], ids=["primary", "elected"]
+)
 def test_a_gate_goes_on_when_a_node_is_lost(whole, replicated, admin, gate_pipeline, role):
     """No caller hears of it: what the gate asked is asked again."""
     index = replicated()
@@ -96,7 +100,7 @@ def test_a_gate_goes_on_when_a_node_is_lost(whole, replicated, admin, gate_pipel
     told, failed = [], []
 
     def write(share):
-        with closing(open_engine(Connection(whole.urls, product="opensearch"))) as engine:
+        with closing(open_engine(Connection(whole.urls, product=whole.kind.product))) as engine:
             try:
                 with Gate(engine, index, pipeline=gate_pipeline) as gate:
                     for begin in range(0, len(share), 3):

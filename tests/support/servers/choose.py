@@ -19,8 +19,11 @@ NAMES = "SHINGLEFOLD_TEST_SERVERS"
 LONG = "SHINGLEFOLD_TEST_LONG"
 _GIVEN = "given"
 _ALL = "all"
-#: Three servers of the matrix as one cluster.
+#: Three servers of the matrix as one cluster: those of the first name, or of that behind the dash.
 CLUSTER = "cluster"
+_CLUSTERED = "opensearch-3"
+#: A cluster that goes by the same tests, of which "all" runs those alone that are marked ``every_cluster``.
+_IN_SHORT = "cluster-elasticsearch-9"
 
 
 def in_ci() -> bool:
@@ -34,7 +37,7 @@ def asked_for() -> list[str]:
         return [_GIVEN]
     named = os.environ.get(NAMES) or (_ALL if in_ci() else "")
     if named == _ALL:
-        return [*all_kinds(), CLUSTER]
+        return [*all_kinds(), CLUSTER, _IN_SHORT]
     return [name.strip() for name in named.split(",") if name.strip()]
 
 
@@ -45,7 +48,24 @@ def in_full() -> bool:
 
 def wanted() -> list[str]:
     """Return those of ``asked_for`` that every test of servers runs on."""
-    return [name for name in asked_for() if name == _GIVEN or (name != CLUSTER and not kind(name).apart)]
+    return [
+        name for name in asked_for() if name == _GIVEN or (name not in clusters() and not kind(name).apart)
+    ]
+
+
+def clusters() -> list[str]:
+    """Return those of ``asked_for`` that are clusters."""
+    return [name for name in asked_for() if name == CLUSTER or name.startswith(f"{CLUSTER}-")]
+
+
+def clustered(name: str) -> Kind:
+    """Return what the nodes of a cluster are."""
+    return kind(name.removeprefix(f"{CLUSTER}-") if name != CLUSTER else _CLUSTERED)
+
+
+def in_short(cluster: str) -> bool:
+    """Tell whether a cluster is here for a few tests alone, as it was not asked for by its name."""
+    return cluster == _IN_SHORT and cluster not in os.environ.get(NAMES, "").split(",")
 
 
 def need(name: str) -> None:

@@ -20,7 +20,7 @@ class Cluster:
         self.nodes: list[LocalServer] = []
         try:
             for number in range(_NODES):
-                settings = _settings(number, ports)
+                settings = _settings(number, ports, self._manager)
                 self.nodes.append(LocalServer(kind, settings=settings, wait=False))
             self.wait_until_whole()
         except BaseException:
@@ -46,8 +46,9 @@ class Cluster:
 
     def elected(self) -> LocalServer:
         """Return the node that was elected to manage the cluster."""
-        state = self.ask("GET", "/_cluster/state/cluster_manager_node,nodes")
-        return self._named(state["nodes"][state["cluster_manager_node"]]["name"])
+        elected = f"{self._manager}_node"
+        state = self.ask("GET", f"/_cluster/state/{elected},nodes")
+        return self._named(state["nodes"][state[elected]]["name"])
 
     def primary(self, index: str, shard: int = 0) -> LocalServer:
         """Return the node that has the primary of a shard."""
@@ -70,6 +71,11 @@ class Cluster:
         for node in self.nodes:
             node.stop()
 
+    @property
+    def _manager(self) -> str:
+        """What the product calls the node that manages the cluster."""
+        return "cluster_manager" if self.kind.product == "opensearch" else "master"
+
     def _is_whole(self) -> bool:
         try:
             path = f"/_cluster/health?wait_for_nodes={_NODES}&wait_for_status=green&timeout=10s"
@@ -81,12 +87,12 @@ class Cluster:
         return self.nodes[int(name.removeprefix("node-"))]
 
 
-def _settings(number: int, ports: Sequence[int]) -> dict[str, object]:
+def _settings(number: int, ports: Sequence[int], manager: str) -> dict[str, object]:
     return {
         "node.name": f"node-{number}",
         "cluster.name": f"shinglefold-{ports[0]}",
         "discovery.type": None,
         "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in ports],
-        "cluster.initial_cluster_manager_nodes": [f"node-{other}" for other in range(len(ports))],
+        f"cluster.initial_{manager}_nodes": [f"node-{other}" for other in range(len(ports))],
         "transport.port": ports[number],
     }
