@@ -17,6 +17,11 @@ PATIENCE = 200
 #: As long as a node may take to come back on a busy machine: the only one that is asked is waited for.
 LONG = Backoff(retries=40, first=0.5, most=5.0)
 every_role = pytest.mark.parametrize("role", ROLES)
+#: The same, of which one is run on a cluster of every product.
+every_role_and_cluster = pytest.mark.parametrize(
+    "role",
+    [pytest.param(role, marks=pytest.mark.every_cluster) if role == "primary" else role for role in ROLES],
+)
 
 
 @every_role
@@ -29,7 +34,7 @@ def test_while_documents_are_indexed(mishap, index, pipeline, documents, sound, 
     sound(index)
 
 
-@every_role
+@every_role_and_cluster
 def test_while_an_index_is_backfilled(mishap, unsigned, pipeline, documents, sound, role):
     disturbed = mishap(role, unsigned)
     summary = backfill(disturbed.at("bulk"), unsigned, pipeline, BackfillOptions(workers=1, backoff=LONG))
@@ -62,7 +67,7 @@ def copies(admin, index, pipeline, documents, scheme) -> list[str]:
     return shown
 
 
-@every_role
+@every_role_and_cluster
 def test_while_a_cursor_walks_that_wants_whole_answers(mishap, index, copies, scheme, role):
     disturbed = mishap(role, index)
     search = FoldedSearch(disturbed.at("search", 6), scheme, tiebreaker="id")
