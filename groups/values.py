@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.rerank.hits import field_values
-from shinglefold.rerank.request.known_fields import definition_of
+from shinglefold.rerank.request.known_fields import definition_of, of_nested
 from shinglefold.source_values import values_at
 
 Form = Callable[[Any], Any]
@@ -166,12 +166,7 @@ def _incomparable(node: Mapping[str, Any]) -> str:
 
 def _nested(mappings: JSON, path: str) -> str:
     """Return in words that a field is of nested documents, whose values searches tell of no hit."""
-    node: Mapping[str, Any] = mappings
-    for name in path.split("."):
-        node = (node.get("properties") or {}).get(name) or {}
-        if node.get("type") == "nested":
-            return "a field of nested documents"
-    return ""
+    return "a field of nested documents" if of_nested(mappings, path) else ""
 
 
 def _copied(mappings: JSON, path: str) -> str:

@@ -27,7 +27,7 @@ from shinglefold.rerank.page.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.request.arguments import checked_scheme, checked_searches
 from shinglefold.rerank.request.bodies import can_go_on, page_bounds, refuse_collapse, split_request
-from shinglefold.rerank.request.known_fields import check_fields, knows, named_fields
+from shinglefold.rerank.request.known_fields import check_fields, check_scopes, knows, named_fields
 from shinglefold.rerank.request.options import Explain, FoldOptions
 from shinglefold.rerank.request.parameters import read_parameters, with_parameters
 from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
@@ -364,6 +364,9 @@ class SearchSteps(Generic[Driven]):
         if Matcher.of(self._scheme, options).min_shared:
             for name in names:
                 check_keywords(self._checked[name], name, self._field)
+        check_scopes(
+            [self._checked[name] for name in names], str(index), [one.field for one in options.scope]
+        )
         if not names or all(self._knows(names, field) for field in wanted):
             return
         # Documents may have brought the field since the mappings were read.

@@ -56,6 +56,31 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
     return True
 
 
+def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
+    """Refuse scopes of nested documents: searches tell no hit's value of them, so that nothing would fold.
+
+    Raises:
+        ConfigError: one is such a field.
+    """
+    several = list(mappings)
+    for name in names:
+        if any(of_nested(one, name) for one in several):
+            raise ConfigError(
+                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values no hit "
+                "tells; name one that stands outside of them"
+            )
+
+
+def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
+    """Tell whether a field is of nested documents."""
+    node: Mapping[str, Any] = mappings
+    for part in name.split("."):
+        node = (node.get("properties") or {}).get(part) or {}
+        if node.get("type") == "nested":
+            return True
+    return False
+
+
 def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
     """Return where documents have the values of a field, and how it is mapped; None where it is not.
 

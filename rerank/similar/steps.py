@@ -11,7 +11,7 @@ from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
 from shinglefold.rerank.fold.text_stage import Stages
 from shinglefold.rerank.msearch import run_side_by_side
-from shinglefold.rerank.request.known_fields import check_fields
+from shinglefold.rerank.request.known_fields import check_fields, check_scopes
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.indices import Indices
@@ -97,6 +97,7 @@ class SimilarSteps(Generic[Driven]):
         scopes = [scope.field for scope in chosen.scope]
         if scopes and known.mappings:
             check_fields(known.mappings.values(), index, scopes, "scope")
+            check_scopes(known.mappings.values(), index, scopes)
         scheme = chosen.judged(known.scheme)
         verify = scheme.decision.verify
         stage = None

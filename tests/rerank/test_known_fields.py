@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.request.known_fields import check_fields, knows, named_fields
+from shinglefold.rerank.request.known_fields import check_fields, check_scopes, knows, named_fields
 
 MAPPINGS = {
     "runtime": {"day": {"type": "keyword"}},
@@ -67,3 +67,11 @@ def test_all_options_that_name_fields_are_looked_at():
         }
     )
     assert named_fields(options) == ["host", "date", "published", "url", "title", "body"]
+
+
+def test_a_scope_of_nested_documents_is_refused_as_nothing_would_fold():
+    parts = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
+    mappings = {"properties": {"page": {"properties": {"parts": parts}}, "parts": {"properties": {}}}}
+    check_scopes([MAPPINGS, mappings], "pages", ["host", "meta.author", "parts.name", "page.other"])
+    with pytest.raises(ConfigError, match=r"'page\.parts\.name' is a field of nested documents"):
+        check_scopes([MAPPINGS, mappings], "pages", ["host", "page.parts.name"])
