@@ -160,6 +160,7 @@ class Updater:
             counts.fail(
                 key.id, "other writers change it faster than it can be updated; run the backfill again"
             )
+            self.given_up.add(key)
 
     def _fail(self, hit: Hit, reason: str, counts: BackfillCounts) -> None:
         counts.fail(hit["_id"], reason)

@@ -22,3 +22,11 @@ def test_a_picture_in_a_field_is_looked_at_in_no_time(blob):
 @given(st.text(st.sampled_from("ab \n\t."), max_size=40))
 def test_eight_words_in_a_row_are_running_text_and_fewer_are_none(text):
     assert bool(likely_texts([{"content": text}])) == bool(_EIGHT_WORDS.search(text))
+
+
+@pytest.mark.parametrize(("documents", "found"), [(4, ["title", "content"]), (5, []), (8, [])])
+def test_text_that_a_quarter_of_the_documents_have_is_told_and_rarer_text_is_not(documents, found):
+    bare = [{"price": "17"}] * (documents - 1)
+    assert (
+        likely_texts([{"title": "one", "content": "one two three four five six seven eight"}, *bare]) == found
+    )

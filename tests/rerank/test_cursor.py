@@ -63,6 +63,12 @@ def test_pages_may_change_their_size_and_what_they_fetch(library, folded):
     assert all(hit["_source"].keys() == {"rank"} for hit in second["hits"]["hits"])
 
 
+def test_a_page_that_shows_the_last_group_hands_out_no_cursor(library, folded):
+    groups, body = leader_groups(library.lists[3]), {"dedup": {"cursor": True, "window": 60}}
+    answer = folded.search("pages", library.body(3, size=len(groups), ext=body))
+    assert (answer["dedup"]["stopped_by"], answer["dedup"]["cursor"]) == ("page_full", None)
+
+
 def test_a_page_is_read_again_with_the_same_cursor(library, folded):
     first = folded.search("pages", library.body(3, size=4, ext={"dedup": {"cursor": True}}))
     body = library.body(3, size=4, ext={"dedup": {"cursor": first["dedup"]["cursor"]}})

@@ -47,3 +47,23 @@ def test_an_answer_with_all_the_hits_that_were_asked_for_is_read_on_from(library
     answer = folded.search("pages", library.body(3, size=len(groups) - 1), FoldOptions(window=5))
     assert ids(answer["hits"]["hits"]) == [f"3-{group[0]}" for group in groups[:-1]]
     assert answer["dedup"]["stopped_by"] == "page_full"
+
+
+class LackingMembers(Lacking):
+    """The same, whose searches for members alone lack something."""
+
+    def search(self, index, body, *more):
+        return self.engine.search(index, body, *more)
+
+    def msearch(self, searches):
+        return [answer | self.lacks for answer in self.engine.msearch(searches)]
+
+
+@pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
+def test_members_that_lack_something_are_told(library, lacks):
+    body = library.body(3, size=5, ext={"dedup": {"inner_hits": {"name": "all", "size": 3}}})
+    whole = FoldedSearch(library.engine, SCHEME).search("pages", body)
+    answer = FoldedSearch(LackingMembers(library.engine, lacks), SCHEME).search("pages", body)
+    assert ids(answer["hits"]["hits"]) == ids(whole["hits"]["hits"])
+    assert "partial" not in whole["dedup"]
+    assert answer["dedup"]["partial"]

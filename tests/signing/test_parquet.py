@@ -82,6 +82,12 @@ def test_rows_that_fail_are_named_by_their_number_and_left_out(make_job, tmp_pat
     assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == ["c"]
 
 
+def test_progress_is_told_by_the_rows_of_the_file_that_are_read(make_job, source, tmp_path):
+    told = []
+    sign(make_job(source, tmp_path / "out.parquet", parquet=True), lambda pace: told.append(pace.fraction))
+    assert told == [pytest.approx(rows / 250) for rows in (40, 80, 120, 160, 200, 240, 250)]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 6])
 def test_a_row_of_a_later_row_group_has_its_number_in_the_file(make_job, tmp_path, rows):
     table = pa.table({"id": list("abcdef"), "body": [*[None] * 5, ["no text"]]})

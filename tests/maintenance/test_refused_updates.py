@@ -1,0 +1,74 @@
+"""Updates that an engine does not make: each is made again, or accounted for with its reason."""
+
+import pytest
+from support.maintenance import adds_up, stored
+
+from shinglefold.contracts import BulkFailure, BulkResult
+from shinglefold.ingest import Backoff
+from shinglefold.ingest.maintenance import BackfillOptions, backfill
+
+_ID, _ALONE = "page-7", BackfillOptions(workers=1, backoff=Backoff(2, 0.01))
+
+
+class Refusing:
+    """A real engine that refuses so many times to update a document, after others did something to it."""
+
+    def __init__(self, engine, status, reason="", *, times=1, others=None):
+        self._engine, self._left, self._others = engine, times, others
+        self._failure = status, reason
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def bulk(self, actions):
+        due = [*actions]
+        refused = [one for one in due if one["_id"] == _ID and self._left > 0]
+        self._left -= len(refused)
+        if refused and self._others is not None:
+            assert not self._engine.bulk([{"_index": "pages", "_id": _ID, **self._others}]).failures
+        done = self._engine.bulk([one for one in due if one not in refused])
+        failures = tuple(BulkFailure(one, *self._failure) for one in refused)
+        return BulkResult(done.indexed, (*done.failures, *failures), done.written_over)
+
+
+def test_what_another_writer_has_changed_meanwhile_is_fingerprinted_as_it_is_now(engine, unsigned, pipeline):
+    text = {"_source": {"body": "one two three four five six seven eight nine ten"}}
+    summary = backfill(Refusing(engine, 409, others=text), unsigned, pipeline, _ALONE)
+    counts = summary.counts
+    assert (counts.updated, counts.conflicts, counts.changed, summary.remaining) == (250, 1, [_ID], 0)
+    assert adds_up(counts)
+    (outcome,) = pipeline.run_block([{"_id": _ID, **text["_source"]}])
+    assert stored(engine, unsigned)[_ID]["dedup"] == outcome.document["dedup"]
+
+
+@pytest.mark.parametrize("status", [409, 404])
+def test_what_was_deleted_meanwhile_is_counted_as_gone(engine, unsigned, pipeline, status):
+    refusing = Refusing(engine, status, others={"_op_type": "delete"})
+    counts = backfill(refusing, unsigned, pipeline, _ALONE).counts
+    assert (counts.read, counts.updated, counts.gone, counts.failed) == (250, 249, 1, 0)
+    assert adds_up(counts)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [(400, "400: no such field"), (409, "other writers change it faster")]
+)
+def test_what_is_never_updated_has_failed_and_is_named_with_the_reason(
+    engine, unsigned, pipeline, status, told
+):
+    refusing = Refusing(engine, status, "no such field", times=99)
+    summary = backfill(refusing, unsigned, pipeline, _ALONE)
+    counts = summary.counts
+    assert (counts.read, counts.updated, counts.failed, counts.failures) == (250, 249, 1, [_ID])
+    assert adds_up(counts)
+    (reason,) = counts.reasons
+    assert reason.startswith(told)
+    assert (summary.stopped, summary.remaining) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [(429, "too busy: its queue is full"), (403, "takes no updates (403): its queue")]
+)
+def test_an_engine_that_takes_nothing_stops_the_run_with_its_reason(engine, unsigned, pipeline, status, told):
+    summary = backfill(Refusing(engine, status, "its queue is full", times=99), unsigned, pipeline, _ALONE)
+    assert told in summary.stopped
+    assert summary.counts.updated == summary.counts.read == 0
