@@ -87,6 +87,11 @@ _BY_STATUS: Mapping[int, _Meaning] = MappingProxyType(
 )
 _WINDOW = "Result window is too large"
 _WINDOW_REMEDY = "Use search_after under a point in time, or raise index.max_result_window."
+_FIELDS = "Limit of total fields"
+_FIELDS_REMEDY = (
+    "The index has as many fields as it may: take one with fewer, or raise that "
+    '(PUT /INDEX/_settings {"index.mapping.total_fields.limit": …}).'
+)
 _DISK_REMEDY = (
     "Free disk space or add some; then set index.blocks.read_only_allow_delete of the index to null, "
     "if the server does not do it by itself."
@@ -231,6 +236,8 @@ def reason(body: object) -> str:
 def _meaning(status: int, kind: str, said: str) -> _Meaning:
     if _WINDOW in said:
         return WindowTooLarge, _WINDOW_REMEDY
+    if _FIELDS in said:
+        return UnsupportedQuery, _FIELDS_REMEDY
     if kind == _BLOCK and (known := next((one for word, one in _BLOCKS.items() if word in said), None)):
         return known
     if _is_partly_seen(said):

@@ -27,6 +27,9 @@ NESTED = {
 WINDOW = {
     "error": {"type": "illegal_argument_exception", "reason": "Result window is too large, from + size"}
 }
+FIELDS = {
+    "error": {"type": "illegal_argument_exception", "reason": "Limit of total fields [5] has been exceeded"}
+}
 FLOOD = {"error": {"type": "cluster_block_exception", "reason": "blocked by: [.../12/disk flood-stage ...]"}}
 
 
@@ -39,6 +42,7 @@ def _block(what):
     [
         (400, NESTED, UnsupportedQuery, "failed to create query: x, caused by: For input string"),
         (400, WINDOW, WindowTooLarge, "search_after"),
+        (400, FIELDS, UnsupportedQuery, "index.mapping.total_fields.limit"),
         (403, FLOOD, IndexReadOnly, "Free disk space"),
         (
             503,
