@@ -25,11 +25,12 @@ from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
 from shinglefold.canon.strings import Strings
 from shinglefold.canon.words import Form, canonical_form, hashed
+from shinglefold.checks import check_kind, check_texts, expected
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.language import Unit
 from shinglefold.model import UNDETERMINED, Int64s, PlacedTokens, Token, TokenBatch, Uint64s
 from shinglefold.registry import load_languages
-from shinglefold.scheme import CanonOptions, LanguageRef, Scheme
+from shinglefold.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
 
 if TYPE_CHECKING:
     from shinglefold.canon.compiled import Kernel, Run
@@ -51,7 +52,11 @@ class Canonicalizer:
     """
 
     def __init__(self, languages: Iterable[LanguageRef], capacity: int = 1 << 20) -> None:
+        if not isinstance(languages, Iterable):
+            raise expected("languages", "those of a scheme; Canonicalizer.of(scheme) takes one", languages)
         self.references = tuple(languages)
+        for one in self.references:
+            check_kind("languages", one, LanguageRef, "those of a scheme; Canonicalizer.of(scheme) takes one")
         self._router = make_router(load_languages(self.references))
         self._salts = np.array(
             [xxhash.xxh3_64_intdigest(language.code.encode()) for language in self._router.languages],
@@ -70,8 +75,12 @@ class Canonicalizer:
 
     @classmethod
     def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
-        """Return the canonicalizer of a scheme."""
-        return cls(scheme.languages, capacity)
+        """Return the canonicalizer of a scheme.
+
+        Raises:
+            ConfigError: it is no scheme.
+        """
+        return cls(checked_scheme(scheme).languages, capacity)
 
     @classmethod
     def as_written(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
@@ -297,6 +306,7 @@ class Canonicalizer:
                     yield number, " ".join(said[start:end])
 
     def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
+        check_texts(texts)
         if languages is None:
             return np.full(len(texts), -1, np.int64)
         if len(languages) != len(texts):

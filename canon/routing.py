@@ -22,6 +22,7 @@ from shinglefold.canon.characters import (
 )
 from shinglefold.canon.lookalikes import twins
 from shinglefold.canon.segment import Segments, Tables
+from shinglefold.checks import expected
 from shinglefold.errors import ConfigError
 from shinglefold.language import Language
 from shinglefold.model import Int64s
@@ -61,6 +62,8 @@ class Router:
     def indices(self, codes: Sequence[str | None]) -> Int64s:
         """Return the language index of each declared code, -1 where none or an unknown one is declared."""
         known = {language.code: index for index, language in enumerate(self.languages)}
+        for kind in set(map(type, codes)) - {str, type(None)}:
+            raise expected("language", "a code, or None", next(one for one in codes if type(one) is kind))
         return np.array([known.get(code or "", -1) for code in codes], np.int64)
 
     def mixed(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:

@@ -65,7 +65,7 @@ def delete(
     with _opened(asked, analysed=query is not None) as opened:
         if wanted is not None and opened.index_exists(index):
             check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
-        plan = plan_deletion(opened, index, ids, wanted)
+        plan = plan_deletion(opened, index, ids or None, wanted)
         if dry_run:
             _show(invocation, plan, "nothing was deleted: this was a dry run", deleted=0)
             return PARTLY if plan.missing else DONE

@@ -75,6 +75,8 @@ def matches(
     from shinglefold.errors import ConfigError
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
+    if text and not what.strip():
+        raise click.UsageError("there is no text: --text wants it in the place of the file")
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
         check_language(store.scheme, language)

@@ -19,8 +19,6 @@ _PAGES = (b"<!doctype html", b"<svg")
 #: Nobody has a wider terminal, and no number of columns more digits.
 _WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
-#: Characters of a name that leave room for what a name is given besides: a system takes 255 bytes.
-_NAME = 50
 #: Wider than any row.
 _UNBOUNDED = 1_000_000
 # Text of documents is shown: control characters in it must not reach the terminal.
@@ -89,9 +87,9 @@ def write_page(path: str, page: str) -> None:
     Raises:
         Unwritable: it can't be written.
     """
-    import secrets
     from pathlib import Path
 
+    from shinglefold.durable import replaced
     from shinglefold.errors import Unwritable
 
     place = Path(path)
@@ -100,15 +98,8 @@ def write_page(path: str, page: str) -> None:
             # Not beside a device or a pipe.
             place.write_text(page, "utf-8", errors="replace")
             return
-        # Of a name that nobody has, as somebody's file may be called so.
-        part = place.with_name(f".{place.name[:_NAME]}.{secrets.token_hex(4)}.part")
-        try:
-            with part.open("x", encoding="utf-8", errors="replace") as file:
-                file.write(page)
-            part.replace(place)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        with replaced(place, errors="replace") as file:
+            file.write(page)
     except OSError as error:
         raise Unwritable.of(path, error, "give another path") from error
 

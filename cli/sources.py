@@ -110,7 +110,9 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
         InputError: one does not exist.
         ConfigError: its name does not say its format, it holds dead letters, or they are to be written to it.
     """
+    from shinglefold.errors import InputError
     from shinglefold.ingest import read
+    from shinglefold.ingest.readers.jsonl import WHOLE
     from shinglefold.ingest.signing.tasks import is_parquet, row_groups
 
     check_dead_letters(dead_letters, sources, "")
@@ -120,7 +122,9 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
         else:
             records = read(source, options)
             if source != "-" and Path(source).is_file():
-                next(_documents(source, records, None), None)
+                first = next(_documents(source, records, None), None)
+                if first is not None and first.document is None and first.reason.startswith(WHOLE):
+                    raise InputError(f"{source}: {first.reason}")
 
 
 def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:

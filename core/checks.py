@@ -5,6 +5,10 @@ embedded engine refuses as servers do, the others with ``ConfigError``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from inspect import iscoroutinefunction
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from shinglefold.errors import ConfigError, ShinglefoldError
@@ -34,7 +38,8 @@ def check_count(name: str, given: Sequence[object], most: int) -> None:
 
 
 def check_text(name: str, text: str, most: int = MOST_NAME) -> str:
-    """Return a text that is not too long."""
+    """Return a text that is not too long; it may be empty."""
+    check_is_text(name, text, empty=True)
     if len(text) > most:
         raise ConfigError(
             f"{name}: {len(text)} characters are too many, at most {most} are taken: {quoted(text)}"
@@ -55,6 +60,53 @@ def check_is_text(name: str, value: object, *, empty: bool = False, error: Fault
     return value
 
 
+def check_kind(name: str, value: object, kind: type, how: str, *, optional: bool = False) -> None:
+    """Raise ``ConfigError`` unless a value is of a class, or None if optional; ``how`` says what to give."""
+    if not isinstance(value, kind) and not (optional and value is None):
+        raise expected(name, how, value)
+
+
+def check_options(value: object, kind: type, more: Iterable[str] = ()) -> None:
+    """Raise ``ConfigError`` unless options are of their class, or None: others would be taken for none.
+
+    Args:
+        more: names of single ones, which the class must have.
+    """
+    check_kind("options", value, kind, f"{kind.__name__}(…)", optional=True)
+    check_known("option", more, [one.name for one in fields(kind)])
+
+
+def check_path(name: str, value: object, *, optional: bool = False) -> None:
+    """Raise ``ConfigError`` unless a value is a path that is not empty, or None where it is optional."""
+    if value is not None or not optional:
+        path_of(name, value)
+
+
+def path_of(name: str, value: object) -> Path:
+    """Return a path that is not empty, as a variable that nobody set would make one."""
+    if not isinstance(value, str | PathLike) or not str(value):
+        raise expected(name, "a path that is not empty", value)
+    return Path(value)
+
+
+def check_engine(engine: object, *, awaited: bool = False) -> None:
+    """Raise ``ConfigError`` unless what was handed in is an engine, one that blocks unless ``awaited``."""
+    if isinstance(engine, str | PathLike):
+        # Not quoted: an address may have a password in it.
+        raise ConfigError(
+            "engine: expected an engine, got an address; open it: open_engine(address) (from "
+            "shinglefold.engines)"
+        )
+    search = getattr(engine, "search", None)
+    if not callable(search):
+        raise expected("engine", "one that open_engine (from shinglefold.engines) opens", engine)
+    if iscoroutinefunction(search) and not awaited:
+        raise ConfigError(
+            f"engine: the methods of {type(engine).__name__} are awaited; give an engine that blocks, or "
+            "take what is awaited itself (AsyncFoldedSearch, AsyncSimilarSearch, AsyncGate …)"
+        )
+
+
 def strings(name: str, given: object, most: int) -> tuple[str, ...]:
     """Return a list of strings, neither too many nor too long."""
     if not isinstance(given, list | tuple):
@@ -63,6 +115,18 @@ def strings(name: str, given: object, most: int) -> tuple[str, ...]:
     if not all(isinstance(one, str) for one in given):
         raise expected(name, "a list of strings", given)
     return tuple(check_text(name, one) for one in given)
+
+
+def check_texts(texts: object) -> None:
+    """Raise ``ConfigError`` unless texts are a list, or something of the kind, and no single text."""
+    if isinstance(texts, str | bytes):
+        raise ConfigError("one string instead of a list of texts; give [text]")
+    if not isinstance(texts, Sequence):
+        raise expected("texts", "a list of texts", texts)
+    for kind in set(map(type, texts)):
+        # Long texts may come in pieces, or compressed.
+        if issubclass(kind, bytes | Mapping | list | tuple) or not hasattr(kind, "__len__"):
+            raise expected("a text", "text", next(one for one in texts if type(one) is kind))
 
 
 def check_whole(

@@ -1,7 +1,14 @@
 """What has to be found on the disk after a machine has lost its power."""
 
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any, Literal
+
+#: Characters of a name that leave room for what a name is given besides: a system takes 255 bytes.
+_NAME = 50
 
 
 def sync_folder(folder: Path) -> None:
@@ -15,3 +22,24 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def replaced(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "strict") -> Iterator[IO[Any]]:
+    """Write what takes the place of a file in one step, once it is on the disk; text is UTF-8.
+
+    Raises:
+        OSError: it can't be written; the file of before is there still, and nothing beside it.
+    """
+    # Of a name that nobody has, as somebody's file may be called so.
+    part = path.with_name(f".{path.name[:_NAME]}.{secrets.token_hex(4)}.part")
+    text = {} if mode == "xb" else {"encoding": "utf-8", "errors": errors}
+    try:
+        with part.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -67,10 +67,10 @@ class ConfigError(ShinglefoldError):
     """An option, a setting or a pipeline that is not valid."""
 
     @classmethod
-    def unknown(cls, what: str, name: str, known: Iterable[str]) -> "ConfigError":
+    def unknown(cls, what: str, name: object, known: Iterable[str]) -> "ConfigError":
         """Return the error for a name nobody knows, with the nearest known name."""
         names = sorted(known)
-        near = nearest(name, names)
+        near = nearest(name, names) if isinstance(name, str) else ""
         hint = f"; did you mean {near!r}?" if near else "."
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         known = ", ".join(names[:_NAMED]) or "none"

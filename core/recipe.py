@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold import __version__
+from shinglefold.checks import expected
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
 from shinglefold.quoted import shortened
 from shinglefold.scheme import Scheme
@@ -139,6 +140,8 @@ class Recipe:
 
 def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the recipe in mappings as it stands there, None where there is none."""
+    if not isinstance(mappings, Mapping):
+        raise expected("mappings", "those of an index, engine.mappings(index)", mappings)
     stored = (mappings.get("_meta") or {}).get(META_KEY)
     return stored if isinstance(stored, Mapping) and "id" in stored else None
 

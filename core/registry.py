@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from shinglefold.checks import check_choice, check_kind, expected
 from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
 from shinglefold.language import Language
 from shinglefold.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
@@ -41,7 +42,7 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
         ConfigError: the plugin can't be imported or is no language.
     """
     points = installed() if among is None else among
-    if code not in points:
+    if not isinstance(code, str) or code not in points:
         raise UnknownLanguage.unknown("language", code, points)
     plugin = points[code].value
     try:
@@ -113,6 +114,10 @@ def references(
         UnknownLanguage: a language is named that no plugin has.
         MissingExtra: a language is named whose dictionary is not installed.
     """
+    if isinstance(codes, str) or not isinstance(codes, Iterable | None):
+        # One code would be taken for its letters.
+        raise expected("languages", "a list of codes, such as ['ru', 'zh'], or None for all", codes)
+    check_kind("options of languages", options, CanonOptions, "CanonOptions(…) (from shinglefold.scheme)")
     chosen = sorted(set(usable()[0] if codes is None else codes))
     own = overrides or {}
     for code in own.keys() - set(chosen):
@@ -134,8 +139,7 @@ def make_scheme(
     Raises:
         ConfigError: no such preset or language.
     """
-    if preset not in PRESETS:
-        raise ConfigError.unknown("preset", preset, PRESETS)
+    check_choice("preset", preset, tuple(PRESETS))
     base = PRESETS[preset]
     return Scheme(references(codes, options, overrides), base.name, base.sketch, base.decision)
 

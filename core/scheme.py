@@ -15,6 +15,7 @@ import xxhash
 
 from shinglefold.checks import check_choice, check_known, check_number, check_truth, check_whole
 from shinglefold.errors import ConfigError, SchemeMismatch
+from shinglefold.quoted import quoted
 
 Mode = Literal["lemma", "stem", "surface"]
 #: What decides that a pair of documents is one of near-duplicates.
@@ -210,6 +211,21 @@ class Scheme:
                 remedy="Use the version of shinglefold that made it, or index all documents again.",
             )
         return scheme
+
+
+def checked_scheme(scheme: object) -> Scheme:
+    """Return a scheme that was handed in.
+
+    Raises:
+        ConfigError: it is the name of a preset, or something else.
+    """
+    if not isinstance(scheme, Scheme):
+        raise ConfigError(
+            f"{quoted(scheme)} is no Scheme; give that of the index, "
+            "Recipe.of(engine.mappings(index), index).scheme (from shinglefold.recipe), "
+            'or a new one, make_scheme("default") (from shinglefold.registry)'
+        )
+    return scheme
 
 
 def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:

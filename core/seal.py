@@ -32,6 +32,9 @@ class Seal:
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.key, bytes):
+            # Not quoted: it may be the key.
+            raise ConfigError("a seal's key is bytes; Seal.parse takes it as text")
         if len(self.key) < _SHORTEST:
             raise ConfigError(
                 f"a seal's key needs {_SHORTEST} bytes or more, this one has {len(self.key)}; {_MADE}"

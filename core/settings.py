@@ -7,7 +7,7 @@ from dataclasses import field as made
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.checks import check_is_text, check_known
+from shinglefold.checks import check_is_text, check_known, check_path
 from shinglefold.errors import ConfigError, nearest
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
@@ -79,6 +79,7 @@ def settings_with_origins(
     path: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> tuple[Settings, dict[str, Origin]]:
     """Return the settings, and by name where each comes from; see ``load_settings``."""
+    check_path("path", path, optional=True)
     table = _read(path)
     settings = _from_table(table, str(path or _FILE))
     origins = {f.name: Origin("default") for f in fields(Settings) if f.name != "given"}

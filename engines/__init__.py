@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from shinglefold.checks import check_path
 from shinglefold.contracts import Engine
 from shinglefold.engines.http import Connection, is_server, load_connection, looks_like_server, shown
 from shinglefold.errors import ConfigError
@@ -31,6 +32,8 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
     """
     if isinstance(where, Connection):
         return _open_server(where)
+    # An empty one is what an unset variable makes; its path would be this folder.
+    check_path("address", where)
     address = str(where)
     if is_server(address):
         return _open_server(load_connection(address))

@@ -9,13 +9,14 @@ import numpy as np
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon.facts import facts_of
 from shinglefold.canon.pieces import Cuttable
+from shinglefold.checks import check_kind, check_texts
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
 from shinglefold.ingest.meter import Meter
 from shinglefold.long_texts import LONG, give_back
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
 
 #: Characters after which compiled code will save more than it takes to load: 10,000 texts of 500 words.
@@ -79,7 +80,10 @@ class Fingerprinter:
     def __init__(
         self, scheme: Scheme, canonicalizer: Canonicalizer | None = None, meter: Meter | None = None
     ) -> None:
-        self.scheme = scheme
+        self.scheme = checked_scheme(scheme)
+        check_kind(
+            "canonicalizer", canonicalizer, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True
+        )
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)
@@ -207,8 +211,7 @@ class Fingerprinter:
     def _sketched(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
     ) -> Iterator[tuple[TokenBatch, Sketches]]:
-        if isinstance(texts, str):
-            raise ConfigError("one string instead of a list of texts; give [text]")
+        check_texts(texts)
         if languages is not None and len(languages) != len(texts):
             raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
         start = 0

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.advice import advised
+from shinglefold.checks import check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
 from shinglefold.recipe import FIELD, META_KEY, PASSAGES, Recipe, stored_recipe
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 
 _REMEDY = (
     "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
@@ -24,11 +25,13 @@ def mappings(scheme: Scheme, field: str = FIELD) -> JSON:
     Args:
         field: may be a dotted path.
     """
-    return recipe_mappings(Recipe(scheme, field))
+    check_is_text("field", field)
+    return recipe_mappings(Recipe(checked_scheme(scheme), field))
 
 
 def recipe_mappings(recipe: Recipe) -> JSON:
     """Return the mappings of an index that stores fingerprints: their field, and the recipe in ``_meta``."""
+    check_kind("recipe", recipe, Recipe, "pipeline.recipe()")
     properties: JSON = {
         "scheme": {"type": "keyword"},
         "lang": {"type": "keyword"},

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shinglefold.checks import check_whole
 from shinglefold.model import Int64s, PlacedTokens, Token
 from shinglefold.passages.chains import GAP, Chains, Run, chains_of, equal_runs, runs_of
 from shinglefold.passages.elements import Elements, elements_of
@@ -67,6 +68,8 @@ def find_passages(
 
     Cost: grows with the lengths: 1 ms for 2 × 1,000 tokens.
     """
+    check_whole("width", width, 1, 10)
+    check_whole("gap", gap)
     return passages_between(elements_of(a, width), elements_of(b, width), gap=gap).passages
 
 

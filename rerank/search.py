@@ -10,6 +10,7 @@ from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.request.bodies import split_request
 from shinglefold.rerank.request.options import FoldOptions
+from shinglefold.rerank.request.parameters import together
 from shinglefold.rerank.search_steps import SearchSteps
 from shinglefold.rerank.steps import drive, drive_async
 
@@ -63,7 +64,7 @@ class FoldedSearch(SearchSteps[Engine]):
         Cost: two requests where the first window fills the page, and none of a point in time. Passages take
         one more, and the alignment of each member's text: some ms a thousand words.
         """
-        return drive(self._engine, self.asked(index, body, options, {**(params or {}), **parameters}))
+        return drive(self._engine, self.asked(index, body, options, together(params, parameters)))
 
     def msearch(
         self,
@@ -84,7 +85,7 @@ class FoldedSearch(SearchSteps[Engine]):
 
         Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
         """
-        return drive(self._engine, self.asked_together(searches, options, {**(params or {}), **parameters}))
+        return drive(self._engine, self.asked_together(searches, options, together(params, parameters)))
 
     def pages(
         self,
@@ -109,6 +110,8 @@ class FoldedSearch(SearchSteps[Engine]):
 class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     """``FoldedSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
+    _awaited = True
+
     async def search(
         self,
         index: str | None,
@@ -119,9 +122,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
-        return await drive_async(
-            self._engine, self.asked(index, body, options, {**(params or {}), **parameters})
-        )
+        return await drive_async(self._engine, self.asked(index, body, options, together(params, parameters)))
 
     async def msearch(
         self,
@@ -133,7 +134,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await drive_async(
-            self._engine, self.asked_together(searches, options, {**(params or {}), **parameters})
+            self._engine, self.asked_together(searches, options, together(params, parameters))
         )
 
     async def pages(

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shinglefold.awaited import AsyncEngine
+from shinglefold.checks import check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine, Search, search_parts
 from shinglefold.errors import (
     ConfigError,
@@ -25,7 +26,7 @@ from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.native import Grouped, Target, native_page
 from shinglefold.rerank.page.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.page.response import KEY, answer_page
-from shinglefold.rerank.request.arguments import checked_scheme, checked_searches
+from shinglefold.rerank.request.arguments import check_means, checked_searches
 from shinglefold.rerank.request.bodies import can_go_on, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes, knows, named_fields
 from shinglefold.rerank.request.options import Explain, FoldOptions
@@ -33,7 +34,7 @@ from shinglefold.rerank.request.parameters import read_parameters, with_paramete
 from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import Reading
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ Driven = TypeVar("Driven", Engine, AsyncEngine)
 class SearchSteps(Generic[Driven]):
     """The steps of a search, whoever drives them."""
 
+    _awaited = False
+
     def __init__(
         self,
         engine: Driven,
@@ -61,6 +64,12 @@ class SearchSteps(Generic[Driven]):
         canonicalizer: "Canonicalizer | None" = None,
         seal: Seal | None = None,
     ) -> None:
+        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_is_text("field", field)
+        check_is_text("keep_alive", keep_alive)
+        if tiebreaker is not None:
+            check_is_text("tiebreaker", tiebreaker)
+        check_kind("cursor_key", cursor_key, bytes, "bytes that only this site knows, or None", optional=True)
         self._seal = seal
         self._engine: Driven = engine
         self._cursor_key = cursor_key or token_bytes(32)

@@ -1,12 +1,14 @@
 """Searching without input and output: a generator of calls, driven by any engine, sync or async."""
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from dataclasses import dataclass
+from inspect import isawaitable
 from typing import Any, Literal, TypeVar
 
 from shinglefold import steps as general
 from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine
+from shinglefold.errors import ConfigError
 
 Result = TypeVar("Result")
 
@@ -29,5 +31,19 @@ def drive(engine: Engine, steps: Steps[Result]) -> Result:
 
 
 async def drive_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
-    """Run a search on an engine whose methods are awaited."""
-    return await general.drive_async(steps, lambda call: getattr(engine, call.method)(*call.arguments))
+    """Run a search on an engine whose methods are awaited.
+
+    Raises:
+        ConfigError: they are not.
+    """
+
+    def answer(call: Call) -> Awaitable[Any]:
+        answered = getattr(engine, call.method)(*call.arguments)
+        if not isawaitable(answered):
+            raise ConfigError(
+                f"engine: {type(engine).__name__} blocks; give one whose methods are awaited "
+                "(AsyncOpenSearchEngine, AsyncElasticsearchEngine, AsyncEmbeddedEngine)"
+            )
+        return answered
+
+    return await general.drive_async(steps, answer)

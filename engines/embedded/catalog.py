@@ -39,7 +39,9 @@ class NoColumnLeft(ValueError):
     def __init__(self, path: str, pools: Mapping[str, int]) -> None:
         super().__init__(
             f"no column left for the new field {path!r}: more than {_MOST:,} columns would be needed, two "
-            "for each new field with text; name the fields to search in the mappings and set dynamic to false"
+            "for each new field with text. Leave fields out in the pipeline (processor remove), or let a "
+            'mapping of the index say {"type": "object", "enabled": false} of the object they stand in '
+            "(index --recreate --mapping FILE)"
         )
         self.pools = pools
 

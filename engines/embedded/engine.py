@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from shinglefold.checks import path_of
 from shinglefold.contracts import (
     JSON,
     BulkFailure,
@@ -78,7 +79,7 @@ class EmbeddedEngine(Holding):
         canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
         portion: Portion | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = path_of("path", path)
         self._analysis = Analysis(canonicalizer)
         self._portion = portion or Portion()
         self._indices: dict[str, Index] = {}
@@ -283,7 +284,7 @@ class EmbeddedEngine(Holding):
             PitExpired: the point in time was closed or ran out.
         """
         check_parameters(parameters)
-        under_pit = "pit" in body
+        under_pit = isinstance(body, Mapping) and "pit" in body
         request = read_request(body, under_pit)
         with self._lock:
             snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from shinglefold.checks import check_choice, check_number, check_whole
+from shinglefold.checks import check_choice, check_is_text, check_number, check_truth, check_whole, expected
 from shinglefold.errors import ConfigError
 
 PRODUCTS = ("opensearch", "elasticsearch")
 _SCHEMES = ("http", "https")
 #: The fields that must not be printed.
 SECRETS = ("password", "api_key", "bearer_token")
+_TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "aws_region", "aws_service")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
 #: ``scheme://…``, ``//host``, ``user:password@host`` and ``host:port``.
 _MEANT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|$)|\[[0-9a-fA-F:.]+\]")
@@ -56,6 +57,7 @@ class Connection:
     retries: int = 3
 
     def __post_init__(self) -> None:
+        self._check_types()
         if not self.urls:
             raise ConfigError("no address of a server; give one, such as http://localhost:9200")
         for url in self.urls:
@@ -86,6 +88,15 @@ class Connection:
             return f"ApiKey {_encoded(self.api_key) if ':' in self.api_key else self.api_key}"
         return f"Bearer {self.bearer_token}" if self.bearer_token else ""
 
+    def _check_types(self) -> None:
+        if isinstance(self.urls, str | bytes) or not isinstance(self.urls, Iterable):
+            raise ConfigError("urls: expected a list of addresses; load_connection(address) takes one")
+        for name in _TEXTS:
+            if not isinstance(getattr(self, name), str):
+                # Not quoted: it may be a secret.
+                raise ConfigError(f"{name}: expected text, got {type(getattr(self, name)).__name__}")
+        check_truth("verify", self.verify)
+
     def _proofs(self) -> list[str]:
         ways = {
             "user": self.user,
@@ -105,6 +116,8 @@ def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
     """
     fields: dict[str, object] = {}
     urls = []
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise expected("address", "one, or a list of them", given)
     for text in given.split(",") if isinstance(given, str) else given:
         parts = _split(text.strip())
         product, plus, scheme = parts.scheme.rpartition("+")
@@ -119,6 +132,7 @@ def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
 
 def is_server(address: str) -> bool:
     """Tell whether an address names a server, not a folder."""
+    check_is_text("address", address, empty=True)
     scheme, separator, _ = address.partition("://")
     return bool(separator) and scheme.rpartition("+")[2] in _SCHEMES
 

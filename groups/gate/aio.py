@@ -13,7 +13,7 @@ from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable
 from shinglefold.groups.gate.aside import SECONDS, Borne
-from shinglefold.groups.gate.face import Face, canonicalizer_of, let_in
+from shinglefold.groups.gate.face import Face, canonicalizer_of, check_rules, let_in
 from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.jobs import Caller, Job
 from shinglefold.groups.gate.member import Verdict
@@ -56,6 +56,7 @@ class AsyncGate:
         Raises:
             ConfigError: the index was not set up for it, or the engine can't do it.
         """
+        check_rules(policy, pipeline)
         wanted = policy or Policy()
         if isinstance(engine, Threaded):
             gate = await asyncio.to_thread(

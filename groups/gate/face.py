@@ -8,6 +8,7 @@ from typing import Any
 
 from shinglefold.advice import advised
 from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_kind, expected
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
 from shinglefold.groups.gate.jobs import Caller, Job
@@ -15,6 +16,7 @@ from shinglefold.groups.gate.judge import words_of
 from shinglefold.groups.gate.keys import id_and_routing, key
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import Opened
+from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.paths import get
@@ -61,6 +63,7 @@ class Face:
 
     def made(self, documents: Sequence[Document]) -> list[Document | Verdict]:
         """Return documents with fingerprints and ids, or what became of those that the pipeline drops."""
+        _check_documents(documents)
         kept = [without_fingerprint(one, self.recipe.field) for one in documents]
         outcomes = [
             outcome
@@ -116,6 +119,20 @@ class Face:
         if verdict.full:
             why += f", whose group has {self.policy.most:,} documents already"
         return replace(verdict, reason=why)
+
+
+def check_rules(policy: object, pipeline: object) -> None:
+    """Raise ``ConfigError`` unless a gate is opened with a policy and a pipeline, or without."""
+    check_kind("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
+    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
+
+
+def _check_documents(documents: object) -> None:
+    if not isinstance(documents, list | tuple):
+        raise expected("documents", "a list of documents, each an object of its fields", documents)
+    for one in documents:
+        if not isinstance(one, Mapping):
+            raise expected("document", "an object of its fields", one)
 
 
 def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:

@@ -9,11 +9,12 @@ from operator import itemgetter
 from threading import Condition
 from typing import Self
 
+from shinglefold.checks import check_is_text
 from shinglefold.contracts import JSON, Document, Engine, GuardedWrites
 from shinglefold.errors import EngineError
 from shinglefold.groups.gate.aside import Aside
 from shinglefold.groups.gate.exclusive import ExclusiveStore, watched
-from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, let_in
+from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, check_rules, let_in
 from shinglefold.groups.gate.jobs import Caller, Job
 from shinglefold.groups.gate.left import sweep
 from shinglefold.groups.gate.member import Verdict
@@ -60,6 +61,7 @@ class Gate(Face):
         seal: Seal | None = None,
         lease: float = 30.0,
     ) -> None:
+        check_rules(policy, pipeline)
         opened = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
         super().__init__(opened, pipeline, seal)
         self.engine = engine
@@ -144,6 +146,7 @@ class Gate(Face):
             for each passage ``equal_tokens``, and under ``shown`` (the stored one) and ``member`` the field,
             the place and the text; [] where the stored one is gone.
         """
+        check_is_text("like", like)
         stored = self.engine.get(self.index, like) or self._routed(like)
         if stored is None:
             return []

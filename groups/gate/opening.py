@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_engine, check_is_text, check_kind, check_number
 from shinglefold.contracts import JSON, Engine, GuardedWrites, Parameters
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.deciding import likeness_of
@@ -107,6 +108,10 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     Raises:
         ConfigError: the index was not set up for it, or the engine can't do it.
     """
+    check_engine(engine)
+    check_is_text("index", index)
+    check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
+    check_number("lease (seconds)", lease, above=True)
     concrete = concrete_index(engine, index)
     mappings = engine.mappings(concrete)
     recipe = Recipe.of(mappings, index)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from shinglefold.checks import check_choice, check_number, check_share, check_whole, strings
+from shinglefold.checks import check_choice, check_number, check_share, check_truth, check_whole, strings
 from shinglefold.errors import ConfigError
 from shinglefold.groups.rules import Measure
 from shinglefold.scheme import Decision, Facts, Verify, verified_by
@@ -56,6 +56,7 @@ class Policy:
         check_whole("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
         check_share("min_length_ratio", self.min_length_ratio)
+        check_truth("across_languages", self.across_languages)
         self._check_verified()
         self._check_lengths()
 

@@ -14,6 +14,8 @@ from shinglefold.ingest.maintenance.kept import KeptFile, replace_lines
 from shinglefold.ingest.maintenance.stored import Key
 
 _FORMAT = 1
+#: How a plan begins.
+_BEGINNING = b'{"passes": '
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Journal:
         kept = KeptFile(self.path)
         found = kept.read()
         if found is None or self.path is None:
+            self._check_beside()
             return None
         try:
             if found["format"] != _FORMAT:
@@ -83,6 +86,21 @@ class Journal:
         KeptFile(self.path).remove()
         if self.path is not None:
             self._beside(self.path).unlink(missing_ok=True)
+
+    def _check_beside(self) -> None:
+        """Refuse somebody else's file in the place of the plan: it would be replaced, and removed."""
+        if self.path is None or not (plan := self._beside(self.path)).exists():
+            return
+        try:
+            with plan.open("rb") as file:
+                ours = file.read(len(_BEGINNING)) == _BEGINNING
+        except OSError:
+            ours = False
+        if not ours:
+            raise InputError(
+                f"{plan}, where the plan is kept beside the checkpoint, holds something else: give another "
+                "checkpoint"
+            )
 
     @property
     def verdicts(self) -> Path | None:

@@ -5,7 +5,15 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from shinglefold.checks import check_choice, check_number, check_share
+from shinglefold.checks import (
+    check_choice,
+    check_is_text,
+    check_number,
+    check_path,
+    check_share,
+    check_truth,
+    strings,
+)
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.ingest.maintenance.scan import PATIENCE
@@ -16,6 +24,7 @@ from shinglefold.scheme import Decision, Verify, verified_by
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.
 _LISTED = 100
+_MOST_SCOPES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,12 @@ class RegroupOptions:
         check_share("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
+        for name in ("across_languages", "by_scheme", "dry_run"):
+            check_truth(name, getattr(self, name))
+        # One field would be taken for its letters.
+        strings("scope", self.scope, _MOST_SCOPES)
+        check_is_text("order", self.order, empty=True)
+        check_path("checkpoint", self.checkpoint, optional=True)
         if self.order == "-":
             raise ConfigError("order '-' names no field: write -FIELD, or leave it out")
         verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)

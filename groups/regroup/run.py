@@ -8,6 +8,7 @@ from time import perf_counter
 
 from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.dates import asked_dates
@@ -69,6 +70,9 @@ def regroup(
         InputError: the checkpoint can't be read or written.
         EngineError: the engine can't be reached at all.
     """
+    check_engine(engine)
+    check_is_text("index", index)
+    check_kind("options", options, RegroupOptions, "RegroupOptions(…)")
     recipe = recipe_with_groups(engine, index)
     _check_names(engine, index, options)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:

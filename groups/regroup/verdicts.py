@@ -16,6 +16,8 @@ from shinglefold.model import Uint64s
 UNKNOWN, APART, ALIKE = -1, 0, 1
 Said = NDArray[np.int8]
 _ROW = np.dtype([("pair", "<u8"), ("said", "i1")])
+#: How a file of them begins, as long as a row, so that nobody else's is taken for one.
+_BEGINNING = b"sftexts1\n"
 
 
 class Verdicts:
@@ -80,7 +82,7 @@ class Verdicts:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("ab") as file:
-                file.write(rows)
+                file.write(rows if file.tell() else _BEGINNING + rows)
         except OSError as error:
             raise InputError(
                 f"cannot write {path}, beside the checkpoint: {why(error)}; give another path"
@@ -92,10 +94,15 @@ class Verdicts:
         try:
             with path.open("r+b") as file:
                 held = file.read()
+                if not held.startswith(_BEGINNING[: len(held)]):
+                    raise InputError(
+                        f"{path}, where what texts said is kept beside the checkpoint, holds something else: "
+                        "give another checkpoint"
+                    )
                 whole = len(held) - len(held) % _ROW.itemsize
                 file.truncate(whole)
         except FileNotFoundError:
             return np.zeros(0, _ROW)
         except OSError as error:
             raise InputError(f"cannot read {path}, beside the checkpoint: {why(error)}; delete it") from error
-        return np.frombuffer(held[:whole], _ROW)
+        return np.frombuffer(held[len(_BEGINNING) : whole], _ROW)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shinglefold.advice import advised, together
+from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.dates import asked_dates
@@ -37,6 +38,9 @@ def make_report(
 
     Cost: a scan that reads a few fields; some 300 bytes a group.
     """
+    check_engine(engine)
+    check_is_text("index", index)
+    check_kind("names", names, Names, "Names(…)", optional=True)
     recipe = Recipe.of(engine.mappings(index), index)
     several = list(engine.all_mappings(index).values())
     asked = _told_in(several, names or Names())

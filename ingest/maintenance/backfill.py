@@ -8,6 +8,15 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.advice import advised
+from shinglefold.checks import (
+    check_engine,
+    check_is_text,
+    check_kind,
+    check_number,
+    check_path,
+    check_truth,
+    check_whole,
+)
 from shinglefold.contracts import Engine, GroupNumbers
 from shinglefold.errors import ConfigError, EngineError, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
@@ -48,6 +57,14 @@ class BackfillOptions:
     workers: int = 0
     backoff: Backoff = PATIENCE
     groups: GroupNumbers | None = None
+
+    def __post_init__(self) -> None:
+        check_is_text("field", self.field)
+        check_kind("part", self.part, Slice, "Slice(number, of)")
+        check_truth("only_missing", self.only_missing)
+        check_number("requests_per_second (0 for no limit)", self.requests_per_second)
+        check_path("checkpoint", self.checkpoint, optional=True)
+        check_whole("workers", self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,9 @@ def backfill(
         InputError: the checkpoint can't be read or written, or the index does not store its documents.
         EngineError: the engine can't be reached at all.
     """
+    check_engine(engine)
+    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
+    check_kind("options", options, BackfillOptions, "BackfillOptions(…)")
     _check_recipe(engine, index, pipeline, options.field)
     check_updatable(engine, index, options.field)
     with Interrupts() as interrupts:

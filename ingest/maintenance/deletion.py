@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shinglefold.checks import check_engine, check_is_text, check_kind, strings
 from shinglefold.contracts import JSON, BulkResult, Engine
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.shards import complete
@@ -11,6 +12,7 @@ from shinglefold.shards import complete
 #: Ids asked for, and shown, at a time.
 _AT_ONCE = 1000
 _SHOWN = 10
+_MOST_IDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +51,25 @@ class Deletion:
 
 
 def plan_deletion(
-    engine: Engine, index: str, ids: Sequence[str] = (), query: Mapping[str, Any] | None = None
+    engine: Engine, index: str, ids: Sequence[str] | None = None, query: Mapping[str, Any] | None = None
 ) -> Deletion:
     """Return what a deletion comes to, and change nothing.
 
     Args:
         index: an index, or an alias of one.
-        ids: documents to delete; where neither these nor a query are given, the whole index is meant.
+        ids: documents to delete, one at least; where neither these nor a query are given, the whole index is
+            meant.
         query: what finds the documents to delete.
 
     Raises:
-        ConfigError: the name is a pattern, or an alias of several indices; or both ids and a query are given.
+        ConfigError: the name is a pattern, or an alias of several indices; or both ids and a query are given,
+            or a list of no ids, which does not mean the whole index.
         IndexMissing: there is no such index.
     """
+    check_engine(engine)
+    check_is_text("index", index)
+    if ids is not None and not strings("ids", ids, _MOST_IDS):
+        raise ConfigError("ids: there are none in the list; leave ids out to delete the whole index")
     if ids and query is not None:
         raise ConfigError("documents are named by ids or found by a query: give one of the two")
     own, aliases, size = _one_index(engine, index)
@@ -79,6 +87,8 @@ def delete(engine: Engine, plan: Deletion) -> BulkResult:
     Returns:
         How many documents are gone, and those the engine would not delete.
     """
+    check_engine(engine)
+    check_kind("plan", plan, Deletion, "what plan_deletion returns")
     if plan.query is not None:
         return engine.delete_by_query(plan.index, plan.query)
     engine.delete_index(plan.index)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal
 
+from shinglefold.checks import check_engine, check_is_text, check_kind, check_number, check_whole
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
 from shinglefold.ingest.maintenance.mapping_check import layout
@@ -67,6 +68,12 @@ class DoctorOptions:
     part: Slice = WHOLE
     requests_per_second: float = 0.0
     workers: int = 0
+
+    def __post_init__(self) -> None:
+        check_is_text("field", self.field)
+        check_kind("part", self.part, Slice, "Slice(number, of)")
+        check_number("requests_per_second (0 for no limit)", self.requests_per_second)
+        check_whole("workers", self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,9 @@ def diagnose(
         InputError: the index does not store its documents.
         EngineError: the engine can't go on.
     """
+    check_engine(engine)
+    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
+    check_kind("options", options, DoctorOptions, "DoctorOptions(…)")
     return anew_where_lost(lambda: _diagnosis(engine, index, pipeline, options, progress))
 
 

@@ -1,12 +1,12 @@
 """A small JSON file that survives whatever ends the process."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shinglefold.durable import replaced
 from shinglefold.errors import InputError, why
 
 
@@ -59,14 +59,10 @@ def replace_lines(path: Path, lines: Iterable[str]) -> None:
     Raises:
         InputError: it can't be written.
     """
-    part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("w", encoding="utf-8") as file:
+        with replaced(path) as file:
             file.writelines(f"{line}\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
     except OSError as error:
         raise InputError(
             f"cannot write the checkpoint {path}: {error.strerror}; give another path"

@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 from stat import S_ISREG, S_IWGRP, S_IWOTH, S_IWUSR
 
+from shinglefold.durable import replaced
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.decode import announced
 from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter
@@ -113,11 +114,10 @@ def take_back(path: Path, aside: Path) -> None:
         lost = [line for line in left if line.strip() and _content(line) not in known]
     if lost:
         # Before the others: a letter that was mended since then comes later and has the last word.
-        part = aside.with_name(f"{aside.name}.part")
-        with path.open("rb") as file, part.open("wb") as both:
+        with path.open("rb") as file, replaced(path, "xb") as both:
             both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
             shutil.copyfileobj(file, both)
-            _replace(path, part, both.fileno())
+            shutil.copymode(path, both.name)
     aside.unlink()
 
 

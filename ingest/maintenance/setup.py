@@ -5,6 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from shinglefold.checks import (
+    check_engine,
+    check_is_text,
+    check_kind,
+    check_object,
+    check_truth,
+    check_whole,
+    strings,
+)
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.ingest.maintenance.mapping_check import layout
@@ -18,10 +27,11 @@ from shinglefold.ingest.maintenance.rivals import lacking, rivals
 from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import META_KEY, Recipe, first_difference, stored_recipe
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.shards import complete
 
 _VERSION = 1
+_MOST_NAMES = 10_000
 #: What is replaced as one: a key it lacks must go.
 _WHOLE = f"{META_KEY}.pipeline"
 _MAKER = "shinglefold"
@@ -53,6 +63,17 @@ class SetupRequest:
     groups: bool = False
 
     def __post_init__(self) -> None:
+        checked_scheme(self.scheme)
+        for name in ("indices", "patterns", "fields"):
+            # One name would be taken for its letters.
+            strings(name, getattr(self, name), _MOST_NAMES)
+        check_is_text("field", self.field)
+        check_is_text("name", self.name)
+        check_whole("priority", self.priority)
+        if self.pipeline is not None:
+            check_object("pipeline", self.pipeline, "an object with a list 'processors'")
+        for name in ("shadow", "groups"):
+            check_truth(name, getattr(self, name))
         if not self.indices and not self.patterns:
             raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
 
@@ -102,6 +123,8 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
         ConfigError: the engine has no templates.
         EngineError: the engine can't be asked.
     """
+    check_engine(engine)
+    check_kind("request", request, SetupRequest, "SetupRequest(…)")
     templates = engine.templates
     if request.patterns and templates is None:
         raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
@@ -144,6 +167,8 @@ def carry_out(engine: Engine, plan: Plan) -> None:
     Raises:
         EngineError: the engine refuses one; those before it are made, and setting up again goes on.
     """
+    check_engine(engine)
+    check_kind("plan", plan, Plan, "what make_plan returns")
     for change in plan.changes:
         if change.kind == "new index":
             engine.create_index(change.name, change.body, {})

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from shinglefold.checks import check_whole
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 
@@ -21,6 +22,8 @@ class Slice:
     of: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("number", "of"):
+            check_whole(name, getattr(self, name))
         if not 1 <= self.number <= self.of <= _MOST:
             raise ConfigError(f"part {self}: expected NUMBER/OF from 1/1 to {_MOST}/{_MOST}, such as 2/4")
 

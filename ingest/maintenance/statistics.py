@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shinglefold.checks import check_engine, check_is_text
 from shinglefold.contracts import JSON, Engine, IndexInfo
 from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.placeholders import placeholder_query
@@ -86,6 +87,8 @@ def statistics(engine: Engine, pattern: str = "*", setting: str = FIELD) -> list
     Raises:
         IndexMissing: a name without ``*`` means none.
     """
+    check_engine(engine)
+    check_is_text("pattern", pattern)
     infos = engine.indices(pattern)
     known = [_known(engine, info, setting) for info in infos]
     unaltered = engine.can.unaltered

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_known, check_object, expected
+from shinglefold.checks import check_is_text, check_kind, check_known, check_object, expected, strings
 from shinglefold.contracts import JSON, Document
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.meter import Meter
@@ -22,9 +22,11 @@ from shinglefold.ingest.processors.tools import Tools
 from shinglefold.local_engines import WordsOf
 from shinglefold.recipe import FIELD, TEXTS, Recipe, essence
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal
 
+#: Fields that fingerprints are of, at most.
+_MOST_FIELDS = 1_000
 _KEYS = ("processors", "on_failure", "description", "version", "_meta")
 
 
@@ -77,7 +79,11 @@ class Pipeline:
             ConfigError: a key, a processor or an option is not valid; says where.
         """
         _check(definition)
-        scheme = make_scheme() if scheme is None else scheme
+        scheme = make_scheme() if scheme is None else checked_scheme(scheme)
+        check_kind(
+            "canonicalizer", canonicalizer, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True
+        )
+        check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
         tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
         failing = handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
@@ -119,6 +125,8 @@ class Pipeline:
 
     def run(self, documents: Iterable[Document]) -> Iterator[Outcome]:
         """Yield what becomes of each document, in order, working block by block."""
+        if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
+            raise expected("documents", "a list of documents, each an object of its fields", documents)
         for block in blocks(documents, weight, RAW_BUDGET):
             yield from self.run_block(block)
 
@@ -169,6 +177,9 @@ def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSO
         field: where fingerprints go.
         fields: whose texts they are of; a ``title`` holds no markup.
     """
+    check_is_text("field", field)
+    # One name would be taken for its letters.
+    strings("fields", fields, _MOST_FIELDS)
     text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
     definition: JSON = json.loads(text)
     strip, plain, supershingle, language = definition["processors"]

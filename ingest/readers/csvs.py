@@ -18,6 +18,9 @@ _SEPARATORS = ",;\t"
 #: Names of columns are no numbers, dates, addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
 
+#: How files say to Excel what parts their columns.
+_SAYS = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
+
 #: What the csv module says, and what it means here.
 _SAID = (
     ("unexpected end of data", "a quote opened in this row never closes"),
@@ -59,14 +62,22 @@ class _Text:
 
 
 def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
-    """Yield a record for each row after the header; of , ; and tab, its commonest separates."""
+    """Yield a record for each row after the header; of , ; and tab, its commonest separates.
+
+    A first line ``sep=;``, as Excel writes and reads it, says so itself and is no header.
+    """
     # The module's limit is the process's; a page is often longer than its 128 kB.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
     first = next(stream, "")
+    separator = _separator(first)
+    if said := _SAYS.fullmatch(first.strip("\r\n ")):
+        # A line for Excel alone; the header is the next.
+        text.take()
+        separator, first = said[1], next(stream, "")
     # Strict: a quote that never closes would swallow all rows after it without a word.
-    rows = csv.reader(chain([first] if first else [], stream), delimiter=_separator(first), strict=True)
+    rows = csv.reader(chain([first] if first else [], stream), delimiter=separator, strict=True)
     header, error = _next(rows)
     raw, replaced, broken = text.take()
     row = header

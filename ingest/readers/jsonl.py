@@ -1,6 +1,7 @@
 """JSON lines: one document a line."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NoReturn
@@ -11,22 +12,32 @@ from shinglefold.contracts import Document
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.as_read import as_read, from_line
 from shinglefold.ingest.readers.decode import decoded, without_surrogates
-from shinglefold.ingest.readers.lines import Line, Source, lines
+from shinglefold.ingest.readers.lines import NAMED, Line, Source, lines
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.transcode import splittable
 
 #: Files joined to one have their byte order marks in the middle.
 _BOM = b"\xef\xbb\xbf"
+#: How the reason begins why a source as a whole can't be read.
+WHOLE = "the input"
+#: Bytes of a first line that are looked at.
+_LOOK = 200
 
 
 def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
     stream, encoding = splittable(source.stream, options.encoding)
     options = replace(options, encoding=encoding)
+    first = True
     for line in lines(stream, options.max_bytes):
         raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
         if not (raw.strip() or line.reason):
             continue
+        if first and (reason := _not_lines(raw, options.encoding, source.name)):
+            # What follows are parts of it, none of which is a document.
+            yield Record(None, source.name, line.number, reason, fraction=source.fraction())
+            return
+        first = False
         record = parse_line(line._replace(raw=raw), source.name, options, source.fraction(), travels=True)
         # A long line must not be kept while its document is worked on.
         del line, raw
@@ -77,6 +88,22 @@ def _quick(raw: bytes, id_field: str) -> Document | None:
         return None
 
 
+def _not_lines(raw: bytes, encoding: str, name: str) -> str:
+    """Return why a file that begins with this line holds no lines of JSON, and what makes such of it."""
+    text, _ = decoded(raw[:_LOOK], encoding)
+    text = text.strip()
+    if text.startswith("["):
+        what, program = "an array", "jq -c '.[]'"
+    elif text == "{":
+        what, program = "objects over several lines", "jq -c ."
+    else:
+        return ""
+    if name == NAMED:
+        return f"{WHOLE} holds {what}, not an object a line; pipe it through {program} first"
+    command = f"{program} {shlex.quote(name)} > documents.jsonl"
+    return f"{WHOLE} holds {what}, not an object a line; make lines of it: {command}"
+
+
 def _kept(raw: bytes, encoding: str) -> str:
     """Return a line as it can be read again from UTF-8, undecodable bytes as lone surrogates."""
     try:
@@ -101,5 +128,7 @@ def _reason(text: str, error: Exception) -> str:
 
 def _hint(text: str) -> str:
     if text.lstrip().startswith("["):
-        return " (an array: write one object a line)"
-    return " (an object over several lines: write each on one)" if text.strip() == "{" else ""
+        return " (an array: write one object a line, as jq -c '.[]' does)"
+    return (
+        " (an object over several lines: write each on one, as jq -c . does)" if text.strip() == "{" else ""
+    )

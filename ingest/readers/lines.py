@@ -12,6 +12,8 @@ from typing import IO, Any, NamedTuple
 from shinglefold.errors import InputError, why
 
 STANDARD_INPUT = "-"
+#: What messages call it.
+NAMED = "standard input"
 _CHUNK = 1 << 20
 #: No text begins with these bytes.
 _GZIP = b"\x1f\x8b"
@@ -43,7 +45,7 @@ def opened(path: str) -> Iterator[Source]:
         InputError: it can't be opened.
     """
     if path == STANDARD_INPUT:
-        yield Source(_unpacked(sys.stdin.buffer), "standard input", lambda: 0.0)
+        yield Source(_unpacked(sys.stdin.buffer), NAMED, lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shinglefold.advice import advised
+from shinglefold.checks import check_options
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.readers.csvs import read_csv
 from shinglefold.ingest.readers.folder import HTML, TEXT, read_folder, read_page
@@ -32,6 +33,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
         ConfigError: its name is empty, or does not say what it is and ``format`` doesn't either.
     """
     # An empty name is what a shell makes of an unset variable; the path of it would be this folder.
+    check_options(options, ReadOptions)
     name, options = str(path), options or ReadOptions()
     if not path:
         raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
-from shinglefold.checks import check_choice, check_whole
+from shinglefold.checks import check_choice, check_is_text, check_truth, check_whole
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.paths import said
@@ -52,6 +52,10 @@ class ReadOptions:
     def __post_init__(self) -> None:
         check_choice("format", self.format, get_args(Format))
         check_whole("max_bytes", self.max_bytes, 1)
+        for name in ("id_field", "encoding", "prefix"):
+            check_is_text(name, getattr(self, name), empty=True)
+        if self.header is not None:
+            check_truth("header", self.header)
         if self.encoding:
             try:
                 # One that can't replace what it does not understand would end the run there.

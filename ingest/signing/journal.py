@@ -192,11 +192,10 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     name = next((name for name in now if before.get(name) != now[name]), "")
     if name == "sources":
         return _other_sources(before.get(name) or [], now[name])
-    return (
-        f"another {name} ({before.get(name)!r:.200}, here {now.get(name)!r:.200})"
-        if name
-        else "other options"
-    )
+    if not name:
+        return "other options"
+    other = "other" if name.endswith("s") else "another"
+    return f"{other} {name} ({before.get(name)!r:.200}, here {now.get(name)!r:.200})"
 
 
 def _other_sources(before: Sequence[Sequence[Any]], now: Sequence[Sequence[Any]]) -> str:

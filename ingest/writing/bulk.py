@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeVar
 
+from shinglefold.checks import check_number, check_whole
 from shinglefold.contracts import BulkFailure, BulkResult, Engine
 from shinglefold.errors import EngineUnavailable
 
@@ -21,6 +22,11 @@ class Backoff:
     retries: int = 6
     first: float = 0.5
     most: float = 30.0
+
+    def __post_init__(self) -> None:
+        check_whole("retries", self.retries)
+        check_number("first (seconds)", self.first)
+        check_number("most (seconds)", self.most)
 
     def delays(self) -> Iterator[float]:
         """Yield the seconds to wait before each retry."""

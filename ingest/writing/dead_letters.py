@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from shinglefold.checks import check_options, check_path
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Unwritable
 from shinglefold.ingest.readers.decode import announced
@@ -46,6 +47,8 @@ class DeadLetters:
     """
 
     def __init__(self, path: str | Path | None) -> None:
+        # An empty one is what an unset variable makes.
+        check_path("dead_letters", path, optional=True)
         self.path = None if path is None else Path(path)
         self.reasons: Counter[str] = Counter()
         #: Where each reason was met first: source, line and stage.
@@ -175,6 +178,8 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
     Raises:
         InputError: the file can't be opened, or was saved in UTF-16.
     """
+    check_path("path", path)
+    check_options(options, ReadOptions)
     options = replace(options or ReadOptions(), encoding="utf-8")
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below

@@ -4,12 +4,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from operator import is_not
+from os import PathLike
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from shinglefold.checks import check_engine, check_is_text, check_kind, check_object, expected
 from shinglefold.contracts import Document, Engine, GroupNumbers
-from shinglefold.errors import EngineError, InputError
+from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
@@ -68,6 +70,14 @@ def index_documents(
         ConfigError: the index was not made for fingerprints, or ``workers`` is negative.
         InputError: the input can't be opened, or the dead-letter file is in a place that can't be written to.
     """
+    check_engine(engine)
+    check_is_text("index", index)
+    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
+    check_kind("backoff", backoff, Backoff, "Backoff(…)", optional=True)
+    _check_records(records)
+    for name, given in (("properties", properties), ("settings", settings)):
+        if given is not None:
+            check_object(name, given, "an object, as engines take it")
     recipe = replace(pipeline.recipe(field), groups=groups is not None)
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
@@ -88,6 +98,13 @@ def index_documents(
         stopped = interrupts.reason or stopped or unfinished
         summary = ledger.summary(pipeline.scheme.id, stopped, perf_counter() - start)
         return replace(summary, made=destination.made)
+
+
+def _check_records(records: object) -> None:
+    if isinstance(records, str | bytes | PathLike):
+        raise ConfigError("records: a name instead of documents; read(path) yields those of a file")
+    if isinstance(records, Mapping) or not isinstance(records, Iterable):
+        raise expected("records", "documents, such as [{…}, …] or read(path)", records)
 
 
 def _stopped_by(work: Callable[[], None]) -> str:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from shinglefold.checks import check_engine, check_is_text, expected
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.ingest.writing.summary import Summary
@@ -25,6 +26,10 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
     Raises:
         ConfigError: the name means several indices, or a data stream.
     """
+    check_engine(engine)
+    check_is_text("index", index)
+    if not callable(build):
+        raise expected("build", "what fills the index whose name it gets", build)
     if not engine.index_exists(index):
         return build(index)
     there = engine.indices(index)

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from shinglefold.checks import check_object
 from shinglefold.contracts import JSON
 from shinglefold.errors import InputError
 from shinglefold.model import Fingerprint
 from shinglefold.rerank.hits import Hit, stored_fingerprint
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.sketch import agreement, estimate
 
 
@@ -19,6 +20,9 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
         ``_index``, ``_id``, ``same_text`` (equal digests), ``lang``, ``scheme``, ``shared`` (supershingles in
         common) and, where both have a signature, ``resemblance`` with its ``standard_error``.
     """
+    for hit in (shown, member):
+        check_object("hit", hit, "a hit as engines return it")
+    scheme = checked_scheme(scheme)
     one, other = _read(shown, field), _read(member, field)
     told: dict[str, Any] = {"_index": member.get("_index"), "_id": member.get("_id")}
     if one is None or other is None:

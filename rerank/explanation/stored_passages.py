@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from shinglefold.checks import expected, strings
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model import PlacedTokens, Token
@@ -23,6 +24,7 @@ Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
 _BORDERS = {"a": 1, "b": 2}
 #: Characters of all texts of a document that are looked at: an answer has many documents.
 _MOST_CHARACTERS = 1_000_000
+_MOST_FIELDS = 1_000
 
 
 class Texts(NamedTuple):
@@ -119,6 +121,11 @@ def matched_passages(
     # A search that explains nothing needs none of it.
     from shinglefold.passages.find import find_passages
 
+    for source in (shown, member):
+        # Of a whole hit, no field would be found, and so no passage.
+        if not isinstance(source, Mapping) or isinstance(source.get("_source"), Mapping):
+            raise expected("source", 'the _source of a hit, hit["_source"]', source)
+    strings("fields", fields, _MOST_FIELDS)
     one, other = (stored_text(source, fields, tokenize, _MOST_CHARACTERS) for source in (shown, member))
     found = find_passages(one.tokens("a"), other.tokens("b"))
     return [told_passage(passage, shown=one, member=other) for passage in found]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from shinglefold.awaited import AsyncEngine
+from shinglefold.checks import check_options
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.matching.options import MatchOptions
@@ -24,6 +25,8 @@ class MatchSearch(MatchSteps[Engine], BlockingFace[str, MatchOptions, MatchPage]
 
 class AsyncMatchSearch(MatchSteps[AsyncEngine], AwaitedFace[str, MatchOptions, MatchPage]):
     """``MatchSearch`` for an engine whose methods are awaited; made with the same arguments."""
+
+    _awaited = True
 
 
 @overload
@@ -62,6 +65,7 @@ def find_matches(
 
     Who asks more than once keeps a ``MatchSearch``, which reads the recipe and the dictionaries once.
     """
+    check_options(options, MatchOptions, more)
     search, chosen = MatchSearch(engine, seal=seal), replace(options or MatchOptions(), **more)
     if isinstance(text, list):
         return search.find_each(index, text, chosen)
@@ -78,6 +82,7 @@ async def find_matches_async(
     **more: Any,  # noqa: ANN401 - each option has its own type
 ) -> MatchPage | list[MatchPage | ShinglefoldError]:
     """Return the documents of an index that have passages of a text, or of each; see ``find_matches``."""
+    check_options(options, MatchOptions, more)
     search, chosen = AsyncMatchSearch(engine, seal=seal), replace(options or MatchOptions(), **more)
     if isinstance(text, list):
         return await search.find_each(index, text, chosen)

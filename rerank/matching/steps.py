@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_is_text, check_options, expected
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
 from shinglefold.quoted import quoted
@@ -15,6 +16,7 @@ from shinglefold.rerank.matching.looking import PassageLooking
 from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.matching.pages import MatchPage, read_matches
 from shinglefold.rerank.msearch import run_side_by_side
+from shinglefold.rerank.request.arguments import check_means
 from shinglefold.rerank.similar.indices import Indices, Known
 from shinglefold.rerank.steps import Steps
 from shinglefold.scheme import Scheme
@@ -33,6 +35,8 @@ class MatchSteps(Generic[Driven]):
         seal: of the key the index is sealed with.
     """
 
+    _awaited = False
+
     def __init__(
         self,
         engine: Driven,
@@ -41,6 +45,9 @@ class MatchSteps(Generic[Driven]):
         language: str | None = None,
         seal: Seal | None = None,
     ) -> None:
+        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        if language is not None:
+            check_is_text("language", language)
         self._engine: Driven = engine
         self._canonicalizers = {} if canonicalizer is None else {canonicalizer.references: canonicalizer}
         self._language = language
@@ -55,6 +62,8 @@ class MatchSteps(Generic[Driven]):
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
+        if not isinstance(several, list | tuple):
+            raise expected("texts", "a list of texts", several)
         by = yield from self._looking(index, options)
         asked = [self._asked(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
@@ -68,6 +77,7 @@ class MatchSteps(Generic[Driven]):
         known = yield from self._indices.known(index)
         _check_stored(known)
         made = self._canonicalizer(known.scheme)
+        check_options(options, MatchOptions)
         chosen = options or MatchOptions()
         return PassageLooking(index, known, known.fields_by_index, chosen, self._engine.can, made)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shinglefold.checks import expected
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.rerank.explanation.folded import explain
@@ -28,7 +29,13 @@ _AT_ONCE = 1000
 
 
 def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
-    """Return the folded hits attached to a hit of an answer, itself left out."""
+    """Return the folded hits attached to a hit of an answer, itself left out.
+
+    Raises:
+        ConfigError: it is no hit, or the answer as a whole.
+    """
+    if not isinstance(hit, Mapping) or "hits" in hit:
+        raise expected("hit", 'one hit of an answer, such as page["hits"]["hits"][0]', hit)
     own = identity(hit)
     inner = hit.get("inner_hits", {}).get(DUPLICATES, {}).get("hits", {}).get("hits", ())
     if own[1] is None:

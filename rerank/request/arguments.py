@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from shinglefold.checks import check_engine, check_kind, expected
 from shinglefold.contracts import Search
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.hits import Hit
-from shinglefold.scheme import Scheme
+from shinglefold.seal import Seal
 
 
 def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
@@ -25,19 +26,24 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
     return hits
 
 
-def checked_scheme(scheme: Scheme) -> Scheme:
-    """Return a scheme.
+def check_means(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
+    """Check what a search is made with.
 
     Raises:
-        ConfigError: it is the name of a preset, or something else.
+        ConfigError: the engine, the canonicalizer or the seal is something else.
     """
-    if not isinstance(scheme, Scheme):
-        raise ConfigError(
-            f"{scheme!r} is no Scheme; give that of the index, "
-            "Recipe.of(engine.mappings(index), index).scheme (from shinglefold.recipe), "
-            'or a new one, make_scheme("default") (from shinglefold.registry)'
+    check_engine(engine, awaited=awaited)
+    # Its class is not asked for: who searches only need not load dictionaries and numpy.
+    if canonicalizer is not None and not hasattr(canonicalizer, "references"):
+        raise expected(
+            "canonicalizer", "Canonicalizer.of(scheme) (from shinglefold.canon), or None", canonicalizer
         )
-    return scheme
+    check_seal(seal)
+
+
+def check_seal(seal: object) -> None:
+    """Raise ``ConfigError`` unless it is a seal, or None."""
+    check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
 
 
 def checked_searches(searches: Iterable[Search]) -> list[Search]:
@@ -46,8 +52,10 @@ def checked_searches(searches: Iterable[Search]) -> list[Search]:
     Raises:
         ConfigError: one of them is no pair of an index and a body.
     """
-    if isinstance(searches, Mapping):
+    if isinstance(searches, Mapping | str):
         raise ConfigError("one search instead of a list of searches; give [(index, body), …]")
+    if not isinstance(searches, Iterable):
+        raise expected("searches", "a list of searches, [(index, body), …]", searches)
     found = list(searches)
     for place, one in enumerate(found):
         if isinstance(one, str | Mapping) or not isinstance(one, Sequence) or len(one) not in (2, 3):

@@ -9,6 +9,8 @@ from shinglefold.checks import (
     check_choice,
     check_count,
     check_known,
+    check_number,
+    check_options,
     check_share,
     check_text,
     check_truth,
@@ -48,7 +50,7 @@ class Preference:
     def __post_init__(self) -> None:
         check_text("representative", self.name)
         check_text("field", self.field)
-        check_count(f"values of {self.name}", self.values, MOST_VALUES)
+        strings(f"values of {self.name}", self.values, MOST_VALUES)
 
     @classmethod
     def parse(cls, given: object) -> "Preference":
@@ -83,6 +85,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         check_text("scope", self.field)
+        check_number("within (seconds)", self.within, optional=True)
 
     @classmethod
     def parse(cls, given: object) -> "Scope":
@@ -126,7 +129,7 @@ class Explain:
         )
 
 
-def _check_made(name: str, given: object, kind: type[Preference] | type[Scope]) -> None:
+def _check_made(name: str, given: object, kind: type) -> None:
     if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
         made = kind.__name__
         raise expected(name, f"a tuple of {made}; {made}.parse makes one of text", given)
@@ -206,6 +209,7 @@ class FoldOptions:
         check_count("scope", self.scope, MOST_SCOPES)
         check_whole("members", self.members, 0, 1000)
         read_source_filter(self.member_source)
+        _check_made("inner_hits", self.inner_hits, InnerHits)
         check_names(self.inner_hits)
         check_whole("window", self.window, 1, 1000)
         check_whole("max_window", self.max_window, 1, 10_000)
@@ -234,6 +238,7 @@ class FoldOptions:
         """
         if not isinstance(given, Mapping):
             raise ConfigError(f"dedup: expected an object of options, got {quoted(given)}")
+        check_options(base, cls)
         if not given:
             return base or cls()
         check_known("dedup option", given, [f.name for f in fields(cls) if f.name not in _NOT_IN_BODIES])

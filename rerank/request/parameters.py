@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.checks import check_text
+from shinglefold.checks import check_object, check_text
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.quoted import quoted
@@ -105,6 +105,17 @@ class Parameters:
 
     def _those(self, names: frozenset[str]) -> dict[str, Any]:
         return {name: value for name, value in self.url.items() if name in names}
+
+
+def together(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters that a caller gave in an object and by name.
+
+    Raises:
+        ConfigError: what should be the object is none.
+    """
+    if params is None:
+        return more
+    return {**check_object("params", params, 'an object, such as {"routing": "a"}'), **more}
 
 
 def read_parameters(given: Mapping[str, Any]) -> Parameters:

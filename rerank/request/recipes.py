@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.advice import advised, together
+from shinglefold.checks import check_is_text
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
 from shinglefold.recipe import stored_recipe, stores_keywords
 from shinglefold.scheme import Scheme
@@ -56,6 +57,8 @@ def index_names(index: str | None) -> list[str]:
     Names that leave others out (``logs-*,-logs-old``) mean something only together. Those of other clusters
     (``remote:logs``) are left out: a cluster tells no mappings of another.
     """
+    if index is not None:
+        check_is_text("index", index, empty=True)
     names = [name for name in (index or "").split(",") if name]
     here = [name for name in names if name.startswith("<") or ":" not in name]
     return [",".join(here)] if any(name.startswith("-") for name in here) else here

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from shinglefold.checks import check_is_text
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
 from shinglefold.recipe import TEXTS, Recipe, signed_fields
-from shinglefold.rerank.request.arguments import checked_scheme
 from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal
 
 
@@ -59,6 +59,7 @@ class Indices:
             SchemeMismatch: it was made with another scheme; so was one of several.
             RecipeMismatch: its fingerprints are in another field.
         """
+        check_is_text("index", index)
         if index not in self._known:
             self._known[index] = yield from self._look(index)
         return self._known[index]

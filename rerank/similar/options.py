@@ -60,7 +60,8 @@ def check_reading(given: Read, smallest: int) -> None:
     check_whole("window", given.window, 1, _MOST)
     check_whole("max_window", given.max_window, 1, _CAP)
     read_source_filter(given.source)
-    if isinstance(given.filters, Mapping) or not all(isinstance(one, Mapping) for one in given.filters):
+    listed = isinstance(given.filters, list | tuple)
+    if not listed or not all(isinstance(one, Mapping) for one in given.filters):
         raise ConfigError(
             f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
             f"got {quoted(given.filters)}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from shinglefold.awaited import AsyncEngine
+from shinglefold.checks import check_options
 from shinglefold.contracts import Engine, Parameters
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model import Fingerprint
@@ -53,6 +54,8 @@ class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, S
 
 class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AwaitedFace[Wanted, SimilarOptions, SimilarPage]):
     """``SimilarSearch`` for an engine whose methods are awaited; made with the same arguments."""
+
+    _awaited = True
 
     async def look_up(
         self,
@@ -103,6 +106,7 @@ def find_similar(
 
     Who asks more than once keeps a ``SimilarSearch``, which reads the recipe of an index once.
     """
+    check_options(options, SimilarOptions, more)
     search, chosen = SimilarSearch(engine, seal=seal), replace(options or SimilarOptions(), **more)
     if isinstance(wanted, list):
         return search.find_each(index, wanted, chosen)
@@ -119,6 +123,7 @@ async def find_similar_async(
     **more: Any,  # noqa: ANN401 - each option has its own type
 ) -> SimilarPage | list[SimilarPage | ShinglefoldError]:
     """Return the copies of a document of an index, or of each of a list; see ``find_similar``."""
+    check_options(options, SimilarOptions, more)
     search, chosen = AsyncSimilarSearch(engine, seal=seal), replace(options or SimilarOptions(), **more)
     if isinstance(wanted, list):
         return await search.find_each(index, wanted, chosen)

@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from shinglefold.awaited import AsyncEngine
+from shinglefold.checks import check_is_text, check_options, expected
 from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
 from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
 from shinglefold.rerank.fold.text_stage import Stages
 from shinglefold.rerank.msearch import run_side_by_side
+from shinglefold.rerank.request.arguments import check_means
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.rerank.similar.decision import Decision
@@ -44,6 +46,8 @@ class SimilarSteps(Generic[Driven]):
         canonicalizer: of the scheme, for texts that decide; None makes one when it is first wanted.
     """
 
+    _awaited = False
+
     def __init__(
         self,
         engine: Driven,
@@ -53,6 +57,9 @@ class SimilarSteps(Generic[Driven]):
         seal: Seal | None = None,
         canonicalizer: "Canonicalizer | None" = None,
     ) -> None:
+        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        if field is not None:
+            check_is_text("field", field)
         self._engine: Driven = engine
         self._seal = seal
         self._indices = Indices(scheme, field, seal)
@@ -68,6 +75,7 @@ class SimilarSteps(Generic[Driven]):
     def _batch(
         self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
+        _check_several(several, "ids, pairs of index and id, or fingerprints")
         by = yield from self._looking(index, options)
         found = yield from run_side_by_side([self._asked(wanted, by) for wanted in several])
         asked = {at: one for at, one in enumerate(found) if isinstance(one, Asked)}
@@ -87,12 +95,14 @@ class SimilarSteps(Generic[Driven]):
         options: SimilarOptions | None,
         parameters: Parameters | None,
     ) -> Steps[list[Found]]:
+        _check_several(several, "fingerprints")
         by = yield from self._looking(index, options)
         asked = [self._checked(_as_asked(one), by) for one in several]
         return (yield from look_up(asked, by, parameters))
 
     def _looking(self, index: str, options: SimilarOptions | None) -> Steps[Looking]:
         known = yield from self._indices.known(index)
+        check_options(options, SimilarOptions)
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
         if scopes and known.mappings:
@@ -139,6 +149,12 @@ class SimilarSteps(Generic[Driven]):
         return replace(asked, print=self._seal.sealed(made))
 
 
+def _check_several(several: object, what: str) -> None:
+    # One id would be taken for its letters.
+    if not isinstance(several, list | tuple):
+        raise expected("what is wanted", f"a list of {what}", several)
+
+
 def _as_asked(wanted: object) -> Asked:
     if isinstance(wanted, Asked):
         return wanted
@@ -152,7 +168,7 @@ def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
 
     It is looked for by a search, so that who asks sees no more than a search shows.
     """
-    index, id_ = (None, wanted) if isinstance(wanted, str) else wanted
+    index, id_ = (None, wanted) if isinstance(wanted, str) else _index_and_id(wanted)
     field = by.known.field
     parts = [f"{field}.digest", f"{field}.signature", *(scope.field for scope in by.options.scope)]
     body = {
@@ -169,6 +185,12 @@ def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
     if len(hits) > 1:
         raise _ambiguous(id_, hits)
     return hits[0]  # type: ignore[no-any-return]
+
+
+def _index_and_id(wanted: object) -> tuple[str, str]:
+    if not isinstance(wanted, list | tuple) or [*map(type, wanted)] != [str, str]:
+        raise expected("what is wanted", "an id, (index, id), a Fingerprint or an Asked", wanted)
+    return wanted[0], wanted[1]
 
 
 def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:

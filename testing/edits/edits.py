@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from shinglefold.errors import ConfigError
+from shinglefold.checks import check_choice, check_is_text, check_number
 from shinglefold.testing.edits import layout, spelling, wording
 from shinglefold.testing.edits.passage import Passage
 
@@ -65,6 +65,7 @@ KINDS: Mapping[str, Kind] = {
 
 def kinds_of(language: str) -> list[str]:
     """Return the names of the kinds that do anything in a language."""
+    check_choice("language", language, LANGUAGES)
     return [name for name, kind in KINDS.items() if language in kind.languages]
 
 
@@ -81,12 +82,10 @@ def edited(text: str, kind: str, share: float, language: str, seed: int = 84) ->
     Raises:
         ConfigError: no such kind or language, or the share is none.
     """
-    if kind not in KINDS:
-        raise ConfigError.unknown("kind of edit", kind, KINDS)
-    if language not in LANGUAGES:
-        raise ConfigError.unknown("language", language, LANGUAGES)
-    if not 0 <= share <= 1:
-        raise ConfigError(f"share {share!r} is outside 0…1")
+    check_is_text("text", text, empty=True)
+    check_choice("kind of edit", kind, tuple(KINDS))
+    check_choice("language", language, LANGUAGES)
+    check_number("share", share, 0, 1)
     made = KINDS[kind]
     new, changed = made.edit(text, share, random.Random(f"{seed}:{kind}:{text}"), language)
     return Edited(new, made.format, changed, len(Passage.of(text).words))

@@ -100,3 +100,6 @@ def test_misuse_is_told(run, library):
     assert run("matches", "--text", "x", "--index", "lib", "--filter", "hots=a").code == 2
     assert run("matches", library / "nowhere.txt", "--index", "lib").code == 1
     assert run("matches", "--text", "x", "--index", "nowhere").code == 1
+    for nothing in ("", " "):
+        told = run("matches", "--text", nothing, "--index", "lib")
+        assert (told.code, "there is no text" in told.err) == (2, True)

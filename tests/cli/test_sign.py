@@ -93,6 +93,8 @@ def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_on
         (["d.jsonl", "-o", "out.parquet"], "--only-ids"),
         (["d.jsonl", "--overwrite"], "-o FILE"),
         (["d.jsonl", "-o", "."], "is a folder"),
+        (["d.jsonl", "-o", ""], "-o is empty: name a file, or leave -o out for standard output"),
+        (["array.json", "-o", "out.jsonl"], "array.json: the input holds an array, not an object a line"),
         (["d.jsonl", "-o", "pipe", "--overwrite"], "pipe is no file"),
         (["d.jsonl", "-o", "/dev/fd/1", "--overwrite"], "add > /dev/fd/1"),
         (["d.jsonl", "-o", "no/such/folder/out.jsonl"], "cannot write"),
@@ -104,6 +106,7 @@ def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_on
 def test_what_cannot_be_is_refused_before_the_first_document(run, arguments, words):
     Path("d.jsonl").write_text(json.dumps({"id": 1, "body": _TEXT}) + "\n")
     Path("d.unknown").write_text("x")
+    Path("array.json").write_text('[{"id": 1}]')
     os.mkfifo("pipe")
     Path("letters.jsonl").write_text(
         json.dumps({"reason": "x", "stage": "read", "line": 1, "source": "a", "raw": "b"}) + "\n"

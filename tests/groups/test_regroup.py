@@ -10,6 +10,7 @@ from support.random_pages import COUNT, SPECS
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.groups.regroup.verdicts import Verdicts
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
@@ -257,6 +258,25 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
     path.write_text(json.dumps({**kept, "done": "many"}))
     with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
         regroup(engine, index, RegroupOptions(checkpoint=path))
+
+
+def test_somebody_elses_file_in_the_place_of_the_plan_is_left_as_it_is(engine, index, tmp_path: Path):
+    foreign = tmp_path / "kept.json.plan"
+    foreign.write_text("how the site is to be built")
+    options = RegroupOptions(checkpoint=tmp_path / "kept.json")
+    with pytest.raises(InputError, match=r"kept.json.plan, where .* holds something else: give another"):
+        regroup(engine, index, options)
+    assert foreign.read_text() == "how the site is to be built"
+    assert not any("group" in parts for parts in stored(engine, index).values())
+
+
+@pytest.mark.parametrize("held", [b"texts that somebody collected", b"x"])
+def test_somebody_elses_file_in_the_place_of_verdicts_is_left_as_it_is(tmp_path: Path, held: bytes):
+    foreign = tmp_path / "kept.json.texts"
+    foreign.write_bytes(held)
+    with pytest.raises(InputError, match=r"kept.json.texts, where .* holds something else: give another"):
+        Verdicts(foreign, {})
+    assert foreign.read_bytes() == held
 
 
 def test_all_else_of_a_document_stays_as_it_was(engine, index):

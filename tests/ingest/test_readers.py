@@ -2,6 +2,7 @@ import gzip
 import io
 import json
 import os
+import re
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -40,7 +41,7 @@ def test_jsonl_gives_a_document_a_line_with_its_number(tmp_path: Path, name: str
     [
         ("{not json", "invalid JSON"),
         ('{"a": 1', "invalid JSON"),
-        ("{", "an object over several lines: write each on one"),
+        ("{", "an object over several lines: write each on one, as jq -c . does"),
         ("[", "write one object a line"),
         ('{"a": NaN}', "NaN is no JSON; write null or leave it out"),
         ('{"a": [-Infinity]}', "-Infinity is no JSON; write null or leave it out"),
@@ -66,6 +67,50 @@ def test_a_line_that_is_no_document_says_why_and_stops_nothing(tmp_path: Path, l
     assert bad.raw == line
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(bad.reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '[{"id": "1"},\n{"id": "2"}]\n',
+            r"holds an array, not an object a line.*: jq -c '\.\[\]' '.*/my x\.json' >",
+        ),
+        ('\ufeff\n [\n{"id": "1"}\n]\n', r"holds an array, .*jq -c '\.\[\]' "),
+        ('[{"id": "1"}]', r"holds an array"),
+        (
+            '{\n"id": "1"\n}\n{\n"id": "2"\n}\n',
+            r"objects over several lines, .*: jq -c \. '.*' >",
+        ),
+    ],
+)
+def test_a_file_of_one_array_or_of_printed_objects_is_refused_as_a_whole_with_the_command_that_helps(
+    tmp_path: Path, text: str, told: str
+):
+    (record,) = read_all(write(tmp_path / "my x.json", text))
+    assert record.document is None
+    assert re.search(told, record.reason)
+
+
+def test_standard_input_of_one_array_is_to_be_piped_through_what_makes_lines(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'[{"id": "1"}]')))
+    (record,) = list(read("-"))
+    assert record.reason.endswith("not an object a line; pipe it through jq -c '.[]' first")
+
+
+@pytest.mark.parametrize("first", ["sep=;", "SEP=;", '"sep=;"', "sep=|", "sep=\t"])
+def test_the_first_line_that_excel_writes_says_what_parts_columns_and_is_no_header(
+    tmp_path: Path, first: str
+):
+    parts = first.strip('"')[-1]
+    rows = parts.join(("id", "body")) + "\r\n" + parts.join(("1", "один, два"))
+    (record,) = read_all(write(tmp_path / "x.csv", f"\ufeff{first}\r\n{rows}\r\n"))
+    assert (record.document, record.line) == ({"_id": "1", "id": "1", "body": "один, два"}, 3)
+
+
+def test_a_column_called_sep_is_one(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", "sep=x;body\n1;два\n"))
+    assert record.document == {"sep=x": "1", "body": "два"}
 
 
 def test_a_search_hit_is_unwrapped(tmp_path: Path):

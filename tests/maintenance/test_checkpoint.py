@@ -37,6 +37,23 @@ def test_a_crash_while_saving_leaves_the_one_before(tmp_path: Path):
     assert file.load(JOB).place == Place("later")
 
 
+def test_nobody_elses_file_is_touched_while_saving(tmp_path: Path):
+    beside = tmp_path / "checkpoint.json.part"
+    beside.write_text("mine")
+    file = CheckpointFile(tmp_path / "checkpoint.json")
+    file.save(checkpoint())
+    file.save(replace(checkpoint(), place=Place("later")))
+    assert beside.read_text() == "mine"
+    assert {one.name for one in tmp_path.iterdir()} == {"checkpoint.json", "checkpoint.json.part"}
+
+
+def test_a_checkpoint_that_cant_be_written_leaves_nothing_beside_it(tmp_path: Path):
+    (tmp_path / "checkpoint.json").mkdir()
+    with pytest.raises(InputError, match="give another path"):
+        CheckpointFile(tmp_path / "checkpoint.json").save(checkpoint())
+    assert [one.name for one in tmp_path.iterdir()] == ["checkpoint.json"]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("index", "news"), ("scheme", "sf1-b"), ("field", "d"), ("part", "1/2"), ("only_missing", True)],

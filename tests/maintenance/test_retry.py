@@ -232,11 +232,13 @@ def test_what_a_run_left_that_was_killed_while_it_put_letters_together_is_no_obs
 ):
     lines = failed.read_text().splitlines(keepends=True)
     failed.with_name("failed.jsonl.retrying").write_text("".join(lines[:2]))
-    failed.with_name("failed.jsonl.retrying.part").write_text(lines[0])
+    foreign = failed.with_name("failed.jsonl.retrying.part")
+    foreign.write_text("somebody else's")
     failed.write_text("".join(lines[2:]))
     assert retry(engine, "pages", failed, pipeline, workers=1).read == 5
     assert letters_in(failed) == [f"page-{n}" for n in (0, 10, 20, 30, 40)]
-    assert sorted(failed.parent.glob("failed*")) == [failed]
+    assert sorted(failed.parent.glob("failed*")) == [failed, foreign]
+    assert foreign.read_text() == "somebody else's"
 
 
 def _png() -> bytes:

@@ -110,7 +110,7 @@ def test_what_was_noted_but_is_gone_is_told(make_job, source, tmp_path):
 def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, whole):
     job = make_job(source, tmp_path / "out.jsonl")
     dies_after(job, 3)
-    with pytest.raises(ConfigError, match=r"another texts.*--restart"):
+    with pytest.raises(ConfigError, match=r"with other texts.*--restart"):
         sign(make_job(source, tmp_path / "out.jsonl", fields=("body", "title")))
     source.write_bytes(source.read_bytes() + b'{"id": "new"}\n')
     changed = make_job(source, tmp_path / "out.jsonl")

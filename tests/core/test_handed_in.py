@@ -1,0 +1,305 @@
+"""What a caller hands in by mistake is refused where it is handed in, with words that say what to give."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shinglefold.canon import Canonicalizer, strip_html
+from shinglefold.contracts import Engine
+from shinglefold.engines import Connection, load_connection, open_engine
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.aio import AsyncEmbeddedEngine
+from shinglefold.errors import ConfigError, UnknownLanguage, UnsupportedQuery
+from shinglefold.groups import AsyncGate, Gate, Policy
+from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.groups.report import make_report
+from shinglefold.ingest import (
+    Backoff,
+    DeadLetters,
+    Fingerprinter,
+    Pipeline,
+    ReadOptions,
+    default_definition,
+    ensure_index,
+    index_documents,
+    mappings,
+    read,
+    rebuild,
+    replay,
+)
+from shinglefold.ingest.maintenance import (
+    BackfillOptions,
+    DoctorOptions,
+    SetupRequest,
+    Slice,
+    backfill,
+    carry_out,
+    delete,
+    diagnose,
+    make_plan,
+    plan_deletion,
+    retry,
+    statistics,
+)
+from shinglefold.passages.find import find_passages
+from shinglefold.recipe import Recipe
+from shinglefold.registry import make_scheme
+from shinglefold.rerank import (
+    AsyncFoldedSearch,
+    FoldedSearch,
+    FoldOptions,
+    Preference,
+    Scope,
+    collapse,
+    duplicates,
+    explain,
+    matched_passages,
+)
+from shinglefold.rerank.matching import MatchOptions, find_matches
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch, find_similar
+from shinglefold.seal import Seal
+from shinglefold.settings import load_settings
+from shinglefold.testing.edits import edited, kinds_of
+
+
+@dataclass
+class Site:
+    """An index of three documents, and what it was made with."""
+
+    engine: Engine
+    pipeline: Pipeline
+
+    @property
+    def scheme(self) -> Any:
+        return self.pipeline.scheme
+
+    def search(self, **options: Any) -> FoldedSearch:
+        return FoldedSearch(self.engine, self.scheme, **options)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, canonicalizer: Canonicalizer) -> Iterator[Site]:
+    pipeline = Pipeline.from_json(default_definition(), canonicalizer=canonicalizer)
+    with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
+        documents = [{"id": str(n), "title": f"Мост {n}", "body": f"Ремонт {n} моста"} for n in range(3)]
+        index_documents(engine, "site", documents, pipeline, workers=1)
+        yield Site(engine, pipeline)
+
+
+#: What was meant as something else: what it does, and a part of what it is told.
+WRONG: list[tuple[str, Callable[[Site], object], str]] = [
+    # Engines and their addresses.
+    ("an empty address", lambda _: open_engine(""), "address: expected a path that is not empty"),
+    ("no address", lambda _: open_engine(None), "address: expected a path that is not empty, got None"),
+    ("a list as address", lambda _: open_engine(["x"]), "address: expected a path"),
+    ("no folder", lambda _: EmbeddedEngine("", str.split), "path: expected a path that is not empty"),
+    ("addresses as bytes", lambda _: load_connection(b"x"), "address: expected one"),
+    ("one address as urls", lambda _: Connection("http://a:9200"), "load_connection(address) takes one"),
+    ("a key as number", lambda _: Connection(("http://a:1",), api_key=31), "api_key: expected text, got int"),
+    ("verify as text", lambda _: Connection(("http://a:1",), verify="no"), "verify: expected true or false"),
+    ("a body as text", lambda s: s.engine.search("site", "мост"), "search: expected an object with query"),
+    # Folded searches.
+    ("an address to search", lambda s: FoldedSearch("http://a:1", s.scheme), "open it: open_engine"),
+    ("nothing to search", lambda s: FoldedSearch(None, s.scheme), "open_engine (from shinglefold.engines)"),
+    ("a canonicalizer as text", lambda s: s.search(canonicalizer="ru"), "Canonicalizer.of(scheme)"),
+    ("a seal as key", lambda s: s.search(seal=b"0" * 32), "seal: expected Seal(key)"),
+    ("a tiebreaker as truth", lambda s: s.search(tiebreaker=True), "tiebreaker: expected text"),
+    ("a key of cursors as text", lambda s: s.search(cursor_key="secret"), "cursor_key: expected bytes"),
+    ("no span", lambda s: s.search(keep_alive=5), "keep_alive: expected text"),
+    ("an index as list", lambda s: s.search().search(["site"], {}), "index: expected text, got ['site']"),
+    (
+        "options as object",
+        lambda s: s.search().search("site", {}, {"window": 5}),
+        "options: expected FoldOptions",
+    ),
+    ("empty options", lambda s: s.search().search("site", {}, {}), "options: expected FoldOptions"),
+    ("parameters as text", lambda s: s.search().search("site", {}, params="routing=a"), "params: expected"),
+    ("no searches", lambda s: s.search().msearch(None), "searches: expected a list"),
+    ("a name for hits", lambda s: collapse([], s.scheme, {"window": 5}), "options: expected FoldOptions"),
+    ("a seal for hits", lambda s: collapse([], s.scheme, seal="x"), "seal: expected Seal(key)"),
+    ("an answer for a hit", lambda s: duplicates(s.search().search("site", {})), "hit: expected one hit"),
+    ("no hit", lambda _: duplicates(None), "hit: expected one hit"),
+    ("no hit to explain", lambda s: explain(None, {}, s.scheme), "hit: expected a hit"),
+    ("a preset to explain", lambda _: explain({}, {}, "default"), "'default' is no Scheme"),
+    (
+        "a hit for its source",
+        lambda _: matched_passages({"_source": {}}, {}, ["body"], list),
+        'hit["_source"]',
+    ),
+    (
+        "letters as fields",
+        lambda _: matched_passages({}, {}, "body", list),
+        "fields: expected a list of strings",
+    ),
+    (
+        "a width of nothing",
+        lambda _: find_passages([], [], width=0),
+        "width: expected a whole number of 1 to 10",
+    ),
+    ("a scope as number", lambda _: Scope(5), "scope: expected text, got 5"),
+    ("a span as text", lambda _: Scope("date", "7d"), "within (seconds): expected a number"),
+    ("a value for values", lambda _: Preference("prefer", "host", "a.org"), "expected a list of strings"),
+    ("members by name", lambda _: FoldOptions(inner_hits=["copies"]), "inner_hits: expected a tuple"),
+    # Copies and passages.
+    ("nothing wanted", lambda s: find_similar(s.engine, "site", None), "expected an id, (index, id)"),
+    (
+        "three wanted",
+        lambda s: find_similar(s.engine, "site", ("a", "b", "c")),
+        "expected an id, (index, id)",
+    ),
+    ("a number wanted", lambda s: find_similar(s.engine, "site", 5), "expected an id, (index, id)"),
+    (
+        "an option misspelt",
+        lambda s: find_similar(s.engine, "site", "1", min_resemblence=0.8),
+        "did you mean 'min_resemblance'",
+    ),
+    ("another's options", lambda s: find_similar(s.engine, "site", "1", FoldOptions()), "SimilarOptions"),
+    ("an id for several", lambda s: SimilarSearch(s.engine).find_each("site", "abc"), "a list of ids"),
+    ("an id to look up", lambda s: SimilarSearch(s.engine).look_up("site", "abc"), "a list of fingerprints"),
+    ("a filter alone", lambda _: SimilarOptions(filters={"term": {}}), "filters: expected a list"),
+    ("filters as number", lambda _: MatchOptions(filters=5), "filters: expected a list"),
+    (
+        "a page misspelt",
+        lambda s: find_matches(s.engine, "site", "мост", min_shares=1),
+        "did you mean 'min_share'",
+    ),
+    # Documents in.
+    (
+        "a file for documents",
+        lambda s: index_documents(s.engine, "new", "pages.jsonl", s.pipeline),
+        "read(path) yields",
+    ),
+    (
+        "one document",
+        lambda s: index_documents(s.engine, "new", {"id": 1}, s.pipeline),
+        "records: expected documents",
+    ),
+    (
+        "a definition",
+        lambda s: index_documents(s.engine, "new", [], default_definition()),
+        "Pipeline.from_json",
+    ),
+    ("an address to index", lambda s: index_documents("there", "new", [], s.pipeline), "open_engine"),
+    (
+        "properties as list",
+        lambda s: index_documents(s.engine, "new", [], s.pipeline, properties=["a"]),
+        "properties",
+    ),
+    (
+        "letters of a field",
+        lambda _: default_definition("dedup", "body"),
+        "fields: expected a list of strings",
+    ),
+    ("a preset for a scheme", lambda _: Pipeline.from_json(default_definition(), "default"), "is no Scheme"),
+    ("a name of languages", lambda _: make_scheme("default", "ru"), "such as ['ru', 'zh']"),
+    ("presets", lambda _: make_scheme(["default"]), "unknown preset"),
+    ("languages for a scheme", lambda _: Canonicalizer.of(["ru"]), "is no Scheme"),
+    ("codes of languages", lambda _: Canonicalizer(["ru"]), "Canonicalizer.of(scheme) takes one"),
+    ("no text", lambda s: s.pipeline.tools.canonicalizer.tokens(None), "a text: expected text, got None"),
+    (
+        "languages of a text",
+        lambda s: s.pipeline.tools.canonicalizer.tokens("мост", ["ru"]),
+        "language: expected a code",
+    ),
+    ("no markup", lambda _: strip_html(None), "html: expected text, got None"),
+    ("texts that are none", lambda s: Fingerprinter(s.scheme).fingerprint([None]), "a text: expected text"),
+    ("no texts", lambda s: Fingerprinter(s.scheme).fingerprint(5), "texts: expected a list of texts"),
+    ("a preset to sign by", lambda _: Fingerprinter("default"), "'default' is no Scheme"),
+    ("a name to run", lambda s: list(s.pipeline.run("pages.jsonl")), "documents: expected a list"),
+    ("options of reading", lambda _: read("-", {"format": "csv"}), "options: expected ReadOptions"),
+    ("a header as text", lambda _: ReadOptions(header="no"), "header: expected true or false"),
+    ("no letters", lambda _: list(replay(None)), "path: expected a path"),
+    (
+        "an empty file of letters",
+        lambda _: DeadLetters(""),
+        "dead_letters: expected a path that is not empty",
+    ),
+    ("fewer than no retries", lambda _: Backoff(-1), "retries: expected a whole number of at least 0"),
+    ("mappings of a preset", lambda _: mappings("default"), "'default' is no Scheme"),
+    ("a scheme for a recipe", lambda s: ensure_index(s.engine, "new", s.scheme), "pipeline.recipe()"),
+    ("nothing to build by", lambda s: rebuild(s.engine, "site", None), "build: expected"),
+    ("mappings by name", lambda _: Recipe.of("site", "site"), "engine.mappings(index)"),
+    ("a key as text", lambda _: Seal("0123456789abcdef"), "Seal.parse takes it as text"),
+    ("settings as list", lambda _: load_settings(["a"]), "path: expected a path"),
+    # Gates and groups.
+    ("the name of a policy", lambda s: Gate(s.engine, "site", "refuse"), 'such as Policy("refuse")'),
+    ("an empty policy", lambda s: Gate(s.engine, "site", {}), 'such as Policy("refuse")'),
+    ("an address for a gate", lambda _: Gate("there", "site"), "open_engine"),
+    ("no lease", lambda s: Gate(s.engine, "site", lease=0), "lease (seconds): expected a number above 0"),
+    ("a truth as text", lambda _: Policy(across_languages="no"), "across_languages: expected true or false"),
+    ("letters of a scope", lambda _: RegroupOptions(scope="host"), "scope: expected a list of strings"),
+    ("a dry run as text", lambda _: RegroupOptions(dry_run="no"), "dry_run: expected true or false"),
+    ("no options of regrouping", lambda s: regroup(s.engine, "site", None), "RegroupOptions(…)"),
+    ("names of a report", lambda s: make_report(s.engine, "site", {"host": "url"}), "names: expected Names"),
+    # Maintenance.
+    ("letters of an index", lambda s: SetupRequest(s.scheme, indices="pages"), "indices: expected a list"),
+    ("a preset to set up", lambda _: SetupRequest("default", indices=("a",)), "is no Scheme"),
+    ("no plan to carry out", lambda s: carry_out(s.engine, None), "what make_plan returns"),
+    ("no request", lambda s: make_plan(s.engine, None), "request: expected SetupRequest"),
+    ("letters of an id", lambda s: plan_deletion(s.engine, "site", "012"), "ids: expected a list of strings"),
+    ("no ids", lambda s: plan_deletion(s.engine, "site", []), "leave ids out to delete the whole index"),
+    ("no plan to delete", lambda s: delete(s.engine, None), "what plan_deletion returns"),
+    ("workers as text", lambda _: BackfillOptions(workers="2"), "workers: expected a whole number"),
+    ("a part as text", lambda _: DoctorOptions(part="1/2"), "part: expected Slice(number, of)"),
+    ("half a part", lambda _: Slice(1, 2.5), "of: expected a whole number"),
+    ("a definition to backfill", lambda s: backfill(s.engine, "site", {}), "Pipeline.from_json"),
+    ("a definition to examine", lambda s: diagnose(s.engine, "site", {}), "Pipeline.from_json"),
+    ("no letters to retry", lambda s: retry(s.engine, "site", "", s.pipeline), "path: expected a path"),
+    ("no pattern", lambda s: statistics(s.engine, None), "pattern: expected text"),
+    # Edits.
+    ("no share", lambda _: edited("a b", "words swapped", "half", "en"), "share: expected a number"),
+    ("a language of edits", lambda _: kinds_of("xx"), "unknown language 'xx'"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(w, t) for _, w, t in WRONG], ids=[name for name, _, _ in WRONG])
+def test_what_was_meant_as_something_else_is_refused_with_what_to_give(
+    site: Site, wrong: Callable[[Site], object], told: str
+) -> None:
+    # Engines refuse what they are asked as servers do, all else is a matter of options.
+    with pytest.raises((ConfigError, UnsupportedQuery)) as refused:
+        wrong(site)
+    assert told in str(refused.value)
+
+
+def test_an_address_is_not_quoted_as_it_may_hold_a_password() -> None:
+    with pytest.raises(ConfigError) as refused:
+        SimilarSearch("https://user:secret@localhost:9200")
+    assert "secret" not in str(refused.value)
+
+
+def test_engines_that_block_and_that_are_awaited_are_told_apart(site: Site, tmp_path: Path) -> None:
+    awaited = AsyncEmbeddedEngine(tmp_path, site.pipeline.tools.canonicalizer)
+    for wrong in (lambda: FoldedSearch(awaited, site.scheme), lambda: Gate(awaited, "site")):
+        with pytest.raises(ConfigError, match="methods of AsyncEmbeddedEngine are awaited"):
+            wrong()
+    with pytest.raises(ConfigError, match="EmbeddedEngine blocks; give one whose methods are awaited"):
+        asyncio.run(AsyncFoldedSearch(site.engine, site.scheme).search("site", {}))
+
+
+def test_an_awaited_gate_takes_no_name_of_a_policy(site: Site, tmp_path: Path) -> None:
+    engine = AsyncEmbeddedEngine(tmp_path, site.pipeline.tools.canonicalizer)
+    with pytest.raises(ConfigError, match="such as Policy"):
+        asyncio.run(AsyncGate.open(engine, "site", "refuse"))
+
+
+def test_documents_of_a_gate_are_objects(site: Site) -> None:
+    with Gate(site.engine, "site") as gate:
+        for wrong in (None, "a-1", ["a-1"]):
+            with pytest.raises(ConfigError, match="document: expected an object of its fields"):
+                gate.add(wrong)
+        with pytest.raises(ConfigError, match="documents: expected a list"):
+            gate.add_all({"id": "a-1"})
+
+
+def test_a_language_that_is_no_code_is_unknown(site: Site) -> None:
+    with pytest.raises(UnknownLanguage, match="unknown language"):
+        make_scheme("default", [5])
+
+
+def test_what_was_refused_made_no_index(site: Site) -> None:
+    assert [one.name for one in site.engine.indices()] == ["site"]
