@@ -119,6 +119,17 @@ def test_a_number_that_another_group_has_is_passed_over(engine, pipeline, text):
     assert _index(engine, pipeline, [{"id": "a", "body": text("a")}])["a"]["group"] == second
 
 
+def test_a_document_without_a_fingerprint_is_in_no_group_and_keeps_nobody_from_theirs(engine, pipeline, text):
+    (outcome,) = pipeline.run_block([{"_id": "b", "body": text("b")}])
+    given = [
+        {"_index": "texts", "_id": "a", "_source": {"body": text("a")}},
+        {"_index": "texts", "_id": "b", "_source": {"dedup": outcome.document["dedup"]}},
+    ]
+    bare, numbered = Numbering(engine, "texts", pipeline.recipe()).number(given)
+    assert bare == given[0]
+    assert numbered["_source"]["dedup"]["leader"] is True
+
+
 def test_documents_without_any_text_are_groups_of_their_own(engine, pipeline):
     found = _index(engine, pipeline, [{"id": "a", "body": ""}, {"id": "b", "body": ""}])
     assert found["a"]["group"] != found["b"]["group"]
