@@ -143,3 +143,38 @@ def test_documents_without_any_text_keep_their_numbers_when_they_are_indexed_aga
 def test_documents_without_any_text_and_of_one_id_are_told_apart_by_their_index():
     empty = Fingerprint("scheme", "", 0)
     assert not {*numbers_of(empty, (), "one", "a")} & {*numbers_of(empty, (), "other", "a")}
+
+
+def _words(prefix, count):
+    return [f"{prefix}{chr(0x430 + n // 30)}{chr(0x430 + n % 30)}но" for n in range(count)]
+
+
+def _with_others(count):
+    """A text of 120 words, of which the first are others."""
+    return " ".join(_words("ст", 120)[count:] + _words("мк", count))
+
+
+#: Edit similarities: .86 from one to the next, .71 from the first to the last.
+CHAIN = {"first": 0, "middle": 17, "last": 35}
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in one run", "one run each"])
+def test_nobody_joins_a_group_through_a_document_that_does_not_lead_it(engine, pipeline, apart):
+    given = [{"id": id_, "body": _with_others(count)} for id_, count in CHAIN.items()]
+    for documents in [[one] for one in given] if apart else [given]:
+        found = _index(engine, pipeline, documents)
+    assert found["middle"]["group"] == found["first"]["group"] != found["last"]["group"]
+    assert [found[id_]["leader"] for id_ in CHAIN] == [True, False, True]
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in one run", "one run each"])
+@pytest.mark.parametrize("nearer", ["first", "last"])
+def test_of_two_leaders_the_one_it_resembles_more_is_joined(engine, pipeline, apart, nearer):
+    between = {"first": 14, "last": 21}[nearer]
+    counts = {"first": 0, "last": 35, "between": between}
+    given = [{"id": id_, "body": _with_others(count)} for id_, count in counts.items()]
+    for documents in [[one] for one in given] if apart else [given]:
+        found = _index(engine, pipeline, documents)
+    assert found["first"]["leader"]
+    assert found["last"]["leader"]
+    assert found["between"]["group"] == found[nearer]["group"]
