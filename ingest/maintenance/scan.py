@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import (
     ConfigError,
+    EngineError,
+    EngineUnavailable,
     InputError,
     PitExpired,
     UnsupportedQuery,
@@ -31,6 +33,8 @@ _SHORTEST, _LONGEST = 10, 1440
 _KEEP_ALIVE = f"{_SHORTEST}m"
 #: How often a scan is begun anew whose point in time is lost.
 RESTARTS = 5
+#: Of failures in a row, the one at which a look is taken whether the point in time is lost.
+_DOUBTED = 4
 #: Indices one scan takes: as many as servers give buckets without being asked twice.
 _INDICES = 10_000
 
@@ -114,9 +118,7 @@ class Scan:
 
         What a refresh has made visible is in it, whichever copies of the index have it by now.
         """
-        engine = self.engine
-        newest = engine.newest if self.guarded and isinstance(engine, GuardedWrites) else None
-        return Place(self._ask(lambda: engine.open_pit(self.index, self.keep_alive, newest)))
+        return Place(self._ask(self._opened))
 
     def total(self, place: Place) -> int:
         """Return how many documents the whole scan meets."""
@@ -239,9 +241,53 @@ class Scan:
             **section.slice,
         }
 
+    def _opened(self) -> str:
+        engine = self.engine
+        newest = engine.newest if self.guarded and isinstance(engine, GuardedWrites) else None
+        return engine.open_pit(self.index, self.keep_alive, newest)
+
     def _search(self, body: JSON) -> JSON:
-        whole = {**body, **self.engine.can.unaltered}
-        return self._ask(lambda: complete(self.engine.search(None, whole)))
+        failures = 0
+
+        def ask() -> JSON:
+            nonlocal failures
+            try:
+                return self._answer(body)
+            except EngineUnavailable as error:
+                failures += 1
+                if failures % _DOUBTED == 0 and self._is_lost(body["pit"]):
+                    raise PitExpired("the index answers, but not under this point in time") from error
+                raise
+
+        return self._ask(ask)
+
+    def _answer(self, body: JSON) -> JSON:
+        return complete(self.engine.search(None, {**body, **self.engine.can.unaltered}))
+
+    def _is_lost(self, pit: JSON) -> bool:
+        """Tell whether the index answers under a new point in time, and not under the one that is read.
+
+        Elasticsearch does not say so: it goes on to ask for the copy of a shard that a node took with it,
+        though there is another.
+        """
+        if self._answers(pit):
+            return False
+        try:
+            fresh = self._opened()
+        except EngineError:
+            return False
+        try:
+            return self._answers({**pit, "id": fresh})
+        finally:
+            with suppress(EngineError):
+                self.engine.close_pit(fresh)
+
+    def _answers(self, pit: JSON) -> bool:
+        try:
+            self._answer({"pit": pit, "size": 0, "track_total_hits": False})
+        except EngineError:
+            return False
+        return True
 
     def _ask(self, ask: Callable[[], T]) -> T:
         return patiently(ask, self.patience)

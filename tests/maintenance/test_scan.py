@@ -1,8 +1,11 @@
+from dataclasses import dataclass, field
+
 import pytest
 from support.maintenance import pages, store
 
 from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
+from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.shards import complete
 
 
@@ -74,3 +77,67 @@ def test_an_index_that_keeps_no_sources_can_not_be_scanned(engine, unsigned):
     scan = Scan(Sourceless(), unsigned)
     with pytest.raises(InputError, match="_source is off"):
         list(scan.pages(scan.start()))
+
+
+AT_ONCE = Backoff(retries=8, first=0.0, most=0.0)
+
+
+@dataclass
+class Losing:
+    """An engine with points in time that lack a shard for good; or everything does, for so many requests."""
+
+    engine: object
+    lost: set[str] = field(default_factory=set)
+    away: int = 0
+    opened: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def open_pit(self, *given):
+        self.opened.append(self.engine.open_pit(*given))
+        return self.opened[-1]
+
+    def search(self, index, body):
+        if self.away or body["pit"]["id"] in self.lost:
+            self.away = max(0, self.away - 1)
+            return failing("no_shard_available_action_exception")
+        return self.engine.search(index, body)
+
+
+def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_answers(engine, unsigned):
+    losing = Losing(engine)
+
+    def read():
+        scan = Scan(losing, unsigned, patience=AT_ONCE)
+        ids = []
+        for page in scan.pages(scan.start()):
+            ids += [hit["_id"] for hit in page.hits]
+            losing.lost |= set(losing.opened[:1])
+        return ids
+
+    assert sorted(anew_where_lost(read)) == sorted(page["id"] for page in pages(250))
+    # The lost one, the one that told so, and the one that was read.
+    assert len(losing.opened) == 3
+    with pytest.raises(PitExpired):
+        # Those that only told something are closed.
+        engine.search(None, {"pit": {"id": losing.opened[1]}})
+
+
+@pytest.mark.parametrize("away", [4, 6])
+def test_a_point_in_time_is_kept_where_the_whole_index_is_away_for_a_while(engine, unsigned, away):
+    losing = Losing(engine)
+    scan = Scan(losing, unsigned, patience=AT_ONCE)
+    place = scan.start()
+    losing.away = away
+    assert sum(len(page.hits) for page in scan.pages(place)) == 250
+    assert [one for one in losing.opened if one == place.pit] == [place.pit]
+
+
+def test_an_index_that_stays_away_is_said_to_be_unavailable(engine, unsigned):
+    losing = Losing(engine)
+    scan = Scan(losing, unsigned, patience=AT_ONCE)
+    place = scan.start()
+    losing.away = 1_000
+    with pytest.raises(EngineUnavailable, match="not all shards answered"):
+        list(scan.pages(place))
