@@ -122,7 +122,7 @@ def test_nouns_alone_are_inflected():
     ("kind", "share", "language", "told"),
     [
         ("words replcaed", 0.1, "ru", "words replaced"),
-        ("truncated", 1.5, "ru", "outside"),
+        ("truncated", 1.5, "ru", "expected a number of 0 to 1"),
         ("truncated", 0.1, "fr", "fr"),
     ],
 )
