@@ -28,20 +28,31 @@ def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
     stream, encoding = splittable(source.stream, options.encoding)
     options = replace(options, encoding=encoding)
-    first = True
+    first, array = True, None
     for line in lines(stream, options.max_bytes):
         raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
         if not (raw.strip() or line.reason):
             continue
+        if array is not None:
+            # Only a line that is wrong, as others follow.
+            yield parse_line(array, source.name, options, source.fraction())
+            array = None
         if first and (reason := _not_lines(raw, options.encoding, source.name)):
-            # What follows are parts of it, none of which is a document.
-            yield Record(None, source.name, line.number, reason, fraction=source.fraction())
-            return
+            if not _ends_array(raw, options.encoding):
+                # What follows are parts of it, none of which is a document.
+                yield Record(None, source.name, line.number, reason, fraction=source.fraction())
+                return
+            array = line._replace(raw=raw)
+            first = False
+            continue
         first = False
         record = parse_line(line._replace(raw=raw), source.name, options, source.fraction(), travels=True)
         # A long line must not be kept while its document is worked on.
         del line, raw
         yield record
+    if array is not None:
+        reason = _not_lines(array.raw, options.encoding, source.name)
+        yield Record(None, source.name, array.number, reason, fraction=source.fraction())
 
 
 def parse_line(
@@ -114,6 +125,11 @@ def _kept(raw: bytes, encoding: str) -> str:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON; write null or leave it out")
+
+
+def _ends_array(raw: bytes, encoding: str) -> bool:
+    text, _ = decoded(raw[-_LOOK:], encoding)
+    return text.rstrip().endswith("]")
 
 
 def _reason(text: str, error: Exception) -> str:

@@ -92,6 +92,14 @@ def test_a_file_of_one_array_or_of_printed_objects_is_refused_as_a_whole_with_th
     assert re.search(told, record.reason)
 
 
+@pytest.mark.parametrize("wrong", ["[]", '[{"id": "0"}]', "[1, 2]"])
+def test_an_array_before_documents_is_one_wrong_line(tmp_path: Path, wrong: str):
+    array, *rest = read_all(write(tmp_path / "x.jsonl", f'{wrong}\n\n{{"id": "1"}}\n{{"id": "2"}}\n'))
+    assert array.document is None
+    assert "an array: write one object a line" in array.reason
+    assert [record.document and record.document["id"] for record in rest] == ["1", "2"]
+
+
 def test_standard_input_of_one_array_is_to_be_piped_through_what_makes_lines(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'[{"id": "1"}]')))
     (record,) = list(read("-"))
