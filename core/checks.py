@@ -89,20 +89,20 @@ def path_of(name: str, value: object) -> Path:
     return Path(value)
 
 
-def check_engine(engine: object, *, awaited: bool = False) -> None:
+def check_engine(given: object, *, awaited: bool = False) -> None:
     """Raise ``ConfigError`` unless what was handed in is an engine, one that blocks unless ``awaited``."""
-    if isinstance(engine, str | PathLike):
+    if isinstance(given, str | PathLike):
         # Not quoted: an address may have a password in it.
         raise ConfigError(
             "engine: expected an engine, got an address; open it: open_engine(address) (from "
             "shinglefold.engines)"
         )
-    search = getattr(engine, "search", None)
+    search = getattr(given, "search", None)
     if not callable(search):
-        raise expected("engine", "one that open_engine (from shinglefold.engines) opens", engine)
+        raise expected("engine", "one that open_engine (from shinglefold.engines) opens", given)
     if iscoroutinefunction(search) and not awaited:
         raise ConfigError(
-            f"engine: the methods of {type(engine).__name__} are awaited; give an engine that blocks, or "
+            f"engine: the methods of {type(given).__name__} are awaited; give an engine that blocks, or "
             "take what is awaited itself (AsyncFoldedSearch, AsyncSimilarSearch, AsyncGate …)"
         )
 

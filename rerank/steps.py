@@ -41,8 +41,8 @@ async def drive_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
         answered = getattr(engine, call.method)(*call.arguments)
         if not isawaitable(answered):
             raise ConfigError(
-                f"engine: {type(engine).__name__} blocks; give one whose methods are awaited "
-                "(AsyncOpenSearchEngine, AsyncElasticsearchEngine, AsyncEmbeddedEngine)"
+                f"engine: {type(engine).__name__} blocks; give one whose methods are awaited, whose class "
+                "begins with Async"
             )
         return answered
 

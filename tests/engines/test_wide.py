@@ -82,8 +82,17 @@ def test_there_is_a_limit_and_it_is_told(engine: EmbeddedEngine):
     engine.create_index("pages", {}, {})
     (failure,) = engine.bulk([_row(0, 1500)]).failures
     assert failure.status == 400
-    assert "set dynamic to false" in failure.reason
+    assert "processor remove" in failure.reason
+    assert '"enabled": false' in failure.reason
     assert engine.bulk([_row(1, 30)]).indexed == 1
+
+
+def test_objects_that_are_not_searched_take_no_columns(engine: EmbeddedEngine):
+    row = {name: value for name, value in _row(0, 1500)["_source"].items() if name != "number"}
+    engine.create_index("pages", {"properties": {"cells": {"type": "object", "enabled": False}}}, {})
+    action = {"_index": "pages", "_id": "0", "_source": {"number": 0, "cells": row}}
+    assert engine.bulk([action]).indexed == 1
+    assert engine.get("pages", "0")["_source"]["cells"] == row
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])
