@@ -366,3 +366,8 @@ class Canonicalizer:
         codes = np.array([*self.codes, UNDETERMINED])
         winners = np.where(votes.any(axis=1), votes.argmax(axis=1), len(self.codes))
         return tuple(codes[winners].tolist())
+
+
+def check_canonicalizer(given: object) -> None:
+    """Raise ``ConfigError`` unless it is a canonicalizer, or None."""
+    check_kind("canonicalizer", given, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from hmac import compare_digest
 
+from shinglefold.checks import check_kind
 from shinglefold.errors import ConfigError
 from shinglefold.model import Fingerprint
 
@@ -93,6 +94,11 @@ class Seal:
             return compare_digest(self.of(head, signature), seal.encode())
         except UnicodeEncodeError:
             return False
+
+
+def check_seal(seal: object) -> None:
+    """Raise ``ConfigError`` unless it is a seal, or None."""
+    check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
 
 
 def check_sealed(found: str, seal: Seal | None, where: str, remedy: str = "") -> None:

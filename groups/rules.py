@@ -11,6 +11,8 @@ from shinglefold.recipe import META_KEY, Recipe, stored_recipe
 from shinglefold.scheme import Decision, Scheme, Verify, verified_by
 
 Measure = Literal["resemblance", "containment"]
+#: Fields that groups are made within, at most.
+MOST_SCOPES = 1_000
 
 
 @dataclass(frozen=True, slots=True)

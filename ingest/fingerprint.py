@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.canon import Canonicalizer
+from shinglefold.canon import Canonicalizer, check_canonicalizer
 from shinglefold.canon.facts import facts_of
 from shinglefold.canon.pieces import Cuttable
-from shinglefold.checks import check_kind, check_texts
+from shinglefold.checks import check_texts
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
@@ -81,9 +81,7 @@ class Fingerprinter:
         self, scheme: Scheme, canonicalizer: Canonicalizer | None = None, meter: Meter | None = None
     ) -> None:
         self.scheme = checked_scheme(scheme)
-        check_kind(
-            "canonicalizer", canonicalizer, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True
-        )
+        check_canonicalizer(canonicalizer)
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)

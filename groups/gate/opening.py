@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_engine, check_is_text, check_kind, check_number
+from shinglefold.checks import check_engine, check_is_text, check_number
 from shinglefold.contracts import JSON, Engine, GuardedWrites, Parameters
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.deciding import likeness_of
@@ -28,7 +28,7 @@ from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.recipes import check_keywords
-from shinglefold.seal import Seal, check_sealed
+from shinglefold.seal import Seal, check_seal, check_sealed
 
 #: The parts of a placeholder; by the first a sweep finds it.
 _PLACEHOLDER: JSON = {
@@ -110,7 +110,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     """
     check_engine(engine)
     check_is_text("index", index)
-    check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
+    check_seal(seal)
     check_number("lease (seconds)", lease, above=True)
     concrete = concrete_index(engine, index)
     mappings = engine.mappings(concrete)

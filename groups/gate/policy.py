@@ -5,12 +5,11 @@ from typing import Literal, get_args
 
 from shinglefold.checks import check_choice, check_number, check_share, check_truth, check_whole, strings
 from shinglefold.errors import ConfigError
-from shinglefold.groups.rules import Measure
+from shinglefold.groups.rules import MOST_SCOPES, Measure
 from shinglefold.scheme import Decision, Facts, Verify, verified_by
 
 #: What becomes of a document that resembles a stored one.
 PolicyAction = Literal["refuse", "tag", "cap"]
-_MOST_SCOPES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Policy:
         check_choice("policy", self.action, get_args(PolicyAction))
         check_choice("measure", self.measure, get_args(Measure))
         # One string would be taken for its letters.
-        strings("scope", self.scope, _MOST_SCOPES)
+        strings("scope", self.scope, MOST_SCOPES)
         check_whole("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
         check_share("min_length_ratio", self.min_length_ratio)

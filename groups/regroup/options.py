@@ -15,7 +15,7 @@ from shinglefold.checks import (
     strings,
 )
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.groups.rules import Rules
+from shinglefold.groups.rules import MOST_SCOPES, Rules
 from shinglefold.ingest.maintenance.scan import PATIENCE
 from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.recipe import Recipe
@@ -24,7 +24,6 @@ from shinglefold.scheme import Decision, Verify, verified_by
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.
 _LISTED = 100
-_MOST_SCOPES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class RegroupOptions:
         for name in ("across_languages", "by_scheme", "dry_run"):
             check_truth(name, getattr(self, name))
         # One field would be taken for its letters.
-        strings("scope", self.scope, _MOST_SCOPES)
+        strings("scope", self.scope, MOST_SCOPES)
         check_is_text("order", self.order, empty=True)
         check_path("checkpoint", self.checkpoint, optional=True)
         if self.order == "-":

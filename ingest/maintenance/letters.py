@@ -134,7 +134,9 @@ def keep_what_is_left(path: Path, aside: Path, settled: int) -> bool:
             settled -= bool(line.strip())
         left.flush()
         if left.tell():
-            _replace(path, aside, left.fileno())
+            os.fsync(left.fileno())
+            shutil.copymode(path, aside)
+            aside.replace(path)
         else:
             path.unlink()
             aside.unlink()
@@ -143,12 +145,6 @@ def keep_what_is_left(path: Path, aside: Path, settled: int) -> bool:
             with path.open("ab") as new:
                 new.write(late)
         return path.exists()
-
-
-def _replace(path: Path, part: Path, descriptor: int) -> None:
-    os.fsync(descriptor)
-    shutil.copymode(path, part)
-    part.replace(path)
 
 
 def _content(line: bytes) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shinglefold.checks import check_path
+from shinglefold.checks import path_of
 from shinglefold.contracts import Engine
 from shinglefold.errors import InputError
 from shinglefold.ingest.maintenance.letters import check_letters, keep_what_is_left, locked, take_back
@@ -38,8 +38,7 @@ def retry(
     Raises:
         InputError: the file holds something else, or can't be replaced; nothing was touched.
     """
-    check_path("path", path)
-    path = Path(path)
+    path = path_of("path", path)
     aside = path.with_name(f"{path.name}.retrying")
     try:
         if (there := path if path.is_file() else aside).is_file():

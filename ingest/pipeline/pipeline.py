@@ -8,8 +8,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_is_text, check_kind, check_known, check_object, expected, strings
+from shinglefold.canon import Canonicalizer, check_canonicalizer
+from shinglefold.checks import check_is_text, check_known, check_object, expected, strings
 from shinglefold.contracts import JSON, Document
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.meter import Meter
@@ -23,7 +23,7 @@ from shinglefold.local_engines import WordsOf
 from shinglefold.recipe import FIELD, TEXTS, Recipe, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme, checked_scheme
-from shinglefold.seal import Seal
+from shinglefold.seal import Seal, check_seal
 
 #: Fields that fingerprints are of, at most.
 _MOST_FIELDS = 1_000
@@ -80,10 +80,8 @@ class Pipeline:
         """
         _check(definition)
         scheme = make_scheme() if scheme is None else checked_scheme(scheme)
-        check_kind(
-            "canonicalizer", canonicalizer, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True
-        )
-        check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
+        check_canonicalizer(canonicalizer)
+        check_seal(seal)
         tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
         failing = handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []

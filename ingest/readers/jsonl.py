@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from msgspec import MsgspecError
 
@@ -20,7 +20,7 @@ from shinglefold.ingest.readers.transcode import splittable
 _BOM = b"\xef\xbb\xbf"
 #: How the reason begins why a source as a whole can't be read.
 WHOLE = "the input"
-#: Bytes of a first line that are looked at.
+#: Bytes at either end of a first line that are looked at.
 _LOOK = 200
 
 
@@ -28,31 +28,34 @@ def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
     stream, encoding = splittable(source.stream, options.encoding)
     options = replace(options, encoding=encoding)
-    first, array = True, None
+    first = True
+    # An array that may be all there is: its line, and the record that says so.
+    held: tuple[Line, Record] | None = None
     for line in lines(stream, options.max_bytes):
         raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
         if not (raw.strip() or line.reason):
             continue
-        if array is not None:
+        if held is not None:
             # Only a line that is wrong, as others follow.
-            yield parse_line(array, source.name, options, source.fraction())
-            array = None
-        if first and (reason := _not_lines(raw, options.encoding, source.name)):
-            if not _ends_array(raw, options.encoding):
-                # What follows are parts of it, none of which is a document.
-                yield Record(None, source.name, line.number, reason, fraction=source.fraction())
-                return
-            array = line._replace(raw=raw)
+            yield parse_line(held[0], source.name, options, source.fraction())
+            held = None
+        if first and (shape := _shape(_text(raw[:_LOOK], encoding))):
             first = False
-            continue
+            reason = _refusal(shape, source.name)
+            refused = Record(None, source.name, line.number, reason, fraction=source.fraction())
+            if shape is _ARRAY and _text(raw[-_LOOK:], encoding).endswith("]"):
+                held = line._replace(raw=raw), refused
+                continue
+            # What follows are parts of it, none of which is a document.
+            yield refused
+            return
         first = False
         record = parse_line(line._replace(raw=raw), source.name, options, source.fraction(), travels=True)
         # A long line must not be kept while its document is worked on.
         del line, raw
         yield record
-    if array is not None:
-        reason = _not_lines(array.raw, options.encoding, source.name)
-        yield Record(None, source.name, array.number, reason, fraction=source.fraction())
+    if held is not None:
+        yield held[1]
 
 
 def parse_line(
@@ -99,20 +102,36 @@ def _quick(raw: bytes, id_field: str) -> Document | None:
         return None
 
 
-def _not_lines(raw: bytes, encoding: str, name: str) -> str:
-    """Return why a file that begins with this line holds no lines of JSON, and what makes such of it."""
-    text, _ = decoded(raw[:_LOOK], encoding)
-    text = text.strip()
+class _Shape(NamedTuple):
+    """JSON that is not an object a line: in words of a file and of a line, and what makes lines of it."""
+
+    file: str
+    line: str
+    program: str
+
+
+_ARRAY = _Shape("an array", "an array: write one object a line", "jq -c '.[]'")
+_SPREAD = _Shape("objects over several lines", "an object over several lines: write each on one", "jq -c .")
+
+
+def _shape(text: str) -> _Shape | None:
+    """Return what begins with a text, without space around it, that is no line of JSON lines."""
     if text.startswith("["):
-        what, program = "an array", "jq -c '.[]'"
-    elif text == "{":
-        what, program = "objects over several lines", "jq -c ."
-    else:
-        return ""
+        return _ARRAY
+    return _SPREAD if text == "{" else None
+
+
+def _refusal(shape: _Shape, name: str) -> str:
+    """Return why an input can't be read, and what makes lines of it."""
     if name == NAMED:
-        return f"{WHOLE} holds {what}, not an object a line; pipe it through {program} first"
-    command = f"{program} {shlex.quote(name)} > documents.jsonl"
-    return f"{WHOLE} holds {what}, not an object a line; make lines of it: {command}"
+        return f"{WHOLE} holds {shape.file}, not an object a line; pipe it through {shape.program} first"
+    command = f"{shape.program} {shlex.quote(name)} > documents.jsonl"
+    return f"{WHOLE} holds {shape.file}, not an object a line; make lines of it: {command}"
+
+
+def _text(raw: bytes, encoding: str) -> str:
+    text, _ = decoded(raw, encoding)
+    return text.strip()
 
 
 def _kept(raw: bytes, encoding: str) -> str:
@@ -127,11 +146,6 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON; write null or leave it out")
 
 
-def _ends_array(raw: bytes, encoding: str) -> bool:
-    text, _ = decoded(raw[-_LOOK:], encoding)
-    return text.rstrip().endswith("]")
-
-
 def _reason(text: str, error: Exception) -> str:
     if isinstance(error, InputError):
         return f"{error}{_hint(text)}"
@@ -143,8 +157,5 @@ def _reason(text: str, error: Exception) -> str:
 
 
 def _hint(text: str) -> str:
-    if text.lstrip().startswith("["):
-        return " (an array: write one object a line, as jq -c '.[]' does)"
-    return (
-        " (an object over several lines: write each on one, as jq -c . does)" if text.strip() == "{" else ""
-    )
+    shape = _shape(text.strip())
+    return f" ({shape.line}, as {shape.program} does)" if shape else ""

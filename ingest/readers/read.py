@@ -32,9 +32,9 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
         InputError: there is no such file or it can't be opened.
         ConfigError: its name is empty, or does not say what it is and ``format`` doesn't either.
     """
-    # An empty name is what a shell makes of an unset variable; the path of it would be this folder.
     check_options(options, ReadOptions)
     name, options = str(path), options or ReadOptions()
+    # An empty name is what a shell makes of an unset variable; the path of it would be this folder.
     if not path:
         raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")
     if name != STANDARD_INPUT and Path(name).is_dir():

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shinglefold.checks import check_options, check_path
+from shinglefold.checks import check_options, path_of
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Unwritable
 from shinglefold.ingest.readers.decode import announced
@@ -48,8 +48,7 @@ class DeadLetters:
 
     def __init__(self, path: str | Path | None) -> None:
         # An empty one is what an unset variable makes.
-        check_path("dead_letters", path, optional=True)
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else path_of("dead_letters", path)
         self.reasons: Counter[str] = Counter()
         #: Where each reason was met first: source, line and stage.
         self.first: dict[str, tuple[str, int, str]] = {}
@@ -178,11 +177,11 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
     Raises:
         InputError: the file can't be opened, or was saved in UTF-16.
     """
-    check_path("path", path)
+    path = path_of("path", path)
     check_options(options, ReadOptions)
     options = replace(options or ReadOptions(), encoding="utf-8")
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - closed below
+        file = path.open("rb")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
     with file:

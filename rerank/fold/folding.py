@@ -13,10 +13,10 @@ from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
 from shinglefold.rerank.fold.neighbours import Found, Lead, Neighbours, led, places
 from shinglefold.rerank.hits import Hit, identity, mark
 from shinglefold.rerank.policies import Candidate, choose, load_policies
-from shinglefold.rerank.request.arguments import check_seal, hits_of
+from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme, checked_scheme
-from shinglefold.seal import Seal
+from shinglefold.seal import Seal, check_seal
 from shinglefold.sketch import connected
 
 #: Hits compared with each other at a time.

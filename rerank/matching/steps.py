@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_is_text, check_options, expected
+from shinglefold.checks import check_is_text, check_options
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
 from shinglefold.quoted import quoted
@@ -16,7 +16,7 @@ from shinglefold.rerank.matching.looking import PassageLooking
 from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.matching.pages import MatchPage, read_matches
 from shinglefold.rerank.msearch import run_side_by_side
-from shinglefold.rerank.request.arguments import check_means
+from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.similar.indices import Indices, Known
 from shinglefold.rerank.steps import Steps
 from shinglefold.scheme import Scheme
@@ -62,8 +62,7 @@ class MatchSteps(Generic[Driven]):
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
-        if not isinstance(several, list | tuple):
-            raise expected("texts", "a list of texts", several)
+        check_several("texts", several, "texts")
         by = yield from self._looking(index, options)
         asked = [self._asked(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
@@ -74,10 +73,10 @@ class MatchSteps(Generic[Driven]):
         return AskedText.of(text, by.canonicalizer, self._language)
 
     def _looking(self, index: str, options: MatchOptions | None) -> Steps[PassageLooking]:
+        check_options(options, MatchOptions)
         known = yield from self._indices.known(index)
         _check_stored(known)
         made = self._canonicalizer(known.scheme)
-        check_options(options, MatchOptions)
         chosen = options or MatchOptions()
         return PassageLooking(index, known, known.fields_by_index, chosen, self._engine.can, made)
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.checks import check_engine, check_kind, expected
+from shinglefold.checks import check_engine, expected
 from shinglefold.contracts import Search
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.hits import Hit
-from shinglefold.seal import Seal
+from shinglefold.seal import check_seal
 
 
 def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
@@ -41,9 +41,10 @@ def check_means(engine: object, canonicalizer: object, seal: object, *, awaited:
     check_seal(seal)
 
 
-def check_seal(seal: object) -> None:
-    """Raise ``ConfigError`` unless it is a seal, or None."""
-    check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.seal), or None", optional=True)
+def check_several(name: str, several: object, what: str) -> None:
+    """Raise ``ConfigError`` unless it is a list: one id or text would be taken for its letters."""
+    if not isinstance(several, list | tuple):
+        raise expected(name, f"a list of {what}", several)
 
 
 def checked_searches(searches: Iterable[Search]) -> list[Search]:

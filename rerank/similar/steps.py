@@ -12,7 +12,7 @@ from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
 from shinglefold.rerank.fold.text_stage import Stages
 from shinglefold.rerank.msearch import run_side_by_side
-from shinglefold.rerank.request.arguments import check_means
+from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes
 from shinglefold.rerank.similar.asked import Asked
 from shinglefold.rerank.similar.decision import Decision
@@ -75,7 +75,7 @@ class SimilarSteps(Generic[Driven]):
     def _batch(
         self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
-        _check_several(several, "ids, pairs of index and id, or fingerprints")
+        check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
         by = yield from self._looking(index, options)
         found = yield from run_side_by_side([self._asked(wanted, by) for wanted in several])
         asked = {at: one for at, one in enumerate(found) if isinstance(one, Asked)}
@@ -95,14 +95,14 @@ class SimilarSteps(Generic[Driven]):
         options: SimilarOptions | None,
         parameters: Parameters | None,
     ) -> Steps[list[Found]]:
-        _check_several(several, "fingerprints")
+        check_several("what is wanted", several, "fingerprints")
         by = yield from self._looking(index, options)
         asked = [self._checked(_as_asked(one), by) for one in several]
         return (yield from look_up(asked, by, parameters))
 
     def _looking(self, index: str, options: SimilarOptions | None) -> Steps[Looking]:
-        known = yield from self._indices.known(index)
         check_options(options, SimilarOptions)
+        known = yield from self._indices.known(index)
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
         if scopes and known.mappings:
@@ -147,12 +147,6 @@ class SimilarSteps(Generic[Driven]):
         if (made.seal or asked.own) and not self._seal.fits(made):
             raise InputError(f"{what} does not have the seal of the index: backfill it, or index it again")
         return replace(asked, print=self._seal.sealed(made))
-
-
-def _check_several(several: object, what: str) -> None:
-    # One id would be taken for its letters.
-    if not isinstance(several, list | tuple):
-        raise expected("what is wanted", f"a list of {what}", several)
 
 
 def _as_asked(wanted: object) -> Asked:
