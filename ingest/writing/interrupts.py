@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic, sleep
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -37,8 +37,8 @@ class Interrupts:
         self._breakable = self._at_once = False
         self._moving: Callable[[], int] | None = None
         self._moved = -1
-        self._over = False
-        self._lock = threading.Lock()
+        # Held while the block goes on, and while the thread that reminds of a signal is there.
+        self._going_on, self._reminding = threading.Lock(), threading.Lock()
         self._old: dict[int, Any] = {}
 
     @property
@@ -57,12 +57,16 @@ class Interrupts:
                 if signal.getsignal(number) in _HANDLERS:
                     self._old[number] = signal.signal(number, self._on_signal)
         if self._old:
+            self._going_on.acquire()
             self._old[signal.SIGURG] = signal.signal(signal.SIGURG, self._on_reminder)
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._over = True
+        if self._old:
+            self._going_on.release()
+            # A thread that wakes while the interpreter ends crashes the process now and then.
+            with self._reminding:
+                pass
         for number, old in self._old.items():
             signal.signal(number, old)
         self._old.clear()
@@ -104,8 +108,7 @@ class Interrupts:
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if not self.asked:
             self.asked, self._since = number, monotonic()
-            # Lower than ``threading``: the signal may have come while that holds its locks.
-            _thread.start_new_thread(self._remind, ())
+            self._start_reminding()
         elif monotonic() - self._since > _SAME_REQUEST:
             self.insistent = True
         if self.insistent:
@@ -128,6 +131,16 @@ class Interrupts:
             self._breakable = False
             raise Interrupted(self.asked)
 
+    def _start_reminding(self) -> None:
+        # The end of the block may hold the lock, in this very thread: then there is nothing to remind of.
+        if not self._reminding.acquire(blocking=False):
+            return
+        try:
+            # Lower than ``threading``: the signal may have come while that holds its locks.
+            _thread.start_new_thread(self._remind, ())
+        except RuntimeError:  # No thread is to be had: the note is seen between steps, and a second signal.
+            self._reminding.release()
+
     def _remind(self) -> None:
         """Signal again and again: a wait goes on after a handler that raises nothing.
 
@@ -136,12 +149,9 @@ class Interrupts:
         """
         main = threading.main_thread().ident
         assert main is not None
-        while True:
-            sleep(_PATIENCE)
-            with self._lock:
-                if self._over:
-                    return
-                signal.pthread_kill(main, signal.SIGURG)
+        while not self._going_on.acquire(timeout=_PATIENCE):
+            signal.pthread_kill(main, signal.SIGURG)
+        self._reminding.release()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM, wherever they fall: the run ends soon, and its books are exact."""
 
+import _thread
 import itertools
 import os
 import select
@@ -15,6 +16,7 @@ import pytest
 
 from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
+from shinglefold.ingest.writing import interrupts
 from shinglefold.ingest.writing.interrupts import Interrupts
 
 Make = Callable[..., Pipeline]
@@ -228,6 +230,39 @@ def test_reminders_alone_are_no_second_one():
         ask()
         time.sleep(1.2)
     assert not run.insistent
+
+
+def test_nothing_is_left_that_wakes_while_the_interpreter_ends(monkeypatch):
+    monkeypatch.setattr(interrupts, "_PATIENCE", 600.0)
+    before, end = _thread._count(), time.monotonic() + SOON
+    for _ in range(20):
+        with Interrupts():
+            ask()
+            while _thread._count() == before and time.monotonic() < end:
+                time.sleep(0.001)
+    while (left := _thread._count() - before) and time.monotonic() < end:
+        time.sleep(0.001)
+    assert not left
+
+
+def test_a_signal_at_the_end_of_the_block_starts_nothing():
+    run = Interrupts()
+    with run:
+        handler = signal.getsignal(signal.SIGINT)
+    before = _thread._count()
+    with run._reminding:
+        handler(signal.SIGINT, None)
+        assert (run.asked, _thread._count()) == (signal.SIGINT, before)
+
+
+def test_where_no_thread_is_to_be_had_the_note_is_taken(monkeypatch):
+    def none_left(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_thread, "start_new_thread", none_left)
+    with Interrupts() as run:
+        ask()
+    assert run.pending
 
 
 def test_a_signal_that_everybody_ignores_breaks_nothing_off():
