@@ -118,12 +118,13 @@ def setup(
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
     from shinglefold.ingest.pipeline.reach import not_repeatable
-    from shinglefold.recipe import with_passages
+    from shinglefold.recipe import check_field, with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
     asked = invocation.asked(indices[0] if indices else "", engine, **flags)
-    if dedup_field:
+    if dedup_field is not None:
+        check_field("--dedup-field", dedup_field)
         given = {**asked.settings.given, "field": "--dedup-field"}
         asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
     recipe = setup_recipe(asked, invocation, indices, patterns, name, seal=seal)

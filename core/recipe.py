@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold import __version__
-from shinglefold.checks import expected
+from shinglefold.checks import check_is_text, expected
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
 from shinglefold.quoted import shortened
 from shinglefold.scheme import Scheme
@@ -144,6 +144,28 @@ def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
         raise expected("mappings", "those of an index, engine.mappings(index)", mappings)
     stored = (mappings.get("_meta") or {}).get(META_KEY)
     return stored if isinstance(stored, Mapping) and "id" in stored else None
+
+
+def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
+    """Return the field of fingerprints; one that is something else already is refused, as that would be lost.
+
+    Args:
+        name: of what it was given as.
+        texts: the fields whose texts fingerprints are made of.
+    """
+    path = check_is_text(name, field)
+    steps = path.removeprefix("_source.").split(".")
+    if not all(step.strip() for step in steps):
+        raise expected(name, "the name of a field, with points between its parts", field)
+    if steps[0].startswith("_"):
+        raise ConfigError(f"{name}: {path!r} is not for fingerprints: engines keep names that begin with _")
+    for text in texts:
+        if text == path or text.startswith(f"{path}.") or path.startswith(f"{text}."):
+            raise ConfigError(
+                f"{name}: {path!r} holds a text that fingerprints are made of ({text!r}), which would be "
+                f"lost: name a field of their own, such as {FIELD!r}"
+            )
+    return path
 
 
 def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from shinglefold.checks import check_is_text, check_known, check_path
 from shinglefold.errors import ConfigError, nearest
+from shinglefold.recipe import check_field
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import CanonOptions, Scheme
 from shinglefold.tables import kinds, parsed, read_table, typed, variables
@@ -93,9 +94,9 @@ def settings_with_origins(
         # Variables of other parts begin alike.
         elif meant := nearest(key, _KINDS, _ALIKE):
             raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
-    for key in ("data_dir", "field"):
-        # Nothing would be the working folder, as a variable says that a script meant to set.
-        check_is_text(settings.given.get(key, key), getattr(settings, key))
+    # Nothing would be the working folder, as a variable says that a script meant to set.
+    check_is_text(settings.given.get("data_dir", "data_dir"), settings.data_dir)
+    check_field(settings.given.get("field", "field"), settings.field)
     return settings, origins
 
 

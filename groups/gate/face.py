@@ -19,7 +19,9 @@ from shinglefold.groups.gate.opening import Opened
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import Pipeline
+from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.paths import get
+from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.processors.texts import gather
 from shinglefold.model import Fingerprint
 from shinglefold.seal import Seal
@@ -64,17 +66,21 @@ class Face:
     def made(self, documents: Sequence[Document]) -> list[Document | Verdict]:
         """Return documents with fingerprints and ids, or what became of those that the pipeline drops."""
         _check_documents(documents)
-        kept = [without_fingerprint(one, self.recipe.field) for one in documents]
-        outcomes = [
+        field = self.recipe.field
+        reasons = [refusal(one, field) for one in documents]
+        kept = [
+            without_fingerprint(one, field)
+            for one, reason in zip(documents, reasons, strict=True)
+            if not reason
+        ]
+        outcomes = (
             outcome
             for begin in range(0, len(kept), BATCH)
             for outcome in self.pipeline.run_block(kept[begin : begin + BATCH])
-        ]
+        )
         return [
-            Verdict("failed", document_id(one), reason=_failed(outcome.failure))
-            if outcome.document is None
-            else {**outcome.document, "_id": document_id(outcome.document)}
-            for one, outcome in zip(documents, outcomes, strict=True)
+            _made(one, None if reason else next(outcomes), reason)
+            for one, reason in zip(documents, reasons, strict=True)
         ]
 
     def member(self, document: Document) -> Member | Verdict:
@@ -209,6 +215,14 @@ def _check_id(id_: str) -> None:
     """
     if (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
         raise InputError(f"its id has {size:,} bytes, and {_LONGEST_ID} are the most an id can have")
+
+
+def _made(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
+    """Return a document as the pipeline made it, or what became of one that it drops or that is refused."""
+    if outcome is None or outcome.document is None:
+        why = reason or _failed(None if outcome is None else outcome.failure)
+        return Verdict("failed", document_id(document), reason=why)
+    return {**outcome.document, "_id": document_id(outcome.document)}
 
 
 def _failed(failure: object) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from shinglefold.contracts import JSON
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.ingest.paths import parts
-from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import META_KEY, PASSAGES, Recipe
 
 #: For each part of a fingerprint the types it may have and what must not be switched off.
@@ -29,11 +28,6 @@ _NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = Mapp
         "leader": (("boolean",), ("index", "doc_values")),
     }
 )
-#: The parts of a fingerprint; whatever else is beside them is somebody else's.
-PARTS = frozenset({*_NEEDED, PASSAGES})
-#: What else of ours may be beside them: the number of the group, whether the document leads it, and what
-#: keeps the place of one that a gate is deciding on.
-NOTES = frozenset({"group", "leader", PENDING, ATTEMPT})
 _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from shinglefold.advice import advised
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, PermissionDenied
-from shinglefold.ingest.maintenance.mapping_check import NOTES, PARTS, properties_at
+from shinglefold.ingest.foreign import NOTES, PARTS
+from shinglefold.ingest.maintenance.mapping_check import properties_at
 from shinglefold.ingest.paths import parts
 
 #: Settings that keep writes from an index.

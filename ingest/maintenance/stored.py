@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Document
-from shinglefold.ingest.maintenance.mapping_check import NOTES, PARTS
-from shinglefold.ingest.paths import MISSING, cut, get, parts, put, said
+from shinglefold.ingest.foreign import NOTES, no_fingerprint
+from shinglefold.ingest.paths import MISSING, cut, get, parts, put
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.model import UNDETERMINED
 from shinglefold.placeholders import placeholder_query
 from shinglefold.stored import stored_parts, without_fingerprint
 
 Action = dict[str, Any]
-#: Names told in a message.
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +59,14 @@ def has_group(source: Mapping[str, Any], field: str) -> bool:
 
 def foreign(source: Mapping[str, Any], field: str) -> str:
     """Return, in words, what a document has in the place of its fingerprint that is none; mostly nothing."""
+    if told := no_fingerprint(source, field):
+        return told
     held = stored_parts(source, field)
-    if others := sorted(map(repr, held.keys() - PARTS - NOTES)):
-        return f"[{field}] holds {', '.join(others[:_SHOWN])}, no fingerprint"
     schemes = held.get("scheme", "")
     several = schemes if isinstance(schemes, list) else [schemes]
     if held and not any(isinstance(one, str) and one.startswith("sf") for one in several):
         return f"[{field}] is an object of no scheme, no fingerprint"
-    found = get(source, field)
-    if found is MISSING or found is None or isinstance(found, Mapping | list):
-        return ""
-    return f"[{field}] is {said(found)}, no fingerprint"
+    return ""
 
 
 def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:

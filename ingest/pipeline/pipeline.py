@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
-from shinglefold.checks import check_is_text, check_known, check_object, expected, strings
+from shinglefold.checks import check_known, check_object, expected, strings
 from shinglefold.contracts import JSON, Document
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.meter import Meter
@@ -20,7 +20,7 @@ from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.processors.tools import Tools
 from shinglefold.local_engines import WordsOf
-from shinglefold.recipe import FIELD, TEXTS, Recipe, essence
+from shinglefold.recipe import FIELD, TEXTS, Recipe, check_field, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal, check_seal
@@ -175,9 +175,9 @@ def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSO
         field: where fingerprints go.
         fields: whose texts they are of; a ``title`` holds no markup.
     """
-    check_is_text("field", field)
     # One name would be taken for its letters.
     strings("fields", fields, _MOST_FIELDS)
+    check_field("field", field, fields)
     text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
     definition: JSON = json.loads(text)
     strip, plain, supershingle, language = definition["processors"]

@@ -12,7 +12,7 @@ from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, declared, texts_of
 from shinglefold.ingest.processors.tools import Tools
 from shinglefold.model import Fingerprint
-from shinglefold.recipe import PASSAGES
+from shinglefold.recipe import FIELD, PASSAGES, check_field
 
 
 class Supershingle:
@@ -30,7 +30,8 @@ class Supershingle:
 
     def __init__(self, options: Options, tools: Tools) -> None:
         self.fields = options.names("field", "fields")
-        self.target = options.text("target_field", "dedup")
+        target = options.text("target_field", FIELD)
+        self.target = check_field(f"{options.place}: 'target_field'", target, self.fields)
         self.language_field = options.optional("language_field")
         self.language = tools.check(options.optional("language"), options.place)
         self.ignore_missing = options.flag("ignore_missing", True)

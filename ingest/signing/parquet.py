@@ -10,6 +10,7 @@ import msgspec
 
 from shinglefold.durable import sync_folder
 from shinglefold.errors import InputError, MissingExtra, why
+from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.signing.journal import Journal, State
 from shinglefold.ingest.signing.parts import Plain, Signer, Tally
@@ -62,7 +63,13 @@ def _documents(
 ) -> Iterator[tuple[int, Plain]]:
     target, id_field = signer.options.target, signer.options.reading.id_field
     for place, row in enumerate(rows):
+        reason = "" if row.get(target) is None else refusal(row, target)
         tally.meter.counts["fingerprints_left_out"] += row.pop(target, None) is not None
+        if reason:
+            tally.refused.append(
+                ("read", reason, Record(None, task.source, first + place, reason, repr(row)))
+            )
+            continue
         try:
             document = to_document(row, id_field)
         except InputError as error:

@@ -9,6 +9,7 @@ import msgspec
 from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.contracts import Document
 from shinglefold.errors import InputError, ProcessorError
+from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.processors.texts import declared, gather
@@ -18,6 +19,7 @@ from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
 from shinglefold.ingest.signing.spans import Read, read_lines, read_stretch
 from shinglefold.ingest.signing.tasks import Lines, Span
+from shinglefold.recipe import FIELD, check_field
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.stored import without_fingerprint
@@ -43,8 +45,11 @@ class SignOptions:
     language_field: str = "lang"
     html: bool = False
     only_ids: bool = False
-    target: str = "dedup"
+    target: str = FIELD
     reading: ReadOptions = field(default_factory=ReadOptions)
+
+    def __post_init__(self) -> None:
+        check_field("field", self.target, self.fields)
 
 
 @dataclass(slots=True)
@@ -264,7 +269,11 @@ class Signer:
             tally.refused.append(("read", record.reason, record))
             return None
         bare = without_fingerprint(record.document, self.options.target)
-        tally.meter.counts["fingerprints_left_out"] += bare is not record.document
+        if bare is not record.document:
+            if reason := refusal(record.document, self.options.target):
+                tally.refused.append(("read", reason, record))
+                return None
+            tally.meter.counts["fingerprints_left_out"] += 1
         given = b'"_id"' in raw and not read.named
         kept = bare if given or self.options.only_ids else self.as_given(bare)
         return Plain(kept, None, record.source, record.line)

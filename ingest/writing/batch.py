@@ -51,7 +51,7 @@ def make_batch(index: str, block: Sequence[Record], answer: Answer, verb: str = 
     outcomes = iter(answer.outcomes)
     for record in block:
         batch.meter.counts["replaced"] += record.replaced
-        if record.document is None:
+        if record.document is None or record.reason:
             batch.refused.append(Refused("read", record.reason, record))
         else:
             _sort(batch, index, record, next(outcomes), verb)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from operator import is_not
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -13,6 +12,7 @@ from shinglefold.checks import check_engine, check_is_text, check_kind, check_ob
 from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.writing.batch import Batch, make_batch
@@ -219,7 +219,8 @@ def _documents(
 ) -> Generator[list[Document], None, None]:
     """Yield blocks of documents for the workers and keep their records until the answers come.
 
-    The pipeline alone writes fingerprints: what comes with a document, in whatever form, is left out.
+    The pipeline alone writes fingerprints: what comes with a document, in whatever form, is left out. What
+    stands in their place and is none fails the document, as it would be lost.
     """
     interrupts = ledger.interrupts
     with closing(records) as source:
@@ -229,11 +230,19 @@ def _documents(
                 block = next(made, None)
             if block is None:
                 return
+            kept: list[Document] = []
+            for place, record in enumerate(block):
+                if record.document is None:
+                    continue
+                bare = without_fingerprint(record.document, field)
+                if bare is not record.document:
+                    if reason := refusal(record.document, field):
+                        block[place] = replace(record, reason=reason)
+                        continue
+                    ledger.meter.counts["fingerprints_left_out"] += 1
+                kept.append(bare)
             flight.append(block)
-            given = [record.document for record in block if record.document is not None]
-            bare = [without_fingerprint(document, field) for document in given]
-            ledger.meter.counts["fingerprints_left_out"] += sum(map(is_not, bare, given))
-            yield bare
+            yield kept
 
 
 def _records(records: _Records, interrupts: Interrupts, light: bool) -> Generator[Record, None, None]:
