@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.servers.choose import LONG, asked_for, in_full, in_short
+from support.servers.choose import LONG, asked_for, examples, in_full, in_short
 from support.servers.lines import (
     pytest_configure,
     pytest_sessionfinish,
@@ -27,7 +27,9 @@ from shinglefold.scheme import Scheme
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
 
 # A busy machine makes any example slow: time is measured by `bench`, hangs are ended by their own tests.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("unhurried")
 

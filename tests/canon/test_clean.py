@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generated import texts
+from support.servers.choose import examples
 
 from shinglefold.canon.characters import characters
 from shinglefold.canon.clean import cleaned
@@ -43,7 +44,7 @@ def test_a_clean_text_is_left_alone():
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_composed_and_decomposed_texts_end_up_the_same(canonicalizer, text):
     forms = {
         tuple(t.text for t in canonicalizer.tokens(unicodedata.normalize(f, text))) for f in ("NFC", "NFD")

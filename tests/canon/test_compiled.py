@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon.segment import LONGEST_WORD
@@ -89,13 +90,13 @@ def test_words_that_were_learned_by_numpy_are_known_to_compiled_code(tmp_path):
 @example(["", "слово", ""])
 @example(["a" * LONGEST_WORD, "a" * (LONGEST_WORD + 1)])
 @example(["он и вона; він та она. Ґанок ыъэ\nїхній дім\nэтот дом"])
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_any_texts_have_the_same_tokens(two, texts):
     alike(two, texts)
 
 
 @given(_TEXTS, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_declared_languages_mean_the_same(two, texts, chance):
     alike(two, texts, [chance.choice(["ru", "uk", "zh", "en", "any", "xx", None]) for _ in texts])
 
@@ -139,7 +140,7 @@ def test_what_one_learned_the_other_knows():
 
 
 @given(st.lists(st.sampled_from(_MIXED), max_size=12), st.lists(st.sampled_from(_MIXED), max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_words_of_several_scripts_take_the_commonest_of_their_text(two, one, other):
     alike(two, [" ".join(one), " ".join(other)])
 

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.canon import markup, strip_html
 
@@ -36,7 +37,7 @@ def test_what_a_reader_sees(html, text):
 
 
 @given(st.text(st.characters(codec=None), max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_it_never_raises(html):
     assert isinstance(strip_html(html), str)
 
@@ -48,7 +49,7 @@ def test_it_never_raises(html):
         )
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_it_never_raises_on_broken_markup(parts):
     assert isinstance(strip_html("".join(parts)), str)
 
@@ -83,7 +84,7 @@ def test_a_text_without_markup_needs_no_parser(monkeypatch):
 
 
 @given(st.text("аб \t\n\r\u00a0\u2028\x1c", max_size=120), st.integers(1, 30))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_a_long_text_is_put_together_as_a_short_one(text, at_once):
     expected = strip_html(text)
     with pytest.MonkeyPatch.context() as patch:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer, pieces
 from shinglefold.canon.pieces import Joined, join
@@ -21,7 +22,7 @@ def small():
 
 
 @given(_TEXTS, st.integers(0, 500), st.integers(0, 500))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_part_of_it_is_that_of_the_copy(texts, start, stop):
     whole, parts = "\n".join(texts), Joined(texts)
     assert len(parts) == len(whole)

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generated import texts
 from support.reference import plain, words
+from support.servers.choose import examples
 
 from shinglefold.canon.characters import CODE_POINTS, UNIT, WORD, characters
 from shinglefold.canon.segment import LONGEST_WORD, Tables, segment
@@ -20,7 +21,7 @@ def test_like_the_reference_on_generated_texts():
 
 
 @given(st.text(max_size=60).map(plain))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_like_the_reference_on_any_text(text):
     assert segmented(text) == words(text)
 

@@ -50,8 +50,15 @@ def until(happened: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("workers", "number", "code", "word"),
+    [
+        ("1", 15, 143, "terminated"),
+        ("2", 2, 130, "interrupted"),
+        pytest.param("1", 2, 130, "interrupted", marks=pytest.mark.long),
+        pytest.param("2", 15, 143, "terminated", marks=pytest.mark.long),
+    ],
+)
 def test_indexing_ends_with_a_summary_that_adds_up(start, tmp_path: Path, number, code, word, workers):
     command = start("index", "-", "--json", "--workers", workers, "--engine", str(tmp_path / "engine"))
     for n in range(3_000):

@@ -47,13 +47,13 @@ def _waits(pid):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["sign", "texts.jsonl", "--workers", "1"],
+        pytest.param(["sign", "texts.jsonl", "--workers", "1"], marks=pytest.mark.long),
         ["sign", "texts.jsonl", "--workers", "2"],
         ["groups", "texts.jsonl", "--workers", "1"],
         ["search", "bridge", "--engine", "nowhere", "--json"],
         ["--help"],
     ],
-    ids=" ".join,
+    ids=["sign", "sign with workers", "groups", "search", "help"],
 )
 def test_a_command_ends_though_nobody_takes_what_it_prints(run, full, arguments, number):
     body = "The old bridge is closed until Monday because the river rises, buses take another way."

@@ -2,6 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.cli.side_by_side import passage_json, pieces
 from shinglefold.model import Token
@@ -17,7 +18,7 @@ def _tokens(text: str) -> list[Token]:
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=60), st.lists(st.sampled_from("abcdef"), max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
     a, b = " ".join(one), " ".join(other)
     taken = []

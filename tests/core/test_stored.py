@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of
+from support.servers.choose import examples
 
 from shinglefold.errors import InputError
 from shinglefold.model import LONGEST_DIGEST, Fingerprint
@@ -153,7 +154,7 @@ ROWS = st.fixed_dictionaries({}, optional={"digest": DIGESTS, "signature": SIGNA
 
 
 @given(st.lists(ROWS, max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_rows_are_read_together_as_they_are_one_by_one(stored):
     rows = [{f"dedup.{part}": [value] for part, value in one.items()} for one in stored]
     decoder, together, apart = Decoder(SCHEME, "dedup"), Troubles(), Troubles()

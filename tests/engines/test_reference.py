@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.engines.embedded import EmbeddedEngine
 
@@ -156,7 +157,7 @@ def _bools(children: st.SearchStrategy) -> st.SearchStrategy:
 
 _queries = st.recursive(_leaf, _bools, max_leaves=8)
 _quick = settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -182,7 +183,7 @@ _keys = st.tuples(st.sampled_from(list(_FIELDS)), st.booleans(), st.booleans())
 
 
 @given(keys=st.lists(_keys, min_size=1, max_size=3, unique_by=lambda key: key[0]), size=st.integers(1, 40))
-@settings(_quick, max_examples=60)
+@settings(_quick, max_examples=examples(60))
 def test_an_order_is_the_reference_order_in_pages_of_any_size(engine, keys, size):
     sort = [
         {name: {"order": "desc" if descending else "asc", "missing": "_first" if first else "_last"}}
@@ -201,7 +202,7 @@ def test_an_order_is_the_reference_order_in_pages_of_any_size(engine, keys, size
 
 
 @given(query=_queries, size=st.integers(1, 40))
-@settings(_quick, max_examples=60)
+@settings(_quick, max_examples=examples(60))
 def test_pages_by_score_are_slices_of_the_whole(engine, query, size):
     whole = engine.search("all", {"query": query, "size": _COUNT})["hits"]["hits"]
     scores = [hit["_score"] for hit in whole]

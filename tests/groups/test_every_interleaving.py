@@ -111,7 +111,9 @@ def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts
     ("texts", "relation"),
     [
         ((["a"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")}))),
-        ((["a", "b"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")}))),
+        pytest.param(
+            (["a", "b"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")})), marks=pytest.mark.long
+        ),
         ((["a"], ["c"]), Relation(frozenset({frozenset("ab")}), frozenset({frozenset("ac")}))),
     ],
     ids=["strangers", "a batch", "beside a copy"],
@@ -146,7 +148,7 @@ def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
     ("cleans", "apart", "texts"),
     [
         ((0,), (0,), (["b", "a"], ["a"])),
-        ((1,), (0,), (["b", "a"], ["a"])),
+        pytest.param((1,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
         pytest.param((0, 1), (0,), (["a", "b"], ["a"]), marks=pytest.mark.long),
     ],
     ids=["clears", "cleared", "both"],

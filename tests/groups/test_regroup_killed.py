@@ -18,7 +18,7 @@ def opened(folder: Path) -> EmbeddedEngine:
     return EmbeddedEngine(folder, lambda _: [])
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_a_regrouping_killed_at_random_moments_ends_as_one_that_was_not(tmp_path: Path, seed):
     for name in ("calm", "killed"):
         with closing(opened(tmp_path / name)) as engine:

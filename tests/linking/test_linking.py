@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.made_up import SKETCH, columns, made_up, one_text
+from support.servers.choose import examples
 
 from shinglefold.ingest.linking.linking import Linking, groups_of
 from shinglefold.ingest.linking.stages import Options
@@ -37,7 +38,7 @@ def listed(linking: Linking, sort: str) -> list[tuple[float, ...]]:
     return [tuple(np.nan_to_num(row, nan=-1.0).tolist()) for row in rows]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(**_COLLECTIONS, sort=st.sampled_from(["document", "resemblance"]))
 def test_pairs_in_files_are_the_pairs_in_memory_and_in_their_order(seed, count, scheme, whole, sort):
     with made_up(seed, count, scheme, whole) as prints:
@@ -48,7 +49,7 @@ def test_pairs_in_files_are_the_pairs_in_memory_and_in_their_order(seed, count, 
         assert tiny.skipped.to_json() == {"pairs": 0, "crowded": 0, "copies": 0}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(**_COLLECTIONS, linkage=st.sampled_from(["connected", "leader"]))
 def test_groups_in_files_are_the_groups_in_memory(seed, count, scheme, whole, linkage):
     with made_up(seed, count, scheme, whole) as prints:

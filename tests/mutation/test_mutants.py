@@ -64,6 +64,7 @@ def test_mutants_that_may_survive_are_still_in_the_code():
         assert before != after
 
 
+@pytest.mark.long
 def test_tests_of_every_package_pass_without_a_mutant_wherever_trials_are_begun():
     program = (
         "import sys; from support.mutation.trial import prepare, try_out; prepare(); "

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -35,17 +36,22 @@ TOLD = {
 SENT = {("rerank/steps.py", "getattr(engine, call.method)")}
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8"))
+@cache
+def sources() -> list[tuple[str, ast.Module]]:
+    return [
+        (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8")))
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+    ]
+
+
+@cache
+def walked() -> list[tuple[str, ast.AST]]:
+    return [(file, node) for file, tree in sources() for node in ast.walk(tree)]
 
 
 def nodes(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
-    for file, tree in sources():
-        for node in ast.walk(tree):
-            if isinstance(node, kinds):
-                yield file, node
+    return ((file, node) for file, node in walked() if isinstance(node, kinds))
 
 
 def called(node: ast.AST) -> str:

@@ -5,6 +5,7 @@ from html import unescape
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.model import Token
 from shinglefold.passages.find import find_passages
@@ -28,7 +29,7 @@ words = st.lists(st.sampled_from(["a", "b", "<c>", "&amp;", "é"]), max_size=60)
 
 
 @given(words, words)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_page_has_both_texts_whole_and_in_order(a, b):
     assert _texts(_page(a, b)) == [a, b]
 

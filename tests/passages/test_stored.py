@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 from support.sketches import random_tokens
 
 from shinglefold.passages.stored import NONE, SURE, WINDOW, keywords, stored_elements, winnowed
@@ -15,7 +16,7 @@ def _tokens(words):
 
 
 @given(numbers, numbers, numbers, numbers, st.lists(st.integers(0, 10**6), min_size=SURE, max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_texts_with_a_longer_passage_in_common_share_a_stored_element(before, behind, front, back, passage):
     one, other = _tokens([*before, *passage, *behind]), _tokens([*front, *passage, *back])
     assert set(stored_elements(one)) & set(stored_elements(other))

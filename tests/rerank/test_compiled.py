@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, hits_of, specs
+from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.folding import folding_of
@@ -37,7 +38,7 @@ COMPILED = {"lead": compiled_led}
     st.booleans(),
     st.sampled_from([(), ("host",), ("host", "published:100s")]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_groups_are_those_of_numpy(made, least, ratio, shared, across, scope):
     given_ = {"min_length_ratio": ratio, "min_shared": shared, "scope": list(scope)}
     options = FoldOptions.parse(

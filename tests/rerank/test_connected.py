@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, connected_groups, hits_of, specs
+from support.servers.choose import examples
 
 from shinglefold.rerank import FoldOptions, Preference, collapse
 from shinglefold.sketch import connected
@@ -12,7 +13,7 @@ CONNECTED = FoldOptions(linkage="connected")
 
 
 @given(specs)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_groups_are_the_connected_components(made):
     folded = collapse(hits_of(made), SCHEME, CONNECTED)
     assert [list(group.members) for group in folded.groups] == connected_groups(made)

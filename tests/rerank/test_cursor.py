@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, ids, leader_groups
+from support.servers.choose import examples
 from support.taps import Awaited, Tapped
 
 from shinglefold.errors import ConfigError, EngineError
@@ -101,7 +102,7 @@ def test_a_cursor_is_read_by_another_process_with_the_same_key(library, folded):
 
 
 @given(st.integers(min_value=0), st.integers(1, 255))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_changed_cursor_is_refused(place, change):
     shown = ({"mark": "1", "rank": 0, "fields": {"host": ["a.org"]}},)
     cursor = Cursor("a request", "a point in time", [1, "x"], 1, 1, shown)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, hits_of, leader_groups, match, specs
+from support.servers.choose import examples
 
 from shinglefold.rerank import FoldOptions, Preference, collapse
 
@@ -21,7 +22,7 @@ policies = st.sampled_from(
 
 
 @given(specs)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_groups_equal_those_of_the_exhaustive_comparison(made):
     folded = collapse(hits_of(made), SCHEME)
     assert [list(group.members) for group in folded.groups] == leader_groups(made)
@@ -31,7 +32,7 @@ def test_groups_equal_those_of_the_exhaustive_comparison(made):
 @given(
     specs, st.sampled_from([0.3, 0.5, 0.7, 0.9, 1.0]), st.sampled_from([0.0, 0.5, 0.95]), st.integers(0, 5)
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_thresholds_of_the_request_decide(made, least, ratio, shared):
     options = FoldOptions(min_resemblance=least, min_length_ratio=ratio, min_shared=shared)
     folded = collapse(hits_of(made), SCHEME, options)
@@ -40,7 +41,7 @@ def test_thresholds_of_the_request_decide(made, least, ratio, shared):
 
 
 @given(specs, policies)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_member_matches_the_one_shown_and_no_two_shown_match(made, preferences):
     groups = collapse(hits_of(made), SCHEME, FoldOptions(representative=preferences)).groups
     for group in groups:
@@ -55,7 +56,7 @@ def test_every_member_matches_the_one_shown_and_no_two_shown_match(made, prefere
 
 
 @given(specs, policies)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_every_hit_is_in_one_group_and_groups_stand_at_their_best_rank(made, preferences):
     groups = collapse(hits_of(made), SCHEME, FoldOptions(representative=preferences)).groups
     assert sorted(member for group in groups for member in group.members) == list(range(len(made)))
@@ -65,7 +66,7 @@ def test_every_hit_is_in_one_group_and_groups_stand_at_their_best_rank(made, pre
 
 
 @given(specs, st.integers(0, 24))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_groups_do_not_change_because_of_later_hits(made, length):
     whole = [list(group.members) for group in collapse(hits_of(made), SCHEME).groups]
     begun = [list(group.members) for group in collapse(hits_of(made)[:length], SCHEME).groups]

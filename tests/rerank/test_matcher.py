@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, specs
+from support.servers.choose import examples
 
 from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.matcher import Matcher, length_bounds
@@ -64,7 +65,7 @@ def everyone(matcher, prints):
 @given(
     specs, st.sampled_from([0, 1, 3]), st.booleans(), st.sampled_from([(), ("host",), ("published:100s",)])
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, scope):
     options = FoldOptions.parse({"min_shared": shared, "across_languages": across, "scope": list(scope)})
     prints = Reader(SCHEME, "dedup", options.scope).read(hits_of(made))
@@ -91,7 +92,7 @@ def test_two_blocks_are_compared_as_one(made, others, begin):
     st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**50)), min_size=1, max_size=20),
     st.floats(1e-6, 1.0),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_lengths_within_the_bounds_are_those_of_the_ratio(lengths, ratio):
     shingles = np.array(lengths, np.int64)
     least, most = length_bounds(shingles, ratio)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of, hits_of, leader_groups, specs, split
+from support.servers.choose import examples
 
 from shinglefold.contracts import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -20,7 +21,7 @@ def members(folded):
 
 
 @given(specs, st.data(), st.sampled_from(LINKAGES))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_document_found_by_several_searches_counts_once_where_it_ranks_best(made, data, linkage):
     hits = hits_of(made)
     again = data.draw(st.lists(st.sampled_from(hits), max_size=10)) if hits else []

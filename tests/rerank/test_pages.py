@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, ids, leader_groups
+from support.servers.choose import examples
 from support.taps import Tapped
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
@@ -65,7 +66,7 @@ def inner(hit):
 
 
 @given(LISTS, SIZES, st.integers(0, 40), st.integers(1, 30), st.integers(1, 80))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_page_is_full_unless_the_answer_says_what_ended(library, number, size, start, window, cap):
     window = min(window, cap)
     body = library.body(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import BITS, SCHEME, VALUES, hits_of, match, specs
+from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, Preference, collapse
 from shinglefold.sketch import estimate, pack
@@ -63,7 +64,7 @@ def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_
 
 
 @given(specs, POLICIES, st.sampled_from(["leader", "connected"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_hits_without_signature_and_text_stay_separate(made, representative, linkage):
     options = FoldOptions(representative=representative, linkage=linkage)
     groups = collapse(hits_of(made), SCHEME, options).groups
@@ -73,7 +74,7 @@ def test_hits_without_signature_and_text_stay_separate(made, representative, lin
 
 
 @given(specs, POLICIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_member_is_of_another_scheme_or_language_than_the_one_shown_unless_its_text_is_equal(
     made, representative
 ):

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
@@ -62,7 +63,7 @@ texts = st.lists(st.lists(st.sampled_from("abcdef"), max_size=40).map(" ".join),
 
 
 @given(texts, texts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_without_the_differing_words_both_sides_are_equal(one, other):
     for passage in matched_passages({"t": one}, {"t": other}, ["t"], words):
         left, right = (_without(passage[side], texts) for side, texts in (("shown", one), ("member", other)))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, hits_of, leader_groups
+from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 from shinglefold.rerank.page.totals import METHOD, carried, groups_total
@@ -61,7 +62,7 @@ def mean_share(sizes):
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.integers(0, 1000), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_it_is_never_below_what_was_seen_nor_above_all_hits(groups, more, exact):
     first = first_ranks(np.array(groups))
     total = {"value": len(groups) + more, "relation": "eq" if exact else "gte"}

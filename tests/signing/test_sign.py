@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition
@@ -187,7 +188,7 @@ def test_only_ids_are_written_where_these_are_asked_for(make_job, tmp_path):
     st.booleans(),
     st.lists(st.integers(0, 300), max_size=8),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_wherever_a_file_is_cut_each_line_is_read_once(tmp_path_factory, lines, ended, cuts):
     data = b"\n".join(lines) + (b"\n" if ended and lines else b"")
     path = tmp_path_factory.mktemp("cut") / "file"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.scheme import SketchOptions
 from shinglefold.sketch import Sketcher
@@ -38,7 +39,7 @@ def alike(options: SketchOptions, hashes, offsets, widths=None) -> None:
 @example([], 2, 1, SketchOptions())
 @example([[]], 2, 1, SketchOptions())
 @example([[0] * 40, [1, 2]], 1, 1, SketchOptions(min_shingles=1))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_words_that_come_again_make_the_same_sketches(documents, width, stride, options):
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     hashes = np.array([token for one in documents for token in one], np.uint64) * np.uint64(stride)
@@ -46,7 +47,7 @@ def test_words_that_come_again_make_the_same_sketches(documents, width, stride, 
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=12), st.integers(0, 2**32), _VALUES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_documents_of_any_length_and_widths_make_the_same_sketches(lengths, seed, options):
     chance = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 from support.sketches import batch, random_tokens, sketcher
 
 from shinglefold.errors import ConfigError
@@ -99,7 +100,7 @@ def test_repeats_do_not_change_the_minima():
     assert (once.minima == thrice.minima).all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.lists(st.integers(0, 3), max_size=40), max_size=6), st.integers(1, 4))
 def test_counted_repeats_are_elements_of_their_own_in_each_document_alone(documents, width):
     letters = random_tokens(4, 4)
@@ -153,7 +154,7 @@ def test_empty_batches_and_documents_have_nothing():
     assert tool.signatures(empty).shape == (3, 84)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.lists(st.integers(0, 3), max_size=90), max_size=6), st.integers(1, 20))
 def test_valid_means_enough_distinct_shingles(documents, wanted):
     letters = random_tokens(4, 4)

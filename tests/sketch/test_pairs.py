@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 from support.sketches import batch, random_tokens, revisions, sketcher
 
 from shinglefold.scheme import Decision, SketchOptions
@@ -53,7 +54,7 @@ decisions = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32), layouts, decisions, st.integers(1, 200))
 def test_the_pairs_are_those_of_comparing_all_with_all(seed, layout, decision, chunk):
     options = SketchOptions(2, 2, *layout)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.errors import ConfigError
 from shinglefold.scheme import Decision
@@ -32,7 +33,7 @@ buckets = st.dictionaries(st.integers(-5, 5), st.sets(st.integers(0, 40), max_si
 
 
 @given(buckets, st.integers(1, 40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_two_documents_of_a_supershingle_are_a_pair(held, cut):
     rows = [(key, number, 50) for key, numbers in held.items() for number in numbers]
     pairs, crowded = nominated(rows, Bounds(most=30), cut)
@@ -41,7 +42,7 @@ def test_every_two_documents_of_a_supershingle_are_a_pair(held, cut):
 
 
 @given(buckets, st.integers(1, 40), st.integers(2, 10), st.integers(1, 2))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_crowded_supershingle_links_its_documents_to_its_centres_and_is_told(held, cut, most, centres):
     rows = [(key, number, 50) for key, numbers in held.items() for number in numbers]
     pairs, crowded = nominated(rows, Bounds(most, centres), cut)

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 from shinglefold.sketch import connected as joined
 from shinglefold.spark import connected
@@ -51,7 +52,7 @@ graphs = st.integers(2, 40).flatmap(
 
 
 @given(graphs)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_stars_are_the_components_of_union_find(graph):
     count, pairs, cut = graph
     edges = np.array([(max(pair), min(pair)) for pair in pairs if pair[0] != pair[1]], np.int64).reshape(

@@ -90,6 +90,7 @@ def count_places(package: str) -> int:
     return len(_places(package))
 
 
+@cache
 def _places(package: str) -> dict[tuple[str, Position, Position], list[Mutant]]:
     found = defaultdict(list)
     for file in sorted((_ROOT / package).rglob("*.py")):

@@ -46,6 +46,11 @@ def in_full() -> bool:
     return bool(asked_for() or os.environ.get(LONG))
 
 
+def examples(most: int) -> int:
+    """Return how many examples of a property are tried: the most where what takes long is, else a third."""
+    return most if in_full() else most // 3
+
+
 def wanted() -> list[str]:
     """Return those of ``asked_for`` that every test of servers runs on."""
     return [
