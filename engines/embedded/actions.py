@@ -15,6 +15,10 @@ _REFUSED = frozenset(
     {"_routing", "routing", "_version", "version", "version_type", "if_seq_no", "if_primary_term", "pipeline",
      "_parent", "parent", "script", "retry_on_conflict", "require_alias", "dynamic_templates"}
 )  # fmt: skip
+#: Names that are of no document's own fields, on servers either.
+_METADATA = frozenset(
+    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored", "_nested_path"}
+)
 _LONGEST_ID = 512
 
 
@@ -63,7 +67,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
         return _update(index, id, source, given)
-    return Action(verb, index, id, _object("_source", source), words=given.get("_words") or {})
+    return Action(verb, index, id, _document("_source", source), words=given.get("_words") or {})
 
 
 def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,9 +88,9 @@ def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Ac
     unknown = body.keys() - {"doc", "upsert", "doc_as_upsert"}
     if unknown or "doc" not in body:
         raise Refused(400, f"an update takes doc, upsert and doc_as_upsert, got {sorted(body)}")
-    changes = _object("doc", body["doc"])
+    changes = _document("doc", body["doc"])
     otherwise = changes if body.get("doc_as_upsert") is True else body.get("upsert")
-    return Action("update", index, id, changes, None if otherwise is None else _object("upsert", otherwise))
+    return Action("update", index, id, changes, None if otherwise is None else _document("upsert", otherwise))
 
 
 def _id(verb: str, given: object) -> str:
@@ -107,6 +111,13 @@ def _id(verb: str, given: object) -> str:
 def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return an action's own keys: the helpers take them for the document when there is no ``_source``."""
     return {name: value for name, value in given.items() if name not in _META}
+
+
+def _document(what: str, value: object) -> Mapping[str, Any]:
+    document = _object(what, value)
+    for name in document.keys() & _METADATA:
+        raise Refused(400, f"{name!r} is metadata and can't be a field of a document; leave it out")
+    return document
 
 
 def _object(what: str, value: object) -> Mapping[str, Any]:

@@ -85,10 +85,11 @@ class Face:
 
     def member(self, document: Document) -> Member | Verdict:
         """Return what is decided about, or what becomes of a document that does not fit at all."""
-        id_, routing = str(document["_id"]), document.get("_routing")
+        id_ = str(document["_id"])
         try:
             if self._opened.intents:
                 _check_id(id_)
+            routing = self._routing(document.get("_routing"))
             asked = self._opened.likeness.asked(document)
             _check_scheme(asked.print, self.recipe.scheme.id)
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
@@ -100,8 +101,21 @@ class Face:
         source = {name: value for name, value in document.items() if name not in _BESIDE}
         scope = [asked.values.get(one.field, ()) for one in self._opened.likeness.scopes]
         numbers = numbers_of(asked.print, scope, self.index, id_)
-        name = key(id_, None if routing is None else str(routing))
-        return Member(name, source, asked, numbers, words_of(asked))
+        return Member(key(id_, routing), source, asked, numbers, words_of(asked))
+
+    def _routing(self, given: object) -> str | None:
+        """Return what a document is routed by, None where it says nothing.
+
+        Raises:
+            InputError: it is none, or the engine has no routing.
+        """
+        if given is None:
+            return None
+        if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
+            raise InputError(f"its _routing is {given!r}; give a text that is not empty, or leave it out")
+        if not self._opened.intents:
+            raise InputError("its index is in an engine that has no _routing; leave it out")
+        return str(given)
 
     def job(self, callers: Sequence[Caller]) -> Job:
         """Return what takes the documents of callers through the gate together."""

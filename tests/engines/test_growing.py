@@ -61,3 +61,16 @@ def test_guards_by_version_are_refused_not_ignored(engine, index, verb):
     assert failure.status == 400
     assert "the embedded engine has no 'if_" in failure.reason
     assert engine.get(index, "1")["_source"] == {"title": "old", "n": 1}
+
+
+@pytest.mark.parametrize("name", ["_routing", "_id", "_source"])
+@pytest.mark.parametrize(
+    "body", [{"_source": {}}, {"_op_type": "update", "doc": {}}, {"_op_type": "update", "doc": {}, "upsert": {}}]
+)
+def test_metadata_is_no_field_of_a_document_as_on_servers(engine, index, name, body):
+    *_, last = body
+    given = {"_index": index, "_id": "1", **body, last: {**body[last], "n": 2, name: "x"}}
+    (failure,) = engine.bulk([given]).failures
+    assert failure.status == 400
+    assert f"{name!r} is metadata and can't be a field of a document" in failure.reason
+    assert engine.get(index, "1")["_source"] == {"title": "old", "n": 1}

@@ -1,5 +1,6 @@
 """What a gate lets in, by each policy."""
 
+import re
 import threading
 import time
 from dataclasses import replace
@@ -46,6 +47,25 @@ def test_of_copies_in_one_batch_the_first_is_let_in(engine, pipeline, text):
         told = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(4)])
     assert [verdict.status for verdict in told] == ["accepted", "refused", "refused", "refused"]
     assert {verdict.like.id for verdict in told[1:]} == {"0"}
+
+
+@pytest.mark.parametrize(
+    ("routing", "why"),
+    [
+        (["a"], r"its _routing is \['a'\]"),
+        (True, "its _routing is True"),
+        ("", "its _routing is ''"),
+        ("a", "no _routing; leave it out"),
+        (7, "no _routing; leave it out"),
+    ],
+)
+def test_a_routing_that_is_none_or_does_nothing_is_told(engine, pipeline, text, routing, why):
+    with _gate(engine, pipeline) as gate:
+        failed, let_in = gate.add_all(
+            [{"id": "first", "_routing": routing, "body": text("a")}, {"id": "second", "body": text("a")}]
+        )
+    assert (failed.status, let_in.status) == ("failed", "accepted")
+    assert re.search(why, failed.reason)
 
 
 def test_a_document_that_is_deleted_frees_its_place_at_once(engine, pipeline, text):
