@@ -17,8 +17,9 @@ _REFUSED = frozenset(
 )  # fmt: skip
 #: Names that are of no document's own fields, on servers either.
 _METADATA = frozenset(
-    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored", "_nested_path"}
-)
+    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
+     "_nested_path"}
+)  # fmt: skip
 _LONGEST_ID = 512
 
 

@@ -65,7 +65,8 @@ def test_guards_by_version_are_refused_not_ignored(engine, index, verb):
 
 @pytest.mark.parametrize("name", ["_routing", "_id", "_source"])
 @pytest.mark.parametrize(
-    "body", [{"_source": {}}, {"_op_type": "update", "doc": {}}, {"_op_type": "update", "doc": {}, "upsert": {}}]
+    "body",
+    [{"_source": {}}, {"_op_type": "update", "doc": {}}, {"_op_type": "update", "doc": {}, "upsert": {}}],
 )
 def test_metadata_is_no_field_of_a_document_as_on_servers(engine, index, name, body):
     *_, last = body
