@@ -19,8 +19,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from shinglefold.canon.hashing import HashedBlock
+from shinglefold.canon.lately import Lately
 from shinglefold.canon.lexicon import Found, Lexicon
-from shinglefold.canon.pieces import Cuttable, blocks
+from shinglefold.canon.pieces import Block, Cuttable, blocks
 from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
 from shinglefold.canon.strings import Strings
@@ -72,6 +73,7 @@ class Canonicalizer:
         self._canonical = Strings(min(capacity, 1 << 18))
         #: Whether strings are wanted of the texts that are hashed, so that no form is looked at twice.
         self._strings = False
+        self._lately = Lately()
 
     @classmethod
     def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
@@ -186,9 +188,17 @@ class Canonicalizer:
         a block, whatever the texts.
         """
         declared = self._declared(texts, languages)
-        hash_block = self.hash_block if self._kernel is None else self.run().hash_block
-        made = ((numbers, hash_block(block, declared[numbers])) for numbers, _, block in blocks(texts))
+        made = ((block.numbers, self._hashed(block, declared, texts)) for block in blocks(texts))
         return self._batch(made, len(texts))
+
+    def _hashed(self, block: Block, declared: Int64s, texts: Sequence[Cuttable]) -> HashedBlock:
+        own = declared[block.numbers]
+        if self._kernel is not None:
+            return self.run().hash_block(block.pieces, own)
+        segments = segment(block.pieces, self._router.tables)
+        if self._strings:
+            self._lately.note(block, texts, segments)
+        return self._hash(segments, own)
 
     def batch(self, made: Sequence[HashedBlock]) -> TokenBatch:
         """Return the tokens of blocks of whole texts, one after the other."""
@@ -249,16 +259,19 @@ class Canonicalizer:
         Args:
             declared: int64 (P,), the number of each text's declared language, or -1.
         """
-        segments = segment(texts, self._router.tables)
+        return self._hash(segment(texts, self._router.tables), declared)
+
+    def _hash(self, segments: Segments, declared: Int64s) -> HashedBlock:
+        texts = len(declared)
         chosen = choose(self._router, segments, declared).astype(np.int64)
         found = self._looked_up(segments, chosen)
         kept = found.values != 0
         text_of = segments.text_of
         repairs = segments.clean.removed.astype(np.int64)
         if found.repairs.any():
-            repairs += np.bincount(text_of, found.repairs, len(texts)).astype(np.int64)
-        counts = np.bincount(text_of[kept], minlength=len(texts))
-        votes = self._votes(segments, text_of, chosen, len(texts))
+            repairs += np.bincount(text_of, found.repairs, texts).astype(np.int64)
+        counts = np.bincount(text_of[kept], minlength=texts)
+        votes = self._votes(segments, text_of, chosen, texts)
         return HashedBlock(found.values[kept], counts, votes, repairs)
 
     def learn(
@@ -278,32 +291,42 @@ class Canonicalizer:
 
         Cost: about 0.25 µs a token once its form is known. Memory: as ``hash_batch``, and the answer.
         """
-        found: list[list[str]] = [[] for _ in texts]
-        for number, words in self._written(texts):
+        check_texts(texts)
+        known: dict[str, str] = {}
+        for lately in self._lately.take(texts):
+            known.update(zip(lately.texts, self._said(lately.segments), strict=True))
+        rest = [text for text in texts if text not in known] if known else texts
+        found: list[list[str]] = [[] for _ in rest]
+        for number, words in self._written(rest):
             found[number].append(words)
-        return [" ".join(parts) for parts in found]
+        made = map(" ".join, found)
+        return [known[text] if text in known else next(made) for text in texts]
 
     def text_pieces(self, text: str) -> Iterator[str]:
         """Yield the canonical tokens of a text as ``text_batch`` does, piece by piece, none of them empty."""
+        check_texts([text])
         for _, words in self._written([text]):
             yield words
 
     def _written(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Yield the canonical tokens of each piece of some texts that has any, by the text's number."""
+        # Forms learned from now on are learned with their strings.
         self._strings = True
-        declared = self._declared(texts, None)
         for block in blocks(texts):
-            segments = segment(block.pieces, self._router.tables)
-            chosen = choose(self._router, segments, declared[block.numbers]).astype(np.int64)
-            words = partial(self._words, segments, chosen)
-            numbers, known = self._canonical.all_of(self._keys(segments, chosen), words)
-            kept, bounds = numbers != 0, segments.bounds
-            if not kept.all():
-                numbers, bounds = numbers[kept], np.append(0, np.cumsum(kept))[bounds]
-            said, ends = known[numbers].tolist(), bounds.tolist()
-            for number, start, end in zip(block.numbers, ends, ends[1:], strict=False):
-                if start < end:
-                    yield number, " ".join(said[start:end])
+            said = self._said(segment(block.pieces, self._router.tables))
+            yield from ((number, words) for number, words in zip(block.numbers, said, strict=True) if words)
+
+    def _said(self, segments: Segments) -> Iterator[str]:
+        """Yield the canonical tokens of each text of a block."""
+        chosen = choose(self._router, segments, np.full(len(segments.bounds) - 1, -1)).astype(np.int64)
+        words = partial(self._words, segments, chosen)
+        numbers, known = self._canonical.all_of(self._keys(segments, chosen), words)
+        kept, bounds = numbers != 0, segments.bounds
+        if not kept.all():
+            numbers, bounds = numbers[kept], np.append(0, np.cumsum(kept))[bounds]
+        said, ends = known[numbers].tolist(), bounds.tolist()
+        for start, end in pairwise(ends):
+            yield " ".join(said[start:end])
 
     def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
         check_texts(texts)

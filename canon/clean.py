@@ -7,6 +7,8 @@ written out. Most texts need none of it, and that costs one look at the largest 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from shinglefold.model import Int64s
 #: A run of marks longer than any script needs is composed in slices: reordering is quadratic.
 _LONGEST_RUN = 256
 _SEEN = np.uint8(INVISIBLE - 1)
+#: One place in so many, of which each is sooner skipped than all looked at.
+_FEW = 256
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ class CleanBlock:
     ``APOSTROPHE`` or 0. ``origins``: int64 (P,), where each text begins; ``given``: int64 (P,), where it
     began before clean-up. ``places``: int64 (N,), the places of the codes before clean-up, or None where
     nothing changed. ``removed``: int32 (P,), invisible characters taken out of the inside of words.
+    ``composed``: whether any characters were.
     """
 
     codes: Int64s
@@ -35,6 +41,7 @@ class CleanBlock:
     given: Int64s
     places: Int64s | None
     removed: NDArray[np.int32]
+    composed: bool = False
 
     def source(self, positions: Int64s, text_of: Int64s) -> Int64s:
         """Return the offsets of positions in their texts as these were given."""
@@ -72,16 +79,24 @@ def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
 
 
 def _without_invisible(block: CleanBlock) -> CleanBlock:
-    invisible = (block.kind & INVISIBLE).astype(bool)
-    gone = np.flatnonzero(invisible)
-    kept = np.flatnonzero(~invisible)
-    kind = block.kind[kept]
-    after = np.searchsorted(kept, gone)
+    gone = np.flatnonzero((block.kind & INVISIBLE) > 0)
+    kind = _without(block.kind, gone)
+    # As many characters stay before each as there are, but for those that go.
+    after = gone - np.arange(len(gone))
     inside = _readable(kind[after - 1]) & _readable(kind[after])
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
     removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
     origins = block.origins - np.searchsorted(gone, block.origins)
-    return CleanBlock(block.codes[kept], kind, origins, block.given, kept, removed)
+    places = _without(np.arange(len(block.codes)), gone)
+    return CleanBlock(_without(block.codes, gone), kind, origins, block.given, places, removed)
+
+
+def _without(column: NDArray[_Number], gone: NDArray[np.int64]) -> NDArray[_Number]:
+    """Return a column without some places, in order: what lies between them is copied as it is."""
+    if len(gone) > len(column) // _FEW:
+        return np.delete(column, gone)
+    bounds = [-1, *gone.tolist(), len(column)]
+    return np.concatenate([column[before + 1 : place] for before, place in pairwise(bounds)])
 
 
 def _readable(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -108,7 +123,7 @@ def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
     # Marks that compose with nothing (Arabic, Hebrew) keep their bit; from here on they are part of a word.
     kind = kinds[new_codes] & _SEEN
     new_places = np.concatenate([*places, before[done:]])
-    return CleanBlock(new_codes, kind, origins, block.given, new_places, block.removed)
+    return CleanBlock(new_codes, kind, origins, block.given, new_places, block.removed, composed=True)
 
 
 def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:

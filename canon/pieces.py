@@ -20,6 +20,12 @@ BLOCK = 1 << 16
 _CUT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff]")
 
 
+class Lines(str):
+    """Texts one after another, with a line end between them, that knows its parts."""
+
+    parts: tuple[str, ...] = ()
+
+
 class Joined:
     """Texts one after another, with a line end between them, as one of which no copy is made."""
 
@@ -49,8 +55,13 @@ Cuttable = str | Joined
 
 def join(texts: Sequence[str]) -> Cuttable:
     """Return texts as one, with a line end between them; no copy is made of long ones."""
-    long = len(texts) > 1 and sum(map(len, texts)) > LONG
-    return Joined(texts) if long else "\n".join(texts)
+    if len(texts) < 2:
+        return "".join(texts)
+    if sum(map(len, texts)) > LONG:
+        return Joined(texts)
+    lines = Lines("\n".join(texts))
+    lines.parts = tuple(texts)
+    return lines
 
 
 def pieces(text: Cuttable) -> Iterator[tuple[int, str]]:

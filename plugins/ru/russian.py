@@ -62,7 +62,7 @@ class Russian(Language):
         if not _WORD.fullmatch(word):
             return word
         if self._dropped or self._mode == "lemma":
-            lemma, grammemes = self._morphology.parses(word)[0]
+            lemma, grammemes = self._morphology.best(word)
             if not self._dropped.isdisjoint(grammemes):
                 return None
             if self._mode == "lemma":
