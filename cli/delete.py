@@ -72,10 +72,12 @@ def delete(
         if plan.documents or plan.query is None:
             _confirm(plan, yes)
             result = carry_out(opened, plan)
-            deleted, reasons = result.indexed, [failure.reason for failure in result.failures]
+            deleted = None if plan.documents is None else result.indexed
+            reasons = [failure.reason for failure in result.failures]
         else:
             deleted, reasons = 0, []
-    _show(invocation, plan, f"{deleted:,} deleted", deleted=deleted, reasons=reasons)
+    done = "deleted" if deleted is None else f"{deleted:,} deleted"
+    _show(invocation, plan, done, deleted=deleted, reasons=reasons)
     if reasons and not deleted:
         return FAILED
     return PARTLY if reasons or plan.missing else DONE
@@ -118,7 +120,11 @@ def _confirm(plan: "Deletion", yes: bool) -> None:
 
 
 def _what(plan: "Deletion") -> str:
-    some = f"{plan.documents:,} document{'' if plan.documents == 1 else 's'}"
+    some = (
+        "an unknown number of documents, as it can't be read"
+        if plan.documents is None
+        else f"{plan.documents:,} document{'' if plan.documents == 1 else 's'}"
+    )
     if plan.query is not None:
         return printable(f"{some} of the index {plan.index}")
     also = f" (also called {', '.join(plan.aliases)})" if plan.aliases else ""
@@ -127,12 +133,18 @@ def _what(plan: "Deletion") -> str:
 
 
 def _show(
-    invocation: Invocation, plan: "Deletion", done: str, *, deleted: int, reasons: "list[str] | None" = None
+    invocation: Invocation,
+    plan: "Deletion",
+    done: str,
+    *,
+    deleted: int | None,
+    reasons: "list[str] | None" = None,
 ) -> None:
     if invocation.json:
         write_json({**plan.to_json(), "deleted": deleted, "failures": reasons or []})
         return
-    shown = f": {', '.join(plan.ids)}{', …' if plan.documents > len(plan.ids) else ''}" if plan.ids else ""
+    more = ", …" if (plan.documents or 0) > len(plan.ids) else ""
+    shown = f": {', '.join(plan.ids)}{more}" if plan.ids else ""
     write_line(printable(f"{_what(plan)}{shown}"))
     if plan.missing:
         more = ", …" if len(plan.missing) > _SHOWN else ""

@@ -47,7 +47,7 @@ def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None)
         write_line(_nothing(pattern, asked.hints))
     for one in found:
         if one.problem:
-            remark(f"{printable(one.info.name)}: {printable(one.problem)}")
+            remark(f"{printable(one.info.name)}: {printable(asked.hints.completed(one.problem))}")
     return PARTLY if any(one.problem for one in found) else DONE
 
 

@@ -47,7 +47,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
                 write_line(printable(line))
     for one in found:
         if one.problem:
-            remark(f"{printable(one.info.name)}: {printable(one.problem)}")
+            remark(f"{printable(one.info.name)}: {printable(asked.hints.completed(one.problem))}")
     return PARTLY if any(one.problem for one in found) else DONE
 
 

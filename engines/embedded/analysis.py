@@ -7,10 +7,15 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, cast
 
+from shinglefold.advice import advised
 from shinglefold.engines.embedded.fields import well_formed
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, EngineError
 from shinglefold.long_texts import LongText
 from shinglefold.model import Token
+from shinglefold.scheme import CanonOptions
+
+#: The options of a language that nobody has changed.
+_USUAL = asdict(CanonOptions())
 
 
 class Analysis:
@@ -73,3 +78,35 @@ class Analysis:
 
 def _refuse(_: str) -> Sequence[Token]:
     raise ConfigError("this engine was opened without a canonicalizer: give it one to write or search text")
+
+
+def check_analysis(index: str, made: str, analysis: Analysis) -> None:
+    """Check that texts are analysed as those of an index are.
+
+    Args:
+        made: what decided the tokens of the index; empty where that is not known.
+
+    Raises:
+        EngineError: they are not, so that hardly any word would be found.
+    """
+    if made and analysis.identity and made != analysis.identity:
+        raise EngineError(
+            f"the index {index} was made with other languages, dictionaries or options than are asked for, "
+            f"and its words stand there by these: {_languages(made)}. To have others index its documents "
+            f"again: {advised('index', 'FILE', index=index, recreate=True)}"
+        )
+
+
+def _languages(identity: str) -> str:
+    """Return the languages that decide tokens, with their versions and the options that are not the usual."""
+    told = []
+    for one in json.loads(identity):
+        options = [
+            f"{name} {json.dumps(value)}"
+            for name, value in one["options"].items()
+            if value != _USUAL.get(name, value)
+        ]
+        told.append(
+            " ".join([one["code"], one["version"], *(f"({', '.join(options)})" for _ in options[:1])])
+        )
+    return ", ".join(told)

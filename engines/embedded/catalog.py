@@ -15,12 +15,14 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold import __version__
+from shinglefold.advice import advised
 from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.fields import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.mapping import check_mappings, leaves, objects, with_properties
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
 
-_FILE = "catalog.json"
+#: The file that an index has in its folder.
+CATALOG = "catalog.json"
 #: What is written; all up to it can be read: 1 has heads in columns, 2 has no document apart.
 _FORMAT = 3
 #: Columns beyond those the mappings ask for when the index is made.
@@ -144,12 +146,12 @@ class Catalog:
         """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
         own = {name: getattr(self, name) for name in _STORED}
         data = {"format": self.format, "checksum": _checksum(own), **own}
-        part = folder / f".{_FILE}.{os.getpid()}"
+        part = folder / f".{CATALOG}.{os.getpid()}"
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(folder / _FILE)
+        part.replace(folder / CATALOG)
         sync_folder(folder)
 
     @classmethod
@@ -160,7 +162,7 @@ class Catalog:
             EngineUnavailable: it can't be read, or a later version has written it.
         """
         try:
-            data = json.loads((folder / _FILE).read_text("utf-8"))
+            data = json.loads((folder / CATALOG).read_text("utf-8"))
             # Before anything else of it: only the version that wrote it knows what the rest means.
             if type(data["format"]) is not int or data["format"] < 1:
                 raise ValueError(f"its format is {data['format']!r}")
@@ -173,8 +175,8 @@ class Catalog:
             return cls(**own, format=data["format"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
-                f"the index in {folder} is damaged: {_FILE}: {why(error)}. Restore the folder from a copy, "
-                "or delete the index and index again"
+                f"the index in {folder} is damaged: {CATALOG}: {why(error)}. Restore the folder from a copy, "
+                f"or delete the index ({advised('delete', folder.name)}) and index again"
             ) from error
 
 

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from shinglefold.checks import path_of
 from shinglefold.contracts import (
     JSON,
     BulkFailure,
@@ -26,6 +25,7 @@ from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.context import Context
 from shinglefold.engines.embedded.folders import (
     delete_folder,
+    folder_of,
     folder_size,
     index_names,
     replace_folder,
@@ -79,7 +79,7 @@ class EmbeddedEngine(Holding):
         canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
         portion: Portion | None = None,
     ) -> None:
-        self.path = path_of("path", path)
+        self.path = folder_of(path)
         self._analysis = Analysis(canonicalizer)
         self._portion = portion or Portion()
         self._indices: dict[str, Index] = {}

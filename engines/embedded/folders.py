@@ -1,27 +1,63 @@
 """The folders of indices: which there are, and how one goes or takes the place of another."""
 
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 import tantivy
 
+from shinglefold.checks import path_of
+from shinglefold.engines.embedded.catalog import CATALOG
 from shinglefold.engines.embedded.schema import TANTIVY, translated
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import ConfigError, EngineUnavailable
 
 #: What tantivy wants at least to open a writer, in bytes.
 _LEAST_MEMORY = 15_000_000
 
 
+def folder_of(path: str | Path) -> Path:
+    """Return the folder of an engine, which need not be there yet.
+
+    Raises:
+        ConfigError: it is a file.
+    """
+    folder = path_of("path", path)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file: name the folder that indices are in, or are to be in")
+    return folder
+
+
 def index_names(path: Path) -> list[str]:
     """Return the names of the indices in a folder; those with a dot are being made or deleted."""
-    return sorted(folder.name for folder in path.glob("[!.]*") if folder.is_dir())
+    return sorted(folder.name for folder in path.glob("[!.]*") if _is_index(folder))
+
+
+def _is_index(folder: Path) -> bool:
+    """Tell whether a folder is an index, be it a damaged one; others are not ours to list or delete."""
+    return (folder / CATALOG).is_file() or (folder / TANTIVY).is_dir()
+
+
+def check_free(folder: Path) -> None:
+    """See that no other folder or file has the place of an index to come.
+
+    Raises:
+        EngineUnavailable: one has.
+    """
+    if (
+        os.path.lexists(folder)
+        and not _is_index(folder)
+        and not (folder.is_dir() and not any(folder.iterdir()))
+    ):
+        raise EngineUnavailable(
+            f"{folder} is there already and is no index: give the index another name, or take another folder"
+        )
 
 
 def there(folder: Path) -> bool:
     """Tell whether there is an index, after finishing a replacement that was cut short."""
     if folder.is_dir():
-        return True
+        return _is_index(folder)
     with suppress(OSError):
         by = _note(folder).read_text("utf-8")
         folder.with_name(by).rename(folder)

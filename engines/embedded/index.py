@@ -10,11 +10,11 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.advice import advised
 from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.actions import Action
-from shinglefold.engines.embedded.analysis import Analysis
+from shinglefold.engines.embedded.analysis import Analysis, check_analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
+from shinglefold.engines.embedded.folders import check_free
 from shinglefold.engines.embedded.heads import FOLDER
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.journal import age, files
@@ -40,7 +40,7 @@ class Index:
         self._analysis = analysis
         self._portion = portion
         self._catalog = Catalog.load(folder)
-        _check_analysis(folder, self._catalog, analysis)
+        check_analysis(folder.name, self._catalog.analysis, analysis)
         self._writer: Writer | None = None
         finish_widening(folder)
         self._seen = stamp(folder)
@@ -61,6 +61,7 @@ class Index:
         Raises:
             EngineUnavailable: the folder can't be written.
         """
+        check_free(folder)
         part = folder.with_name(f".{folder.name}.new")
         with translated(f"creating {folder.name}"):
             shutil.rmtree(part, ignore_errors=True)
@@ -386,13 +387,3 @@ class Index:
     def _make_snapshot(self) -> Snapshot:
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reading.heads)
-
-
-def _check_analysis(folder: Path, catalog: Catalog, analysis: Analysis) -> None:
-    made = catalog.analysis
-    if made and analysis.identity and made != analysis.identity:
-        raise EngineError(
-            f"the index {folder.name} was made with other languages, dictionaries or options than are asked "
-            f"for, and its words stand there by these: {made}. To have others index its documents again: "
-            f"{advised('index', 'FILE', index=folder.name, recreate=True)}"
-        )

@@ -13,6 +13,7 @@ from typing import Any
 
 import tantivy
 
+from shinglefold.advice import advised
 from shinglefold.engines.embedded.reclaiming import is_own, last_place, living
 from shinglefold.engines.embedded.volumes import PLACE, Volumes, volumes, walk
 from shinglefold.errors import EngineUnavailable
@@ -49,7 +50,7 @@ def damaged(folder: Path, found: list[str]) -> EngineUnavailable:
     """Return the error for an index with damaged files."""
     return EngineUnavailable(
         f"the index in {folder} is damaged: {'; '.join(found[:5])}. Restore the folder from a copy, or "
-        "delete the index and index again"
+        f"delete the index ({advised('delete', folder.name)}) and index again"
     )
 
 

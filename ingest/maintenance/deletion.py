@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.checks import check_engine, check_is_text, check_kind, strings
-from shinglefold.contracts import JSON, BulkResult, Engine
+from shinglefold.contracts import JSON, BulkResult, Engine, IndexInfo
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.shards import complete
 
@@ -23,7 +23,7 @@ class Deletion:
         index: the index itself, also where an alias was named.
         aliases: further names the index has; with it they go, too.
         query: what finds the documents to delete; None for the whole index.
-        documents: how many go.
+        documents: how many go; None for an index that can't be read, and goes as a whole.
         size: bytes of the whole index, where it is known and goes.
         ids: some of the documents that a query finds.
         missing: ids that were named and are not there.
@@ -32,7 +32,7 @@ class Deletion:
     index: str
     aliases: tuple[str, ...]
     query: Mapping[str, Any] | None
-    documents: int
+    documents: int | None
     size: int | None = None
     ids: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -72,9 +72,13 @@ def plan_deletion(
         raise ConfigError("ids: there are none in the list; leave ids out to delete the whole index")
     if ids and query is not None:
         raise ConfigError("documents are named by ids or found by a query: give one of the two")
-    own, aliases, size = _one_index(engine, index)
+    info = _one_index(engine, index)
+    own, aliases, size = info.name, info.aliases, info.size
     if ids:
         return _by_ids(engine, own, aliases, tuple(dict.fromkeys(ids)))
+    if query is None and info.documents is None:
+        # Damaged, or closed: as good a reason as any to delete it.
+        return Deletion(own, aliases, None, None, size)
     count, first = _found(engine, own, query, _SHOWN)
     if query is None:
         return Deletion(own, aliases, None, count, size)
@@ -92,10 +96,10 @@ def delete(engine: Engine, plan: Deletion) -> BulkResult:
     if plan.query is not None:
         return engine.delete_by_query(plan.index, plan.query)
     engine.delete_index(plan.index)
-    return BulkResult(plan.documents)
+    return BulkResult(plan.documents or 0)
 
 
-def _one_index(engine: Engine, index: str) -> tuple[str, tuple[str, ...], int | None]:
+def _one_index(engine: Engine, index: str) -> IndexInfo:
     if "*" in index or "," in index:
         raise ConfigError(f"{index!r} may mean several indices; name the one to delete")
     found = engine.indices(index)
@@ -106,7 +110,7 @@ def _one_index(engine: Engine, index: str) -> tuple[str, tuple[str, ...], int | 
             f"{index!r} is an alias of {', '.join(one.name for one in found)}; name the one to delete"
         )
     (info,) = found
-    return info.name, info.aliases, info.size
+    return info
 
 
 def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str, ...]) -> Deletion:

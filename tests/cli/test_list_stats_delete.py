@@ -181,3 +181,62 @@ def test_on_a_terminal_the_words_found_are_bold(site):
     os.close(ours)
     assert "\x1b[1;31mBridge\x1b[0m" in shown.decode()
     assert Path(".shinglefold").is_dir()
+
+
+def _whole(run, *names):
+    for name in names:
+        assert run("index", "-", "--index", name, "--workers", 1, stdin=_PAGE).code == 0
+
+
+_PAGE = '{"id": "a", "body": "The old bridge is closed until Monday because the river rises."}\n'
+
+
+@pytest.mark.parametrize("damage", ["catalog", "no catalog", "list of segments", "segments"])
+def test_a_damaged_index_is_deleted_as_its_message_says(run, damage):
+    _whole(run, "news")
+    folder = Path(".shinglefold/news")
+    if damage == "no catalog":
+        (folder / "catalog.json").unlink()
+    elif damage == "segments":
+        for file in folder.glob("tantivy/*.store"):
+            file.write_bytes(b"x")
+    else:
+        (folder / {"catalog": "catalog.json", "list of segments": "tantivy/meta.json"}[damage]).write_text(
+            "x"
+        )
+    ill = run("search", "bridge", "--index", "news")
+    assert ill.code == 1
+    assert "is damaged" in ill.err
+    assert "delete the index (shinglefold delete news) and index again" in ill.err
+    asked = run("delete", "news")
+    assert asked.code == 2
+    assert "with an unknown number of documents, as it can't be read" in asked.err
+    told = run("delete", "news", "--yes", "--json").json()
+    assert (told["documents"], told["deleted"]) == (None, None)
+    _whole(run, "news")
+
+
+def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_to(run):
+    _whole(run, "news")
+    Path(".shinglefold/photos").mkdir()
+    picture = Path(".shinglefold/photos/a.jpg")
+    picture.write_text("picture")
+    assert [one["index"] for one in run("list", "--json").json()["indices"]] == ["news"]
+    for command in (["delete", "photos", "--yes"], ["stats", "photos"], ["search", "x", "--index", "photos"]):
+        ran = run(*command)
+        assert (ran.code, "no index 'photos'" in ran.err) == (1, True)
+    for more in ([], ["--recreate"]):
+        made = run("index", "-", "--index", "photos", "--workers", 1, *more, stdin=_PAGE)
+        assert made.code == 1
+        assert "photos is there already and is no index: give the index another name" in made.err
+    assert picture.read_text() == "picture"
+    Path(".shinglefold/empty").mkdir()
+    _whole(run, "empty")
+
+
+@pytest.mark.parametrize("command", [["list"], ["search", "x"], ["index", "-"], ["stats", "pages"]])
+def test_a_file_in_the_place_of_the_engines_folder_is_misuse(run, command):
+    Path("pages.csv").write_text("id,body\n")
+    ran = run(*command, "--engine", "pages.csv", stdin=_PAGE)
+    assert (ran.code, ran.out) == (2, "")
+    assert "pages.csv is a file: name the folder that indices are in" in ran.err
