@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import Invocation, command
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import NumberRange, engine_option, verify_options
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.run_summary import ended
@@ -15,6 +15,7 @@ from shinglefold.cli.sources import make_read_options, read_sources, reading_opt
 if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
     from shinglefold.groups.gate.run import Run
+    from shinglefold.ingest.text_fields import FieldWatch
 
 _SHOWN = 160
 
@@ -101,25 +102,48 @@ def add(
     from shinglefold.cli.stores import opened_store, pipeline_of
     from shinglefold.groups import Gate, Policy
     from shinglefold.groups.gate.run import Run
+    from shinglefold.ingest.pipeline.reach import raw_fields
+    from shinglefold.ingest.text_fields import FieldWatch
 
     if set(index) & set("*?,"):
         raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
     if (most is None) == (policy == "cap"):
         raise click.UsageError("--policy cap wants --most, and no other policy does")
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices
-    records = read_sources([file], make_read_options(format, id_field, encoding, header))
     asked = invocation.asked(index, engine)
-    run = Run()
+    records = read_sources(
+        [file],
+        make_read_options(format, id_field, encoding, header),
+        retried=lambda letters: asked.hints.command("retry", letters, index=index),
+    )
+    run, watch = Run(), FieldWatch(())
     with _kept(run), _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
-        pipeline, _ = pipeline_of(asked, invocation)
+        pipeline, recipe = pipeline_of(asked, invocation)
+        watch.fields = raw_fields(pipeline.steps, recipe.field)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
-            run.take(gate, records, passages)
+            run.take(gate, watch.watch(records), passages)
     run.stopped = asked.hints.completed(run.stopped)
+    warned = [] if not watch.textless else list(_textless(asked, watch))
     if invocation.json:
-        write_json({"index": index, "policy": chosen.action, **run.to_json()})
+        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warned})
     else:
         _print(index, run)
-    return _exit_code(run)
+    for line in warned:
+        remark(f"warning: {printable(line)}")
+    code = _exit_code(run)
+    return PARTLY if code == DONE and watch.textless else code
+
+
+def _textless(asked: "Asked", watch: "FieldWatch") -> Iterator[str]:
+    """Yield what is to be known where no document has a text that the gate could compare."""
+    from shinglefold.cli.hints import together
+    from shinglefold.cli.text_warnings import text_warnings
+
+    def other(fields: Sequence[str]) -> str:
+        change = asked.hints.command("setup", asked.index, field=tuple(fields))
+        return together([change, asked.command("backfill")])
+
+    return text_warnings(watch, watch.documents, named=False, other=other)
 
 
 @contextmanager
@@ -172,7 +196,7 @@ def _print(index: str, run: "Run") -> None:
 def _left_out(told: Sequence[dict[str, Any]]) -> Iterator[str]:
     for one in told:
         if one["status"] != "accepted":
-            who = repr(one["_id"]) if "_id" in one else f"line {one['line']}"
+            who = repr(one["_id"]) if "_id" in one else f"{one['source']}:{one['line']}"
             yield f"{one['status']}: {who}: {one['reason']}"
             for passage in one.get("passages", ()):
                 yield f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}"

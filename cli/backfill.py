@@ -138,14 +138,16 @@ def _lines(summary: "BackfillSummary") -> list[str]:
     ]
     if summary.resumed:
         lines.append("went on from its checkpoint; the figures are of all runs")
-    if counts.earlier:
-        lines.append(
-            f"{counts.earlier:,} of those right already were updated before the scan had to begin anew"
-        )
+    # What a killed run had updated last may be lost, and is then updated again.
+    if earlier := min(counts.earlier, counts.unchanged):
+        were = "was" if earlier == 1 else "were"
+        lines.append(f"{earlier:,} of those right already {were} updated before the scan had to begin anew")
     if counts.empty:
         listed = ", ".join(counts.without_text[:_LISTED])
-        kept = f"; {counts.kept:,} of them keep the fingerprint they have: {listed}" if counts.kept else ""
-        lines.append(f"{counts.empty:,} have no text in the fields the pipeline reads{kept}")
+        keep = "keeps the fingerprint it has" if counts.kept == 1 else "keep the fingerprint they have"
+        kept = f"; {counts.kept:,} of them {keep}: {listed}" if counts.kept else ""
+        have = "has" if counts.empty == 1 else "have"
+        lines.append(f"{counts.empty:,} {have} no text in the fields the pipeline reads{kept}")
     if counts.changed:
         more = ", …" if len(counts.changed) > _LISTED else ""
         shown = ", ".join(counts.changed[:_LISTED])

@@ -59,14 +59,14 @@ _Item = TypeVar("_Item")
 class Collected:
     """The fingerprints of a collection, what finds its pairs, and what its documents are called.
 
-    ``check``: raises where the command is to end. ``absent``: fields named that no document has.
+    ``check``: raises where the command is to end. ``in_vain``: a field named is in no document, or no text.
     """
 
     prints: "Prints"
     linking: "Linking"
     names: "Names"
     check: Callable[[], None]
-    absent: tuple[str, ...] = ()
+    in_vain: bool = False
 
     @property
     def scheme(self) -> "Scheme":
@@ -146,7 +146,7 @@ def collected(
     ):
         prints = Prints(shelf, scheme, whole=not signed)
         with progress_bar("fingerprints") as bar:
-            absent = _read(invocation, asked, prints, signed, bar)
+            in_vain = _read(invocation, asked, prints, signed, bar)
         names = names_of(prints, memory)
         for line in reading_notes(reading, len(names.repeated)):
             remark(f"note: {line}")
@@ -156,7 +156,7 @@ def collected(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
             linking = Linking(prints, Options(memory, scale.most_shared), watch)
-            yield Collected(prints, linking, names, interrupts.check, absent if asked.named else ())
+            yield Collected(prints, linking, names, interrupts.check, in_vain)
 
 
 def _signed(asked: _Asked, told: bool | None) -> bool:
@@ -188,10 +188,8 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
         remark(f"note: signed files: signatures decide (--min-resemblance {least:g}), no text is read")
 
 
-def _read(
-    invocation: Invocation, asked: _Asked, prints: "Prints", signed: bool, bar: "Report"
-) -> tuple[str, ...]:
-    """Fill the columns, unless an earlier run did; return the fields that no document has."""
+def _read(invocation: Invocation, asked: _Asked, prints: "Prints", signed: bool, bar: "Report") -> bool:
+    """Fill the columns, unless an earlier run did; tell whether that was in vain, as no text was found."""
     from shinglefold.ingest.signing.identity import identity
     from shinglefold.ingest.signing.parts import SignOptions
     from shinglefold.ingest.text_fields import FieldWatch
@@ -208,7 +206,9 @@ def _read(
     if state is None:
         _check_left_over(shelf, made_of)
     prints.resume(state)
-    watch = FieldWatch(asked.fields)
+    from shinglefold.cli.text_warnings import is_in_vain, named_language, text_warnings
+
+    watch = FieldWatch(asked.fields, language=named_language(asked.language_field))
     if state is None or not state["done"]:
         read = _gather if signed else _collect
         state = read(
@@ -221,11 +221,9 @@ def _read(
         # What was made of other fields stands in the folder.
         return again(invocation.arguments, field=tuple(names), restart=shelf.folder is not None)
 
-    from shinglefold.cli.text_warnings import text_warnings
-
     for line in text_warnings(watch, unsigned, asked.named, other):
         remark(f"warning: {printable(line)}")
-    return watch.absent
+    return is_in_vain(watch, named=asked.named)
 
 
 def _check_left_over(shelf: "Shelf", made_of: dict[str, Any]) -> None:
@@ -297,7 +295,7 @@ def ending(found: Collected) -> int:
         remark(NO_DOCUMENTS)
         return FAILED
     if not failures.count:
-        return PARTLY if found.absent else DONE
+        return PARTLY if found.in_vain else DONE
     count = failures.count
     remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(failures.first)}")
     return PARTLY if len(found.prints) else FAILED

@@ -66,17 +66,21 @@ def print_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: 
         console.print(f"next page: {again(arguments, after=page.next)}", soft_wrap=True)
 
 
-def found_line(page: "FoundPage[Any]", names: tuple[str, str], among: str, unreadable: str) -> str:
+def found_line(
+    page: "FoundPage[Any]", names: tuple[str, str], among: tuple[str, str], unreadable: str
+) -> str:
     """Return in a line how many documents were found, and among how many.
 
     Args:
         names: of one and of several of them.
-        among: what those that were looked at have, in words.
+        among: what was looked at, for one and for several, in words.
         unreadable: what those have, or lack, that can't be decided on.
     """
     one, several = names
     count = f"1 {one}" if page.total == 1 else f"{page.total:,} {several}"
-    line = f"{'' if page.exact else 'at least '}{count} among {page.candidates:,} {among}"
+    line = (
+        f"{'' if page.exact else 'at least '}{count} among {page.candidates:,} {among[page.candidates != 1]}"
+    )
     if page.unreadable:
         line += f"; {page.unreadable:,} of them {unreadable}"
     if page.lacks:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.index_warnings import id_warnings, page_notes, warnings_of
+from shinglefold.cli.command import Invocation, command
+from shinglefold.cli.index_warnings import code_of_run, id_warnings, page_notes, warnings_of
 from shinglefold.cli.mappings import check_types, mapping_told, read_properties
 from shinglefold.cli.options import (
     engine_options,
@@ -20,7 +20,7 @@ from shinglefold.cli.options import (
 )
 from shinglefold.cli.output import printable, remark, write_json, write_line
 from shinglefold.cli.rules import rules_of_groups
-from shinglefold.cli.run_summary import exit_code, retry_command, summary_lines
+from shinglefold.cli.run_summary import retry_command, summary_lines
 from shinglefold.cli.sources import (
     check_dead_letters,
     make_read_options,
@@ -191,8 +191,7 @@ def index(
     if summary.made:
         warned += filter(None, (kept.left, layout.left))
     _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)
-    code = exit_code(summary)
-    return PARTLY if code == DONE and fields and watch.absent else code
+    return code_of_run(summary, watch, named=bool(fields))
 
 
 def _built(

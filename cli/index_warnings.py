@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shinglefold.cli.command import Invocation
+from shinglefold.cli.run_summary import exit_code
 from shinglefold.cli.sources import is_page_source
 
 if TYPE_CHECKING:
@@ -28,6 +29,17 @@ def warnings_of(
     unsigned = summary.counts.get("without_signature", 0)
     yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
     yield from not_repeatable(pipeline.steps, recipe.field)
+
+
+def code_of_run(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:
+    """Return the exit code of a run; why it is none of the good ones goes to standard error.
+
+    Args:
+        named: the fields with texts were named, so that each of them is expected.
+    """
+    from shinglefold.cli.text_warnings import code_of
+
+    return code_of(exit_code(summary), watch, named=named)
 
 
 def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:

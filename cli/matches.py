@@ -139,6 +139,6 @@ def summary(page: "MatchPage") -> str:
     return found_line(
         page,
         ("document", "documents"),
-        "that share an element with the text",
+        ("that shares an element with the text", "that share an element with the text"),
         "show no text that has it (hidden, or changed)",
     )

@@ -87,11 +87,12 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     """Return the totals of an answer as a line."""
     total = answer["hits"].get("total", {})
     of = f"{'at least ' if total.get('relation') == 'gte' else ''}{total.get('value', 0):,}"
+    one = "" if total.get("value") == 1 else "s"
     hits = len(answer["hits"]["hits"])
     counters = answer.get("dedup")
     if counters is None:
-        return f"{hits} of {of} hits, not folded"
-    parts = [f"{hits} result{'' if hits == 1 else 's'} from {of} hits", _folded_part(counters)]
+        return f"{hits} of {of} hit{one}, not folded"
+    parts = [f"{hits} result{'' if hits == 1 else 's'} from {of} hit{one}", _folded_part(counters)]
     parts.append(f"read until: {counters['stopped_by'].replace('_', ' ')}")
     if reason := counters.get("mode_reason"):
         parts.append(f"folded by window: {printable(reason)}")
@@ -103,6 +104,8 @@ def counters_line(answer: Mapping[str, Any]) -> str:
 def _folded_part(counters: Mapping[str, Any]) -> str:
     """Return what was folded: of a window, or by the engine, which tells the groups of the whole result."""
     if counters["window"] is not None:
+        if not counters["folded"]:
+            return "none folded"
         return f"{counters['folded']:,} of the first {counters['window']:,} hits folded"
     total = counters["groups_total"]
     about = {"eq": "", "estimate": "about ", "gte": "at least "}[total["relation"]]

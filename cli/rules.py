@@ -19,5 +19,8 @@ def rules_of_groups(verify: str | None, min_similarity: float | None, *, numbere
     given = {"--verify": verify, "--min-similarity": min_similarity}
     told = [name for name, value in given.items() if value is not None]
     if told and not numbered:
-        raise click.UsageError(f"{' and '.join(told)} decide on groups, and none are numbered: add --groups")
+        decide = "decides" if len(told) == 1 else "decide"
+        raise click.UsageError(
+            f"{' and '.join(told)} {decide} on groups, and none are numbered: add --groups"
+        )
     return Rules(verify=verify, min_similarity=min_similarity)  # type: ignore[arg-type]  # click knows the choices

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from shinglefold.ingest import Summary
     from shinglefold.ingest.signing.run import Signed
 
+#: Reasons of failures that are told in lines.
+_REASONS = 5
 #: Said where sources hold none.
 NO_DOCUMENTS = (
     "no documents found; check the sources, or say their --format (of folders, only HTML and text are read)"
@@ -61,8 +63,12 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
         f"{name.replace('_', ' ')}: {count:,}" for name, count in sorted(summary.counts.items()) if count
     )
     first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
-    for reason, count in sorted(summary.reasons.items(), key=lambda item: -item[1])[:5]:
+    reasons = sorted(summary.reasons.items(), key=lambda item: -item[1])
+    for reason, count in reasons[:_REASONS]:
         yield f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
+    if others := reasons[_REASONS:]:
+        why = "1 other reason" if len(others) == 1 else f"{len(others):,} other reasons"
+        yield f"failed {times(sum(count for _, count in others))} for {why}; --json lists all"
 
 
 def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list[str]:

@@ -116,6 +116,8 @@ def search(
     else:
         # The embedded engine's point in time ends with the command.
         renew = not is_server(asked.where)
+        if reason := found.get("dedup", {}).get("mode_reason"):
+            found["dedup"]["mode_reason"] = asked.hints.completed(reason)
         print_page(
             make_console(), found, start, show_duplicates, next_page(invocation.arguments, found, renew)
         )

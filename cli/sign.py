@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.options import chosen_scheme, fields_option, preset_option, workers_option
 from shinglefold.cli.output import flush_output, printable, remark, write_json, write_line
 from shinglefold.cli.run_summary import ended, run_lines
@@ -17,6 +17,7 @@ from shinglefold.cli.sources import check_sources, make_read_options, page_prefi
 if TYPE_CHECKING:
     from shinglefold.ingest.signing.parts import SignOptions
     from shinglefold.ingest.signing.run import Job, Pace, Signed
+    from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.scheme import Scheme
     from shinglefold.settings import Settings
 
@@ -240,8 +241,18 @@ def ending(
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    code = _code(invocation, summary, output)
-    return PARTLY if code == DONE and named and set(options.fields) - summary.present else code
+    from shinglefold.cli.text_warnings import code_of
+
+    return code_of(_code(invocation, summary, output), _watch(summary, options), named=named)
+
+
+def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
+    """Return which fields the documents have that were signed."""
+    from shinglefold.cli.text_warnings import named_language
+    from shinglefold.ingest.text_fields import FieldWatch
+
+    language = named_language(options.language_field)
+    return FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample), language)
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
@@ -256,9 +267,8 @@ def _warnings(
 ) -> Iterator[str]:
     from shinglefold.cli.hints import again
     from shinglefold.cli.text_warnings import text_warnings
-    from shinglefold.ingest.text_fields import FieldWatch
 
-    watch = FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample))
+    watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)
     # What was made is replaced, and what was begun of other fields is not gone on with.
     anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}

@@ -166,6 +166,9 @@ def summary(page: "SimilarPage") -> str:
     return found_line(
         page,
         ("copy", "copies"),
-        "documents that share a supershingle or the text",
+        (
+            "document that shares a supershingle or the text",
+            "documents that share a supershingle or the text",
+        ),
         "have a damaged fingerprint or lack the seal",
     )

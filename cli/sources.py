@@ -198,4 +198,9 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
         told = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in passed.items())
         yield f"not read in folders: {told}"
     if equal_ids:
-        yield f"{equal_ids:,} documents have the id of another one; they are shown with where they stand"
+        have = (
+            "1 document has the id of another one; it is"
+            if equal_ids == 1
+            else (f"{equal_ids:,} documents have the id of another one; they are")
+        )
+        yield f"{have} shown with where {'it stands' if equal_ids == 1 else 'they stand'}"

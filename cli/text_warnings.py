@@ -1,8 +1,29 @@
-"""What a command warns of that has succeeded: fields without text, and documents that can't fold."""
+"""What a command warns of that has written what it could: fields that no document has, and missing texts."""
 
 from collections.abc import Callable, Iterator, Sequence
 
+from shinglefold.cli.command import DONE, PARTLY
 from shinglefold.ingest.text_fields import FieldWatch
+from shinglefold.recipe import LANGUAGE
+
+
+def named_language(field: str) -> str:
+    """Return the field with languages, where it is one that somebody has named."""
+    return "" if field == LANGUAGE else field
+
+
+def is_in_vain(watch: FieldWatch, *, named: bool) -> bool:
+    """Tell whether a run is no success, though nothing failed: a field is mistyped, or no text was found.
+
+    Args:
+        named: the fields were named, so that each of them is expected.
+    """
+    return bool(watch.textless or watch.undeclared or (named and watch.absent))
+
+
+def code_of(code: int, watch: FieldWatch, *, named: bool) -> int:
+    """Return the exit code of a run, given what it would be but for the fields."""
+    return PARTLY if code == DONE and is_in_vain(watch, named=named) else code
 
 
 def text_warnings(
@@ -17,6 +38,8 @@ def text_warnings(
     """
     if not watch.documents:
         return
+    if watch.undeclared:
+        yield f"no document has the field {watch.undeclared}, which languages are to come from"
     absent = watch.absent
     if absent and (named or len(absent) == len(watch.fields)):
         yield f"no document has the field{'s' if len(absent) > 1 else ''} {', '.join(absent)}"

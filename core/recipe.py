@@ -21,6 +21,8 @@ DIFFERING = "shinglefold_differing"
 FIELD = "dedup"
 #: The fields with text where nobody names others.
 TEXTS = ("title", "body")
+#: The field with the language that a document declares, where nobody names another; it may be missing.
+LANGUAGE = "lang"
 #: The part beside a fingerprint by which passages of other texts are found in a document.
 PASSAGES = "passages"
 #: By these parts a field of fingerprints is known in mappings that do not name it.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from shinglefold.advice import advised
 from shinglefold.checks import check_choice, check_kind, expected
 from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
 from shinglefold.language import Language
@@ -168,6 +169,11 @@ def check_versions(references: Iterable[LanguageRef]) -> None:
 def _as_made(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef, type[Language]]]:
     points = installed()
     for ref in references:
+        if ref.code not in points:
+            raise UnknownLanguage(
+                f"the language {ref.code!r}, which the scheme was made with, is not installed: install its "
+                f"plugin ({advised('plugins')} lists what is there), or index again without it"
+            )
         cls = language_class(ref.code, points)
         made = cls.made_as(ref.version)
         if made is None:

@@ -23,12 +23,16 @@ _RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
 
 @dataclass(slots=True)
 class FieldWatch:
-    """Notes which fields stand in some document, and keeps a few documents to look at."""
+    """Notes which fields stand in some document, and keeps a few documents to look at.
+
+    ``language``: the field that was named for the language of documents, empty where none was.
+    """
 
     fields: Sequence[str]
     documents: int = 0
     present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
+    language: str = ""
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
         """Yield records, or plain documents, as they are."""
@@ -41,8 +45,8 @@ class FieldWatch:
     def see(self, document: Mapping[str, Any]) -> None:
         """Look at one document."""
         self.documents += 1
-        for name in self.fields:
-            if get(document, name) not in (MISSING, None):
+        for name in (*self.fields, self.language):
+            if name and get(document, name) not in (MISSING, None):
                 self.present.add(name)
         if len(self.sample) < _SAMPLE:
             self.sample.append({name: _begun(value) for name, value in document.items()})
@@ -51,6 +55,16 @@ class FieldWatch:
     def absent(self) -> tuple[str, ...]:
         """The fields that no document has; none where there was no document."""
         return tuple(name for name in self.fields if self.documents and name not in self.present)
+
+    @property
+    def textless(self) -> bool:
+        """Whether no document has any of the fields, so that nothing can fold."""
+        return bool(self.fields) and len(self.absent) == len(self.fields)
+
+    @property
+    def undeclared(self) -> str:
+        """The field named for languages, where no document has it; empty where none was or one has it."""
+        return "" if not self.documents or self.language in self.present else self.language
 
     @property
     def likely_id(self) -> str:

@@ -68,10 +68,11 @@ class Run:
         self.unknown = 0
         begin = len(self.told)
         for record in batch:
+            place: JSON = {"line": record.line, "source": record.source}
             if record.document is None:
-                self.told.append({"status": "failed", "reason": record.reason, "line": record.line})
+                self.told.append({"status": "failed", "reason": record.reason, **place})
             else:
-                self.told.append({**next(verdicts).to_json(), "line": record.line})
+                self.told.append({**next(verdicts).to_json(), **place})
         if not passages:
             return
         # Only now, so that what was decided is in the books whatever becomes of these requests.

@@ -3,6 +3,7 @@
 import html
 import os
 import re
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from gzip import BadGzipFile
@@ -57,10 +58,19 @@ def _files(path: str, options: ReadOptions, failed: Callable[[OSError], None]) -
             os.path.islink(os.path.join(folder, name)) for name in folders
         )
         for name in names:
-            if is_page(name) and not name.startswith("."):
+            if is_page(name) and not name.startswith(".") and not _waits(os.path.join(folder, name)):
                 yield os.path.join(folder, name)
             elif not name.startswith("."):
                 passed_over["other_files_skipped"] += 1
+
+
+def _waits(file: str) -> bool:
+    """Tell whether reading a file may wait for ever, as a pipe does that nobody writes to."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError:
+        return False  # Reading it says why it can't be read.
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def is_page(name: str) -> bool:

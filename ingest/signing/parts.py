@@ -19,7 +19,7 @@ from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
 from shinglefold.ingest.signing.spans import Read, read_lines, read_stretch
 from shinglefold.ingest.signing.tasks import Lines, Span
-from shinglefold.recipe import FIELD, check_field
+from shinglefold.recipe import FIELD, LANGUAGE, check_field
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.stored import without_fingerprint
@@ -42,7 +42,7 @@ class SignOptions:
     """
 
     fields: tuple[str, ...]
-    language_field: str = "lang"
+    language_field: str = LANGUAGE
     html: bool = False
     only_ids: bool = False
     target: str = FIELD
@@ -111,6 +111,8 @@ class Signer:
         self._named = options.only_ids or bool(options.reading.id_field)
         self._quick: Quick | None = None
         self._flat = not any("." in name for name in options.fields)
+        usual = options.language_field == LANGUAGE
+        self._watched = options.fields if usual else (*options.fields, options.language_field)
 
     def signed_lines(
         self, task: Span | Lines, tally: Tally, sample: bool = False
@@ -147,9 +149,9 @@ class Signer:
         odd = found.odd if last is None else [*found.odd, last._replace(number=found.lines + 1)]
         tally.lines = found.lines + (last is not None)
         tally.signed += len(found.signed)
-        tally.present |= {
-            name for name, there in zip(self.options.fields, found.present, strict=True) if there
-        }
+        names = (*self.options.fields, self.options.language_field)
+        there = {name for name, has in zip(names, found.present, strict=True) if has}
+        tally.present |= there.intersection(self._watched)
         tally.meter.add(self.tools.meter.take())
         others = dict(self._signed(Read(task.source, task.encoding, odd), tally)) if odd else {}
         return list(in_order(found, others))
@@ -213,7 +215,7 @@ class Signer:
 
     def _see(self, plain: Sequence[Plain], tally: Tally) -> None:
         """Note which fields documents have, and keep a few of them."""
-        heads = {name: name.partition(".")[0] for name in self.options.fields}
+        heads = {name: name.partition(".")[0] for name in self._watched}
         absent = set(heads.values())
         for one in plain:
             # Mostly the first one has them all.

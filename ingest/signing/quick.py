@@ -21,7 +21,7 @@ _SAMPLE = b'{"id":"1","body":"one two three four five six"}\n'
 class QuickLines(NamedTuple):
     """The lines of a range: those signed, as pieces by their numbers, and the odd ones.
 
-    ``present``: of each field whether some of the signed ones have it.
+    ``present``: of each field, and last that with languages, whether some of the signed ones have it.
     """
 
     signed: Mapping[int, tuple[bytes | memoryview, ...]]
@@ -59,6 +59,7 @@ class Quick:
         whole, view = np.frombuffer(data, np.uint8)[:end], memoryview(data)
         odd: list[Line] = []
         present = np.zeros(self._names.texts, np.bool_)
+        declared = False
         spans: list[tuple[int, int, int]] = []
         prints: list[bytes] = []
         hashed: list[HashedBlock] = []
@@ -73,6 +74,7 @@ class Quick:
                     spans.append((number, first, last))
             hashed.append(self._hashed(found, data))
             present |= found.present
+            declared = declared or bool((found.languages[~found.odd, 0] >= 0).any())
             at, count = found.next, count + len(found.starts)
             if at >= end or _is_enough(hashed):
                 prints += self._made(hashed)
@@ -81,7 +83,7 @@ class Quick:
             number: (view[first:last], self._target, one, b"}\n")
             for (number, first, last), one in zip(spans, prints, strict=True)
         }
-        return QuickLines(signed, odd, count, present.tolist())
+        return QuickLines(signed, odd, count, [*present.tolist(), declared])
 
     def _hashed(self, found: Scanned, data: bytes) -> HashedBlock:
         with self._tools.meter.stage("canon"):

@@ -271,7 +271,10 @@ class FoldOptions:
 
 def _check_facts(facts: Facts, verify: VerifiedBy | None) -> None:
     if facts == "numbers" and verify != "text":
-        raise ConfigError('facts: numbers stand in the texts, which nothing asks here; add "verify": "text"')
+        raise ConfigError(
+            "facts: numbers stand in the texts, which nothing asks here; "
+            'add "verify": "text" (search --verify text)'
+        )
 
 
 def _check_allowed(given: Mapping[str, Any]) -> None:

@@ -83,3 +83,42 @@ def test_a_mistyped_type_in_a_mapping_is_misuse_and_leaves_nothing(run, site):
         assert "types.json" in ran.err
         assert "'flot'; did you mean 'float'?" in ran.err
     assert [one["index"] for one in run("list", "--json").json()["indices"]] == ["pages"]
+
+
+@pytest.mark.parametrize("command", ["index", "pairs", "groups", "sign", "add"])
+def test_a_run_that_found_no_text_at_all_is_no_success(run, site, command):
+    path = _write("others.jsonl", *({"id": name, "headline": "Bridge", "content": _TEXT} for name in "xy"))
+    before = {"index": ["--index", "pages"], "add": ["pages"]}.get(command, [])
+    for _ in range(2):
+        ran = run(command, *before, path, *([] if command == "add" else ["--workers", 1]))
+        assert ran.code == 3
+        assert "warning: no document has the fields title, body" in ran.err
+        assert "there is text in headline, content; to take it from there: shinglefold " in ran.err
+
+
+def test_a_gate_tells_in_json_too_that_it_had_no_text_to_go_by(run, site):
+    told = run("add", "pages", _write("others.jsonl", {"id": "x", "content": _TEXT}), "--json")
+    assert told.code == 3
+    assert told.json()["warnings"][0] == "no document has the fields title, body"
+    assert (
+        run("add", "pages", _write("one.jsonl", {"id": "y", "body": "Short."}), "--json").json()["warnings"]
+        == []
+    )
+
+
+@pytest.mark.parametrize("command", ["pairs", "groups", "sign"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_mistyped_field_of_languages_is_no_success(run, command, workers):
+    pages = [{"id": str(number), "lang": "en", "body": f"{number} {_TEXT}"} for number in range(600)]
+    path = _write("pages.jsonl", *pages)
+    ran = run(command, path, "--language-field", "lnag", "--workers", workers)
+    assert (ran.code, "no document has the field lnag, which languages are to come from" in ran.err) == (
+        3,
+        True,
+    )
+    assert run(command, path, "--language-field", "lang", "--workers", workers).code == 0
+    renamed = [
+        {("sprache" if name == "lang" else name): value for name, value in page.items()} for page in pages
+    ]
+    path = _write("renamed.jsonl", {"id": "none", "body": _TEXT}, *renamed)
+    assert run(command, path, "--language-field", "sprache", "--workers", workers).code == 0

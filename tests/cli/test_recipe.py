@@ -235,7 +235,7 @@ def test_doctor_finds_an_index_whose_fingerprints_are_all_of_no_text(run):
 def test_texts_in_other_fields_are_told_and_the_remedy_works(run):
     ran = run("index", "-", "--index", "news site", stdin="")
     ran = run("index", "-", "--index", "news", "--workers", 1, stdin=lines(title="headline", body="content"))
-    assert ran.code == 0
+    assert ran.code == 3
     assert "warning: no document has the fields title, body" in ran.err
     assert "20 of 20 documents have too little text for a signature" in ran.err
     run_hints(run, ran.err)

@@ -68,7 +68,7 @@ def test_equal_ids_are_told_apart_and_documents_without_one_are_named_by_line(ru
     ran = run("groups", "twice.jsonl")
     first = json.loads(lines[0])["id"]
     assert ran.out.splitlines()[0].split("\t")[-2:] == [f"{first} (twice.jsonl:3)", "twice.jsonl:4"]
-    assert "1 documents have the id of another one" in ran.err
+    assert "1 document has the id of another one" in ran.err
 
 
 def test_mixtures_are_refused_with_what_to_do(run, signed, examples_file):

@@ -1,7 +1,9 @@
 """Several folders, ids of all kinds, and types of fields from a file."""
 
 import json
+import os
 from contextlib import closing
+from pathlib import Path
 
 from shinglefold.engines import open_engine
 
@@ -32,7 +34,7 @@ def test_equal_ids_among_pairs_are_told_apart_and_counted(run, tmp_path):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "body": TEXT}), "utf-8")
     ran = run("pairs", "a.jsonl", "b.jsonl")
     assert ran.out.startswith("1\t1 (b.jsonl:1)\t")
-    assert "1 documents have the id of another one" in ran.err
+    assert "1 document has the id of another one" in ran.err
 
 
 def test_ids_stay_keywords_and_a_mapping_gives_types(run, tmp_path):
@@ -71,3 +73,25 @@ def test_what_is_not_read_in_folders_is_said(run, tmp_path):
     (folder / ".draft.html").write_text("x")
     assert "hidden skipped: 1" in run("index", folder, "--workers", 1).out
     assert "hidden skipped: 1" in run("pairs", folder).err
+
+
+def test_a_pipe_in_a_folder_is_passed_over_and_a_gate_names_the_file_that_failed(run):
+    Path("site").mkdir()
+    Path("site/a.html").write_text(f"<title>Bridge</title><p>{'The old bridge is closed until Monday. ' * 3}")
+    Path("site/b.txt").write_bytes(b"caf\xe9 \xff" * 9)
+    os.mkfifo("site/c.txt")
+    ran = run("index", "site", "--workers", 1)
+    assert "other files skipped: 1" in ran.out
+    assert run("setup", "other").code == 0
+    told = run("add", "other", "site")
+    assert "failed: site/b.txt:1: the text is not UTF-8" in told.out
+    assert "1 of 2 added to other" in told.out
+
+
+def test_a_gate_says_how_dead_letters_are_tried_again(run):
+    Path("bad.jsonl").write_text('{"id": "a", "body": 5}\n')
+    run("index", "bad.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
+    assert run("setup", "pages").code == 0
+    refused = run("add", "pages", "failed.jsonl")
+    assert refused.code == 2
+    assert "they are tried again with: shinglefold retry failed.jsonl --index pages" in refused.err

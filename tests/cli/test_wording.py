@@ -1,9 +1,16 @@
 """What a command says: in its own words, with the way out, and nothing of the system's numbers."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
+
+from shinglefold.cli.backfill import _lines
+from shinglefold.errors import UnknownLanguage
+from shinglefold.ingest.maintenance import BackfillCounts, BackfillSummary
+from shinglefold.registry import load_languages
+from shinglefold.scheme import CanonOptions, LanguageRef
 
 _TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
 _RAW = ("Errno", "Error -", "errno", "Traceback", "unexpected", "0x")
@@ -95,3 +102,68 @@ def test_a_column_without_a_name_gets_its_number(run):
 def test_how_often_something_failed_is_said_in_words(run, failing, words):
     Path("a.jsonl").write_text("{broken\n" * failing)
     assert words in run("index", "a.jsonl", "--workers", 1).out
+
+
+def _index(run, *options, **fields):
+    page = json.dumps({"id": "a", "title": "Bridge", "body": _TEXT, **fields})
+    assert run("index", "-", "--workers", 1, *options, stdin=page).code == 0
+
+
+def test_one_of_something_is_said_as_one(run):
+    _index(run)
+    assert run("search", "bridge").out.endswith(
+        "1 result from 1 hit; none folded; read until: end of results\n"
+    )
+    assert run("search", "bridge", "--no-fold").out.endswith("1 of 1 hit, not folded\n")
+    assert run("search", "nothing").out == "0 results from 0 hits; none folded; read until: end of results\n"
+    found = run("similar", "--text", _TEXT, "--language", "en").out
+    assert found.endswith("among 1 document that shares a supershingle or the text\n")
+    assert "--verify decides on groups" in run("index", "-", "--index", "b", "--verify", "text").err
+    twice = f'{{"id": "a", "body": "{_TEXT}"}}\n' * 2
+    assert (
+        "1 document has the id of another one; it is shown with where it stands"
+        in run("pairs", "-", stdin=twice).err
+    )
+    empty = f'{{"id": "a", "body": "{_TEXT}"}}\n{{"id": "b"}}\n'
+    run("index", "-", "--index", "c", "--workers", 1, stdin=empty)
+    assert "\n1 has no text in the fields the pipeline reads\n" in run("backfill", "c", "--workers", 1).out
+
+
+def test_reasons_that_are_not_told_are_counted(run):
+    bad = "".join(f'{{"id": {number}.5, "body": "x"}}\n' for number in range(8))
+    ran = run("index", "-", "--workers", 1, stdin=bad + '{"id": 7.5}\n')
+    assert ran.out.count("failed once: ") == 4
+    assert "failed twice: " in ran.out
+    assert "failed 3 times for 3 other reasons; --json lists all\n" in ran.out
+
+
+def test_why_a_window_was_folded_has_its_commands_as_a_shell_takes_them(run):
+    _index(run, "--engine", "my data")
+    told = run("search", "bridge", "--mode", "auto", "--engine", "my data").out
+    assert "`" not in told
+    assert told.endswith("add them: shinglefold setup pages --groups --engine 'my data'\n")
+
+
+def test_a_backfill_never_counts_more_as_updated_before_than_are_right(run):
+    counts = BackfillCounts(read=6, updated=2, unchanged=4, earlier=9)
+    summary = BackfillSummary("pages", "sf2-1", counts, 0, 1.0, True, "")
+    assert "4 of those right already were updated before the scan had to begin anew" in _lines(summary)
+    counts = BackfillCounts(read=6, updated=6, earlier=9)
+    summary = BackfillSummary("pages", "sf2-1", counts, 0, 1.0, True, "")
+    assert not [line for line in _lines(summary) if "anew" in line]
+
+
+def test_other_languages_than_those_of_an_index_are_told_by_their_codes(run):
+    _index(run)
+    told = run("setup", "pages", "--languages", "ru,any")
+    assert told.code == 1
+    assert "its words stand there by these: any 1, en 1, ru 1+" in told.err
+    assert "{" not in told.err
+
+
+def test_a_language_that_is_gone_is_told_with_what_brings_it_back():
+    reference = LanguageRef("eo", "1", CanonOptions())
+    with pytest.raises(
+        UnknownLanguage, match="the language 'eo', which the scheme was made with, is not inst"
+    ):
+        load_languages([reference])
