@@ -79,6 +79,11 @@ class Site:
         return {**_properties(), **mappings(self.pipeline.scheme)["properties"]}
 
     @cached_property
+    def of_pages(self) -> Pipeline:
+        """A pipeline of its own for pages, which are enough characters to have compiled code loaded."""
+        return Pipeline.from_json(default_definition())
+
+    @cached_property
     def compiled(self) -> Pipeline | None:
         """A pipeline that works by compiled code from the first document on, where that can be had."""
         made = Pipeline.from_json(default_definition())
@@ -113,8 +118,8 @@ class Site:
         self.engine.refresh(index)
         assert indexed == len(pages)
 
-    def stage(self, pages: _Pages, pipeline: Pipeline | None = None) -> None:
-        """Put pages into a new index through the stage, with two workers."""
+    def stage(self, pages: _Pages, pipeline: Pipeline | None = None, workers: int = 2) -> None:
+        """Put pages into a new index through the stage, with two workers unless told."""
         self._drop(STAGED)
         summary = index_documents(
             self.engine,
@@ -123,7 +128,7 @@ class Site:
             pipeline or self.pipeline,
             properties=_properties(),
             settings=_SETTINGS,
-            workers=2,
+            workers=workers,
         )
         assert summary.indexed == summary.read == len(pages)
 

@@ -51,7 +51,7 @@ def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
     if isinstance(document, list):
         items = [without_fingerprint(item, path) for item in document]
         return document if all(map(_same, items, document)) else items
-    if not isinstance(document, Mapping):
+    if not isinstance(document, Mapping) or _all_beside(document, path):
         return document
     kept: dict[Any, Any] = {}
     changed = False
@@ -63,6 +63,15 @@ def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
         kept[key] = value if rest is None else without_fingerprint(value, rest)
         changed = changed or kept[key] is not value
     return kept if changed else document
+
+
+def _all_beside(document: Mapping[Any, Any], path: str) -> bool:
+    """Tell whether no key begins as the path does, so that none is the field, in it, or on the way to it."""
+    try:
+        return f"\n{path.partition('.')[0]}" not in "\n".join(("", *document))
+    except TypeError:
+        # Some key is no text.
+        return False
 
 
 def _below(key: object, path: str) -> str | None:

@@ -11,8 +11,11 @@ T = TypeVar("T")
 TEXT_BUDGET = 256_000
 #: Characters of raw documents, markup included, in a block that travels to a worker.
 RAW_BUDGET = 1_000_000
+#: The same where a block becomes a request of its own: fewer of them cost a server and its client less.
+REQUEST_BUDGET = 2_000_000
 #: Documents in a block, however short they are.
 MAX_DOCUMENTS = 1_000
+_TEXTS = (str, LongText)
 
 
 def blocks(
@@ -37,10 +40,11 @@ def blocks(
 
 def weight(value: object) -> int:
     """Return about how many characters a JSON value holds."""
-    if isinstance(value, str | LongText):
+    if isinstance(value, _TEXTS):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(weight, value.values())) + 8 * len(value)
+        own = [len(one) if type(one) is str else weight(one) for one in value.values()]
+        return sum(own) + 8 * len(own)
     if isinstance(value, list):
         return sum(map(weight, value)) + 8
     return 8

@@ -118,6 +118,14 @@ class Fingerprinter:
             return False
         return True
 
+    def expect(self, characters: int) -> bool:
+        """Work by compiled code from now on where so many characters, which are to come, are worth its start.
+
+        Returns:
+            Whether it turned to it now.
+        """
+        return self._until is not None and characters > self._until and self.compile()
+
     def _worked(self, texts: Sequence[Cuttable]) -> None:
         """Count the characters of a block; from some number on, compiled code is worth its start.
 
@@ -150,7 +158,7 @@ class Fingerprinter:
             yield from zip(self._finish(batch, made), tokens[: len(batch)], strict=True)
 
     def fingerprint_json(
-        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
     ) -> list[bytes]:
         """Return the fingerprint of each text as the JSON of ``Fingerprint.to_field``, in order."""
         return [one for batch, made in self._sketched(texts, languages) for one in self._json(batch, made)]

@@ -33,6 +33,9 @@ def parts(path: str) -> list[str]:
 
 def get(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
     """Return the value at a path, or ``MISSING``; a number steps into a list."""
+    if isinstance(document, dict) and "." not in path:
+        # Nearly all paths are one name.
+        return document.get(path, MISSING)
     value: Any = document
     for part in parts(path):
         if isinstance(value, Mapping) and part in value:
@@ -50,6 +53,8 @@ def put(document: Mapping[str, Any], path: str, value: object) -> Document:
     Raises:
         ProcessorError: something on the way is neither an object nor a list that long.
     """
+    if isinstance(document, dict) and "." not in path:
+        return {**document, path: value}
     new: Document = _put(document, parts(path), value, path)
     return new
 

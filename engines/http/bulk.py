@@ -22,8 +22,8 @@ Action = Mapping[str, Any]
 #: A client's ``streaming_bulk`` over some actions: for each in order whether it was done, and the answer.
 Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
-#: Actions sent together; the helpers cut a request at ``BYTES`` besides.
-CHUNK = 500
+#: Actions sent together: as many as a block has documents at most. A request is cut at ``BYTES`` besides.
+CHUNK = 1_000
 BYTES = 8 * 1024 * 1024
 #: The status and the reason of what a server says to have done, and did not: its own pipeline dropped it.
 DROPPED, DROPPED_REASON = 400, "the index's own pipeline dropped it"

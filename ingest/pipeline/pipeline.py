@@ -206,7 +206,9 @@ def _outcome(run: Run) -> Outcome:
         return Outcome("failed", None, run.failure)
     if run.document is None:
         return Outcome("dropped")
-    return Outcome("done", {key: value for key, value in run.document.items() if key != META})
+    made = dict(run.document)
+    made.pop(META, None)
+    return Outcome("done", made)
 
 
 def encoded(outcome: Outcome) -> Outcome:

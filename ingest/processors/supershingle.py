@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from msgspec.json import decode
+
 from shinglefold.canon.pieces import Cuttable, join
 from shinglefold.contracts import Document
 from shinglefold.errors import ProcessorError
@@ -54,6 +56,9 @@ class Supershingle:
     def _made(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Any]:
         """Return what is written of each text."""
         if not self.passages:
+            if self.tools.seal is None and self.keywords:
+                # Read from what is written for a whole block at once: half the time of objects in between.
+                return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages)))
             return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
         # Indices without passages need none of it.
         from shinglefold.passages.stored import stored_elements

@@ -34,6 +34,11 @@ class Tools:
             self.fingerprinter.fingerprint(texts)
             self.meter.take()
 
+    def expect(self, characters: int) -> None:
+        """Load compiled code where so many characters are to come that it pays, before workers are forked."""
+        if self.fingerprinter.expect(characters):
+            self.warm()
+
     def language(self, code: object) -> str | None:
         """Return the language a document declares, or None (detect it) where it is none of the scheme's.
 

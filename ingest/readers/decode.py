@@ -100,7 +100,8 @@ def _encodable(fields: dict[Any, Any]) -> bool:
         "".join(fields).encode()
         for value in fields.values():
             if isinstance(value, str):
-                value.encode()
+                if not value.isascii():
+                    value.encode()
             elif isinstance(value, dict | list):
                 return False
     except (UnicodeEncodeError, TypeError):

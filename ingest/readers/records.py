@@ -16,6 +16,7 @@ Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: Levels of objects and lists in a document; servers map 20 unless told.
 _DEEPEST = 100
 _CONTAINERS = (dict, list)
+_HARMLESS = frozenset((str, int, bool, type(None)))
 #: What the lines between the documents of a bulk request say, and of what.
 _ACTIONS = frozenset({"index", "create", "update", "delete"})
 _OF_ACTIONS = frozenset(
@@ -92,7 +93,7 @@ def to_document(value: object, id_field: str = "") -> Document:
             that JSON can't hold; or its id is missing
             where ``id_field`` says it should be, or is no text and no whole number.
     """
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {said(value)}")
     fields: dict[str, Any] = dict(value)
     if _is_action(fields):
@@ -100,7 +101,7 @@ def to_document(value: object, id_field: str = "") -> Document:
             "a line of a bulk request that says what to do, no document: leave such lines out, and give each "
             "document its id in a field"
         )
-    if isinstance(fields.get("_source"), Mapping):
+    if "_source" in fields and isinstance(fields["_source"], Mapping):
         fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
     _check(fields)
     name = id_field or ("_id" if "_id" in fields else "id")
@@ -124,6 +125,8 @@ def _is_action(fields: dict[str, Any]) -> bool:
 
 def _check(fields: dict[str, Any]) -> None:
     """Refuse what no engine takes, and what is so deep that walking it could exhaust the stack."""
+    if set(map(type, fields.values())) <= _HARMLESS:
+        return
     level: list[Any] = [fields]
     for _ in range(_DEEPEST):
         deeper: list[Any] = []

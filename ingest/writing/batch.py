@@ -15,6 +15,7 @@ from shinglefold.long_texts import LongText, Text
 
 #: Characters of a text that must not be there twice.
 _LONG = 1 << 20
+_TEXTS = (str, LongText)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ def make_batch(index: str, block: Sequence[Record], answer: Answer, verb: str = 
     """
     batch = Batch(meter=answer.meter, fraction=block[-1].fraction)
     outcomes = iter(answer.outcomes)
+    batch.meter.counts["replaced"] += sum([record.replaced for record in block])
     for record in block:
-        batch.meter.counts["replaced"] += record.replaced
         if record.document is None or record.reason:
             batch.refused.append(Refused("read", record.reason, record))
         else:
@@ -84,7 +85,7 @@ def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> dict[T
     """
     shared: dict[Text, Text] = {}
     for name, value in made.items():
-        long = isinstance(value, str | LongText) and len(value) > _LONG
+        long = isinstance(value, _TEXTS) and len(value) > _LONG
         if long and given is not None and given.get(name) == value:
             shared[given[name]] = made[name] = given[name]
     return shared

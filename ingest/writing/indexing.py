@@ -1,6 +1,6 @@
 """Index a stream of documents: read, fingerprint in worker processes, bulk, count everything."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -11,7 +11,7 @@ from typing import Any
 from shinglefold.checks import check_engine, check_is_text, check_kind, check_object, expected
 from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import ConfigError, EngineError, InputError
-from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.blocks import RAW_BUDGET, REQUEST_BUDGET, blocks, weight
 from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
@@ -136,8 +136,13 @@ class _Run:
         # Who numbers groups reads the texts as they are.
         light = words is not None and self.groups is None
         given = _records(records, self.ledger.interrupts, light)
+        many = len(records) if isinstance(records, Sized) else 0
+
+        def expect(first: Sequence[Record]) -> None:
+            self.pipeline.tools.expect(_characters(first, many))
+
         with (
-            closing(_documents(self.ledger, given, self.field, flight)) as documents,
+            closing(_documents(self.ledger, given, self.field, flight, expect)) as documents,
             closing(self._answers(documents, workers, words)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
@@ -215,21 +220,32 @@ def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:
 
 
 def _documents(
-    ledger: Ledger, records: Generator[Record, None, None], field: str, flight: list[list[Record]]
+    ledger: Ledger,
+    records: Generator[Record, None, None],
+    field: str,
+    flight: list[list[Record]],
+    expect: Callable[[Sequence[Record]], None],
 ) -> Generator[list[Document], None, None]:
     """Yield blocks of documents for the workers and keep their records until the answers come.
 
     The pipeline alone writes fingerprints: what comes with a document, in whatever form, is left out. What
     stands in their place and is none fails the document, as it would be lost.
+
+    Args:
+        expect: is shown the first block before any worker is asked.
     """
     interrupts = ledger.interrupts
+    first = True
     with closing(records) as source:
-        made = blocks(source, _weight, RAW_BUDGET)
+        made = blocks(source, _weight, REQUEST_BUDGET if ledger.engine.can.takes_json else RAW_BUDGET)
         while True:
             with ledger.meter.stage("read"), interrupts.breakable():
                 block = next(made, None)
             if block is None:
                 return
+            if first:
+                expect(block)
+                first = False
             kept: list[Document] = []
             for place, record in enumerate(block):
                 if record.document is None:
@@ -260,6 +276,16 @@ def _record(value: object, number: int) -> Record:
         return Record(to_document(value), "documents", number)
     except InputError as error:
         return Record(None, "documents", number, str(error), raw=repr(value))
+
+
+def _characters(first: Sequence[Record], many: int) -> int:
+    """Return about how many characters a source has, given its first block; 0 where nothing tells.
+
+    Args:
+        many: how many records there are, 0 where that is unknown.
+    """
+    share = first[-1].fraction or (len(first) / many if many else 0.0)
+    return round(sum(map(_weight, first)) / share) if share else 0
 
 
 def _weight(record: Record) -> int:

@@ -20,6 +20,8 @@ _Q = TypeVar("_Q")
 _A = TypeVar("_A")
 #: Seconds between looks at what asks the run to end.
 _TICK = 0.2
+#: Objects that hold others made since garbage was looked for last.
+_SELDOM = 10_000
 
 
 def go_on() -> None:
@@ -104,19 +106,28 @@ class WorkerProcess:
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Until the end of the block, look for garbage only among what is made in it.
+    """Until the end of the block, look for garbage seldom, and only among what is made in it.
 
     What was there before, dictionaries and modules, would be looked through for each few thousand documents.
     Whoever has set things aside already goes on as before: what is frozen can only be let go of all together.
     """
-    if gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
+    frozen, often = gc.get_freeze_count(), gc.get_threshold()
+    if not frozen:
+        gc.freeze()
+    _look_seldom()
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.set_threshold(*often)
+        if not frozen:
+            gc.unfreeze()
+
+
+def _look_seldom() -> None:
+    """Look for garbage once in as many objects as a few blocks are made of: hardly any is in cycles."""
+    # Who has it looked for never means that.
+    if often := gc.get_threshold()[0]:
+        gc.set_threshold(max(_SELDOM, often))
 
 
 def in_order(
@@ -152,6 +163,7 @@ def _serve(work: Callable[[Any], Any], channel: Connection, others: Connection) 
     others.close()
     # What was there before the fork stays: looking it through for garbage would only copy its pages.
     gc.freeze()
+    _look_seldom()
     # Ctrl-C reaches the whole process group, and so may SIGTERM; the parent decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -48,7 +48,7 @@ def process(
         emptied: take the documents out of the block, as whoever holds it would hold long texts twice.
     """
     meter = pipeline.meter
-    light = any(isinstance(value, LongText) for document in documents for value in document.values())
+    light = any(map(_is_light, documents))
     with meter.stage("pipeline"):
         outcomes = pipeline.run_block(_clean(_taken_out(documents) if emptied else documents, meter))
     if as_json:
@@ -62,6 +62,10 @@ def process(
     return Answer(outcomes, meter.take())
 
 
+def _is_light(document: Document) -> bool:
+    return LongText in map(type, document.values())
+
+
 def _taken_out(documents: _Documents) -> Iterator[Document]:
     while documents:
         yield documents.pop(0)
@@ -69,7 +73,7 @@ def _taken_out(documents: _Documents) -> Iterator[Document]:
 
 def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
     for document in documents:
-        value, replaced = without_surrogates(unpacked(document))
+        value, replaced = without_surrogates(unpacked(document) if _is_light(document) else document)
         meter.counts["replaced"] += replaced
         yield value
 
@@ -111,13 +115,21 @@ def process_blocks(
     check_whole("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
-        return (process(pipeline, block, as_json, words) for block in blocks)
+        return _here(pipeline, blocks, as_json, words)
     pipeline.tools.warm()
     return _in_processes(
         pipeline,
         iter(blocks),
         [WorkerProcess(partial(_work, pipeline, as_json, words), check) for _ in range(count)],
     )
+
+
+def _here(
+    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, words: Words | None
+) -> Generator[Answer, None, None]:
+    with settled():
+        for block in blocks:
+            yield process(pipeline, block, as_json, words)
 
 
 def forks() -> bool:

@@ -55,6 +55,12 @@ def test_what_stands_beside_the_field_stays():
     assert without_fingerprint(document, "meta.dedup") == {"meta": {"site": "a"}, "meta.lang": "ru"}
 
 
+@pytest.mark.parametrize("beside", [{"dedupe": 1}, {"a\ndedup": 1}, {7: 1}, {7: 1, "dedup ": {}}])
+def test_names_that_nearly_are_the_field_and_names_that_are_no_text_stay(beside):
+    assert without_fingerprint(beside, "dedup") is beside
+    assert without_fingerprint({**beside, "dedup": {}, "dedup.digest": "x"}, "dedup") == beside
+
+
 def test_a_document_without_the_field_is_the_same_object():
     document = {**FOREIGN, "list": [{"x": 1}]}
     assert without_fingerprint(document, "dedup") is document

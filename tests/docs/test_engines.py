@@ -26,7 +26,7 @@ def test_the_defaults_told_are_the_defaults():
     connection = load_connection("http://localhost:9200", environ={})
     assert f"one request, {connection.timeout:.0f} by default" in PAGE
     assert f"asked again, {connection.retries} by default" in PAGE
-    assert f"{CHUNK} at a time and at most {BYTES >> 20} MB" in PAGE
+    assert f"{CHUNK:,} at a time and at most {BYTES >> 20} MB" in PAGE
     first = Retries().first
     assert f"after about {first}, {2 * first}, {4 * first:.0f} … seconds" in PAGE
 

@@ -66,6 +66,18 @@ def test_garbage_is_looked_for_among_what_is_new_and_afterwards_everywhere():
     assert gc.get_freeze_count() == 0
 
 
+def test_garbage_is_looked_for_seldom_meanwhile_but_not_where_somebody_never_does():
+    often = gc.get_threshold()
+    try:
+        for first, meanwhile in ((700, 10_000), (20_000, 20_000), (0, 0)):
+            gc.set_threshold(first, *often[1:])
+            with settled():
+                assert gc.get_threshold()[0] == meanwhile
+            assert gc.get_threshold() == (first, *often[1:])
+    finally:
+        gc.set_threshold(*often)
+
+
 def test_whoever_has_set_aside_what_is_there_keeps_that():
     gc.freeze()
     try:

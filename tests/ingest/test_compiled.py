@@ -1,12 +1,13 @@
 """When a fingerprinter turns to compiled code: when it pays, and where there is any."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
 
 from shinglefold.examples import articles
-from shinglefold.ingest import Fingerprinter, fingerprint
+from shinglefold.ingest import Fingerprinter, Pipeline, fingerprint, index_documents, read
 from shinglefold.ingest.field_json import plain_tails
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import SketchOptions
@@ -26,6 +27,44 @@ def test_it_turns_to_it_in_the_middle_of_a_run_and_nobody_notices(monkeypatch):
     assert quick.fingerprint(TEXTS) + quick.fingerprint(TEXTS) == expected
     assert quick.canonicalizer.is_compiled
     assert list(quick.written(TEXTS).bytes_of()) == list(plain.written(TEXTS).bytes_of())
+
+
+class TellsWhetherCompiled:
+    type = "tells"
+
+    def __init__(self, options, tools):
+        self.tools = tools
+
+    def apply(self, documents):
+        return [{**document, "compiled": self.tools.fingerprinter.is_compiled} for document in documents]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("given", ["file", "list", "unknown"])
+@pytest.mark.parametrize(("times", "compiled"), [(0.5, True), (3, False)])
+def test_a_source_that_is_large_enough_has_it_before_the_first_document_is_worked_on(
+    engine, tmp_path, monkeypatch, given, workers, times, compiled
+):
+    pytest.importorskip("numba")
+    # A file is read some 64 KiB ahead.
+    many = TEXTS * 4
+    monkeypatch.setattr(fingerprint, "_WORTH_COMPILING", round(times * sum(map(len, many))))
+    # Blocks of a few, of which the first tells how large the source is.
+    monkeypatch.setattr("shinglefold.ingest.writing.indexing.RAW_BUDGET", sum(map(len, many)) // 10)
+    steps = [{"tells": {}}, {"supershingle": {"field": "body"}}]
+    pipeline = Pipeline.from_json({"processors": steps}, processors={"tells": TellsWhetherCompiled})
+    documents = [{"id": str(n), "body": text} for n, text in enumerate(many)]
+    source = tmp_path / "texts.jsonl"
+    source.write_text("".join(f"{json.dumps(one)}\n" for one in documents))
+    records = {"file": read(source), "list": documents, "unknown": iter(documents)}[given]
+    assert index_documents(engine, "texts", records, pipeline, workers=workers).indexed == len(many)
+    hits = engine.search("texts", {"size": 5_000})["hits"]["hits"]
+    told = [hit["_source"]["compiled"] for hit in sorted(hits, key=lambda hit: int(hit["_id"]))]
+    if given == "unknown":
+        # Found out on the way, or never.
+        assert not told[0]
+    else:
+        assert told == [compiled] * len(many)
 
 
 def test_without_numba_numpy_goes_on(monkeypatch):
