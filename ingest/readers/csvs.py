@@ -49,7 +49,7 @@ class _Text:
             self.broken = self.broken or line.reason
             text, replaced = decoded(line.raw, self._encoding)
             self.replaced += replaced
-            if replaced:
+            if replaced or self._encoding != "utf-8":
                 self.broken = self.broken or self._guess.mistaken(line.raw, self._encoding)
             self.row.append(text)
             yield text + "\n"

@@ -24,13 +24,18 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 #: An HTML page must declare its encoding within its first 1,024 bytes.
 _DECLARED_WITHIN = 1024
 REPLACEMENT = "\ufffd"
+BEYOND_ASCII = re.compile("[^\x00-\x7f]")
+#: Letters beyond ASCII by which UTF-8 is told. A word of Cyrillic or two characters of Chinese in an older
+#: encoding may be sound UTF-8 by chance.
+_SEVERAL = 6
 
 
 def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int]:
     """Return the text and how many undecodable places became U+FFFD.
 
     Args:
-        encoding: empty means by BOM, by what an HTML page declares, else UTF-8.
+        encoding: empty means by BOM, by what an HTML page declares unless it is UTF-8 all the same, else
+            UTF-8.
     """
     return decoded(*without_mark(raw, encoding, html))
 
@@ -52,6 +57,15 @@ def announced(head: bytes) -> str:
     return _ZEROS.get(bytes(byte and ord("a") for byte in head[:4]), "utf-8")
 
 
+def is_utf8(raw: bytes) -> bool:
+    """Tell whether a text is surely UTF-8: several letters beyond ASCII are, and nothing else."""
+    try:
+        text = "" if raw.isascii() else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return len(BEYOND_ASCII.findall(text)) >= _SEVERAL
+
+
 def _declared(raw: bytes) -> str:
     match = _CHARSET.search(raw[:_DECLARED_WITHIN])
     name = match[1].decode("ascii", "replace") if match else "utf-8"
@@ -59,8 +73,9 @@ def _declared(raw: bytes) -> str:
         "".encode(name)
     except (LookupError, ValueError):
         return "utf-8"
-    # A page that can be searched for an ASCII declaration is not in UTF-16, whatever it says.
-    return "utf-8" if name.lower().startswith("utf-16") else name
+    # A page that can be searched for an ASCII declaration is not in UTF-16, whatever it says. Servers often
+    # say in their headers that a page is UTF-8 which was once written in something else, and says so.
+    return "utf-8" if name.lower().startswith("utf-16") or is_utf8(raw) else name
 
 
 def decoded(raw: bytes, encoding: str) -> tuple[str, int]:

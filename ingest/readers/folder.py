@@ -95,7 +95,7 @@ def _record(
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     raw, encoding = without_mark(raw, options.encoding, html_page)
     text, replaced = decoded(raw, encoding)
-    if replaced and (mistaken := options.guess.mistaken(raw, encoding)):
+    if (replaced or encoding != "utf-8") and (mistaken := options.guess.mistaken(raw, encoding)):
         return Record(None, source, 1, mistaken, "", replaced, fraction)
     # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
     identity = f"{options.prefix}/{name}" if options.prefix else name

@@ -73,7 +73,9 @@ def parse_line(
         document = as_read(quick, line.raw, options.id_field) if travels else quick
         return Record(document, name, line.number, fraction=fraction)
     text, replaced = decoded(line.raw, options.encoding)
-    if replaced and (mistaken := options.guess.mistaken(line.raw, options.encoding)):
+    if (replaced or options.encoding != "utf-8") and (
+        mistaken := options.guess.mistaken(line.raw, options.encoding)
+    ):
         kept = _kept(line.raw, options.encoding)
         return Record(None, name, line.number, mistaken, kept, replaced, fraction, options.id_field)
     try:

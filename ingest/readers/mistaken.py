@@ -1,8 +1,11 @@
 """Text that is in another encoding than it is read in: told, with the one to try, and never stored."""
 
+import codecs
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+
+from shinglefold.ingest.readers.decode import BEYOND_ASCII, is_utf8
 
 #: What is told apart; the names ``--encoding`` takes are Python's, those said are the usual ones.
 _CANDIDATES = {
@@ -23,7 +26,6 @@ _TWINS = ("cp1251", "mac_cyrillic")
 _USUAL = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
 _ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
 _BAD = re.compile("[\udc80-\udcff]")
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 #: Stands in UTF-8 for what could not be decoded from UTF-16.
 _FROM_OTHERS = {"\udcff"}
 #: Bytes looked at for a guess, and guesses after which the commonest is given.
@@ -37,15 +39,18 @@ class Guess:
     _votes: Counter[str] = field(default_factory=Counter)
 
     def mistaken(self, raw: bytes, encoding: str) -> str:
-        """Return why bytes that are not wholly decodable are taken for another encoding, or nothing.
+        """Return why bytes are taken for another encoding than they are read in, or nothing.
 
-        UTF-8 that is damaged here and there still has more sound letters beyond ASCII than broken ones.
+        UTF-8 that is damaged here and there still has more sound letters beyond ASCII than broken ones. What
+        is sound UTF-8 with several letters beyond ASCII is no text in another encoding.
         """
-        if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-            return ""
+        name = codecs.lookup(encoding).name
+        if name != "utf-8":
+            said = _CANDIDATES.get(name, name)
+            return f"the text is UTF-8, not {said}: try --encoding utf-8" if is_utf8(raw) else ""
         text = raw.decode("utf-8", "surrogateescape")
         bad = _BAD.findall(text)
-        if 2 * len(bad) <= len(_BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
+        if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
             return ""
         found = self._guessed(raw)
         remedy = f"it looks like {found}, try --encoding {found}" if found else "say its --encoding"

@@ -179,6 +179,32 @@ def test_text_in_another_encoding_is_refused_with_the_one_to_try(tmp_path: Path,
     assert "the text is not UTF-8" in wrongly.reason
 
 
+@pytest.mark.parametrize("encoding", ["windows-1251", "gb18030", "cp866"])
+@pytest.mark.parametrize("text", [RU, ZH, FR])
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.txt", "x.html"])
+def test_utf8_that_is_said_to_be_something_else_is_refused(tmp_path: Path, text, encoding, name):
+    whole = {"x.jsonl": f'{{"id": "1", "body": "{text}"}}\n', "x.csv": f'id,body\n1,"{text}"\n'}
+    (record,) = read_all(tmp_path / name, whole.get(name, text).encode(), encoding=encoding)
+    assert record.document is None
+    assert record.reason == f"the text is UTF-8, not {encoding}: try --encoding utf-8"
+
+
+@pytest.mark.parametrize("text", [RU, ZH])
+def test_a_page_of_utf8_that_declares_something_else_is_read(tmp_path: Path, text):
+    page = f'<html><head><meta charset="windows-1251"></head><body><p>{text}</p></body></html>'
+    (record,) = read_all(tmp_path / "x.html", page.encode())
+    assert record.document["body"] == page
+    assert record.replaced == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("Р° Р±", "windows-1251"), ("联通", "gb18030"), ("plain words", "cp866")]
+)
+def test_a_few_letters_that_would_be_utf8_too_are_what_they_are_said_to_be(tmp_path: Path, text, encoding):
+    (record,) = read_all(tmp_path / "x.txt", text.encode(encoding), encoding=encoding)
+    assert record.document["body"] == text
+
+
 @pytest.mark.parametrize("encoding", ["windows-1251", "mac-cyrillic"])
 @pytest.mark.parametrize("text", ["Мост через реку закрыт на ремонт до весны", "Да, Мария и Яна, я знаю"])
 def test_short_russian_text_is_not_taken_for_the_twin_of_its_encoding(tmp_path: Path, encoding, text):
