@@ -1,6 +1,9 @@
 """Plugins by entry point: the built-ins come through the same door as a stranger's."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -15,6 +18,27 @@ PROCESSORS = "shinglefold.processors"
 REPRESENTATIVES = "shinglefold.representatives"
 
 
+def offered(group: str) -> Sequence[EntryPoint]:
+    """Return the entry points of a group, of all distributions; what is installed from now on is found, too.
+
+    Cost: 3 to 10 ms, as files of all distributions are read, and 20 µs where nothing was installed since.
+    """
+    return _offered(group, tuple((path, _changed(path)) for path in sys.path))
+
+
+@lru_cache(maxsize=16)
+def _offered(group: str, _places: tuple[tuple[str, int], ...]) -> Sequence[EntryPoint]:
+    return tuple(entry_points(group=group))
+
+
+def _changed(path: str) -> int:
+    """Return when something was installed in a folder, or taken away, at the latest."""
+    try:
+        return os.stat(path or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
 def installed() -> dict[str, EntryPoint]:
     """Return the entry points of all installed languages by code, sorted; none is imported.
 
@@ -22,7 +46,7 @@ def installed() -> dict[str, EntryPoint]:
         ConfigError: two distributions claim one code.
     """
     found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=LANGUAGES):
+    for point in offered(LANGUAGES):
         other = found.setdefault(point.name, point)
         if other.value != point.value:
             raise ConfigError(
@@ -36,7 +60,7 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
     """Import and return the class of a language.
 
     Args:
-        among: the installed languages, where they are known already: to look for them takes 3 ms.
+        among: the installed languages, where they are known already.
 
     Raises:
         UnknownLanguage: no installed plugin has this code.
@@ -68,7 +92,7 @@ def load_plugin(group: str, kind: str, name: str, built_in: Iterable[str] = ()) 
     Raises:
         ConfigError: nothing has this name, two distributions claim it, or it can't be imported.
     """
-    points = {(point.name, point.value): point for point in entry_points(group=group)}
+    points = {(point.name, point.value): point for point in offered(group)}
     found = [point for (named, _), point in points.items() if named == name]
     if not found:
         raise ConfigError.unknown(kind, name, [*built_in, *(named for named, _ in points)])

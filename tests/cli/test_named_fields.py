@@ -109,7 +109,7 @@ def test_a_gate_tells_in_json_too_that_it_had_no_text_to_go_by(run, site):
 @pytest.mark.parametrize("command", ["pairs", "groups", "sign"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_mistyped_field_of_languages_is_no_success(run, command, workers):
-    pages = [{"id": str(number), "lang": "en", "body": f"{number} {_TEXT}"} for number in range(600)]
+    pages = [{"id": str(number), "lang": "en", "body": f"{number} {_TEXT}"} for number in range(300)]
     path = _write("pages.jsonl", *pages)
     ran = run(command, path, "--language-field", "lnag", "--workers", workers)
     assert (ran.code, "no document has the field lnag, which languages are to come from" in ran.err) == (

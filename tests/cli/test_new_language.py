@@ -52,6 +52,7 @@ def run(*arguments: str, path: Path | None = None, stdin: str = "") -> subproces
     )
 
 
+@pytest.mark.long
 def test_a_language_installed_later_changes_nothing_about_an_index(installed: Path):
     lines = "".join(json.dumps(page) + "\n" for page in pages(10))
     assert run("index", "-", "--workers", "1", stdin=lines).returncode == 0

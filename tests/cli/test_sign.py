@@ -154,7 +154,9 @@ def test_workers_read_a_file_that_came_as_standard_input_under_its_name():
     assert [one["id"] for one in documents_of(ran.stdout.decode())] == list(range(9))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
+)
 def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, number, code):
     rows = [json.dumps({"id": n, "body": f"{_TEXT} number {n} " * 20}) for n in range(3_000)]
     Path("d.jsonl").write_text("\n".join(rows) + "\n")

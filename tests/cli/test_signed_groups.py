@@ -136,7 +136,11 @@ def test_a_folder_to_work_in_is_gone_on_with_and_keeps_what_was_read(run, signed
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL]
+    "number",
+    [
+        *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGINT, signal.SIGTERM)),
+        signal.SIGKILL,
+    ],
 )
 def test_a_command_that_is_ended_goes_on(run, signed, number):
     lines = signed.read_text().splitlines()

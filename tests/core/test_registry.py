@@ -34,7 +34,7 @@ def test_a_scheme_made_with_another_dictionary_is_refused():
 
 def test_two_plugins_of_one_code_are_refused(monkeypatch):
     both = [EntryPoint("xx", "a:A", registry.LANGUAGES), EntryPoint("xx", "b:B", registry.LANGUAGES)]
-    monkeypatch.setattr(registry, "entry_points", lambda group: both)
+    monkeypatch.setattr(registry, "offered", lambda group: both)
     with pytest.raises(ConfigError, match="two plugins claim the language 'xx': a:A and b:B"):
         registry.installed()
 
@@ -48,7 +48,7 @@ def test_two_plugins_of_one_code_are_refused(monkeypatch):
     ],
 )
 def test_a_broken_plugin_is_named(monkeypatch, target, says):
-    monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("xx", target, group)])
+    monkeypatch.setattr(registry, "offered", lambda group: [EntryPoint("xx", target, group)])
     with pytest.raises(ConfigError, match=says) as caught:
         registry.language_class("xx")
     assert target in str(caught.value)
@@ -68,3 +68,23 @@ def test_a_language_without_its_dictionary_is_left_out_unless_it_is_named(monkey
     assert "shinglefold[uk]" in str(registry.usable()[1]["uk"])
     with pytest.raises(MissingExtra):
         registry.references(["ru", "any"])
+
+
+def test_a_plugin_installed_while_a_process_runs_is_found_and_one_taken_away_is_not(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "later" not in registry.installed()
+    info = tmp_path / "later-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: later\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[shinglefold.languages]\nlater = somewhere:Later\n")
+    assert registry.installed()["later"].value == "somewhere:Later"
+    info.rename(tmp_path / "gone")
+    assert "later" not in registry.installed()
+
+
+def test_files_of_distributions_are_read_once_while_nothing_is_installed(monkeypatch):
+    registry.installed()
+    looked = []
+    monkeypatch.setattr(registry, "entry_points", lambda **group: looked.append(group))
+    registry.installed()
+    assert not looked

@@ -101,7 +101,7 @@ def test_no_document_is_there_before_the_catalog_knows_its_fields(tmp_path: Path
         assert engine.search("pages", {"query": {"match": {"unheard": "of"}}})["hits"]["hits"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 4))])
 def test_a_writer_killed_at_any_moment_leaves_files_that_are_whole(tmp_path: Path, words, seed):
     chance = random.Random(seed)
     for _ in range(3):

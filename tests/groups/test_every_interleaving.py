@@ -147,7 +147,7 @@ def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
 @pytest.mark.parametrize(
     ("cleans", "apart", "texts"),
     [
-        ((0,), (0,), (["b", "a"], ["a"])),
+        pytest.param((0,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
         pytest.param((1,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
         pytest.param((0, 1), (0,), (["a", "b"], ["a"]), marks=pytest.mark.long),
     ],
@@ -201,7 +201,9 @@ def test_no_two_groups_arise_from_texts_that_are_alike(texts, crashes):
     assert explorer.walk(_check_tagged(explorer)) > 5
 
 
-@pytest.mark.parametrize(("most", "crashes"), [(1, 0), (2, 0), (2, 1), (3, 0)])
+@pytest.mark.parametrize(
+    ("most", "crashes"), [(1, 0), (2, 0), pytest.param(2, 1, marks=pytest.mark.long), (3, 0)]
+)
 def test_a_group_never_has_more_documents_than_it_has_places(most, crashes):
     writers = _writers(["a"], ["a"], ["a"])
     explorer = Explorer(

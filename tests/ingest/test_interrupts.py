@@ -116,7 +116,12 @@ def assert_exact(summary: Summary, engine: Engine, dead: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "workers", "at_once"), [(signal.SIGINT, 2, 2), (signal.SIGTERM, 2, 1), (signal.SIGTERM, 1, 2)]
+    ("number", "workers", "at_once"),
+    [
+        (signal.SIGINT, 2, 2),
+        (signal.SIGTERM, 1, 2),
+        pytest.param(signal.SIGTERM, 2, 1, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.parametrize("way", [ask, ask_in_del, ask_in_weak_reference])
 @pytest.mark.parametrize("moment", ["record", "first record", "bulk", "progress"])

@@ -162,7 +162,7 @@ class Seven(Shout):
 
 def install(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
     made = [EntryPoint(name, value, registry.PROCESSORS) for name, value in points]
-    monkeypatch.setattr(registry, "entry_points", lambda group: made if group == registry.PROCESSORS else [])
+    monkeypatch.setattr(registry, "offered", lambda group: made if group == registry.PROCESSORS else [])
     monkeypatch.setitem(sys.modules, "strangers_processors", sys.modules[__name__])
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from time import process_time
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.sketches import random_tokens
@@ -69,6 +70,7 @@ def test_where_too_many_look_alike_those_of_the_same_words_are_found_all_the_sam
     assert {(at, at) for at in range(0, len(a), 5)} <= as_set(found.pairs)
 
 
+@pytest.mark.long
 def test_long_texts_that_repeat_much_take_little_time():
     chosen = np.random.default_rng(1)
     often = chosen.integers(0, 4, 15_000)

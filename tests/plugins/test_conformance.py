@@ -12,11 +12,13 @@ class TestRussianLemmas(LanguageConformance):
     code = "ru"
 
 
+@pytest.mark.long
 class TestRussianStems(LanguageConformance):
     code = "ru"
     options = CanonOptions("stem", drop_function_words=True)
 
 
+@pytest.mark.long
 class TestRussianWords(LanguageConformance):
     code = "ru"
     options = CanonOptions("surface", drop_function_words=True, drop_adjectives=True)
@@ -26,6 +28,7 @@ class TestUkrainianLemmas(LanguageConformance):
     code = "uk"
 
 
+@pytest.mark.long
 class TestUkrainianWords(LanguageConformance):
     code = "uk"
     options = CanonOptions("surface", drop_function_words=True, drop_adjectives=True)
@@ -39,6 +42,7 @@ class TestEnglishStems(LanguageConformance):
     code = "en"
 
 
+@pytest.mark.long
 class TestEnglishWords(LanguageConformance):
     code = "en"
     options = CanonOptions("surface", drop_function_words=True)

@@ -32,7 +32,7 @@ def shown(answers):
     st.sampled_from([5, 10, 17, 60, 200]),
     st.sampled_from([[], ["newest:published"], ["prefer:host=b.org,a.org", "oldest:published"]]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_pages_of_a_cursor_are_those_of_from_and_size(library, number, size, window, representative):
     folded = FoldedSearch(library.engine, SCHEME)
     options = FoldOptions.parse({"window": window, "representative": representative})
@@ -45,7 +45,7 @@ def test_pages_of_a_cursor_are_those_of_from_and_size(library, number, size, win
 
 
 @given(st.integers(0, 11), st.integers(1, 10), st.integers(1, 20), st.integers(1, 30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_cap_shortens_pages_but_loses_and_repeats_nothing(library, number, size, window, cap):
     options = FoldOptions(window=min(window, cap), max_window=cap)
     answers = list(

@@ -34,7 +34,8 @@ def prints_of(rows, scheme):
 @pytest.mark.parametrize(
     ("values", "bits", "least", "windows"),
     [
-        (168, 4, 0.62, 10_000),
+        (168, 4, 0.62, 1_000),
+        pytest.param(168, 4, 0.62, 10_000, marks=pytest.mark.long),
         (84, 8, 0.62, 300),
         (336, 2, 0.5, 300),
         (100, 1, 0.8, 300),

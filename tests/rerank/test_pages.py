@@ -31,7 +31,7 @@ def shown(answers):
 
 
 @given(LISTS, SIZES, WINDOWS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_pages_show_the_groups_of_the_whole_list(library, number, size, window):
     expected = leader_groups(library.lists[number])
     hits = shown(pages(library, number, size, window=window))
@@ -39,7 +39,7 @@ def test_pages_show_the_groups_of_the_whole_list(library, number, size, window):
 
 
 @given(LISTS, SIZES, SIZES, WINDOWS, POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_page_is_the_same_whatever_page_size_it_was_reached_with(
     library, number, size, other, window, representative
 ):
@@ -53,7 +53,7 @@ def without_groups(hit):
 
 
 @given(LISTS, SIZES, WINDOWS, POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_no_hit_is_shown_or_folded_twice(library, number, size, window, representative):
     answers = pages(library, number, size, window=window, representative=representative, members=100)
     everyone = [id_ for hit in shown(answers) for id_ in ids(inner(hit)["hits"])]
@@ -88,7 +88,7 @@ def test_a_page_is_full_unless_the_answer_says_what_ended(library, number, size,
 
 
 @given(LISTS, SIZES, WINDOWS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_reading_longer_windows_from_the_start_shows_the_same(library, number, size, window):
     options = FoldOptions(window=window)
     body = library.body(number, size=size)

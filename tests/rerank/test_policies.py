@@ -107,7 +107,7 @@ def test_a_policy_of_others_is_found_by_its_entry_point(copies, monkeypatch):
     point = EntryPoint("shortest_title", f"{__name__}:shortest_title", registry.REPRESENTATIVES)
     monkeypatch.setattr(EntryPoint, "load", lambda self: shortest_title)
     monkeypatch.setattr(
-        registry, "entry_points", lambda group: [point] if group == registry.REPRESENTATIVES else []
+        registry, "offered", lambda group: [point] if group == registry.REPRESENTATIVES else []
     )
     copies[1]["fields"]["title"] = ["short"]
     assert shown(copies, "shortest_title") == 1

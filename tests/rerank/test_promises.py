@@ -86,7 +86,7 @@ def test_no_member_is_of_another_scheme_or_language_than_the_one_shown_unless_it
 
 
 @given(LISTS, st.integers(1, 25), st.sampled_from([5, 17, 200]), POLICIES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_groups_stand_in_the_order_of_the_engine(library, number, size, window, representative):
     options = FoldOptions(window=window, representative=representative, members=100)
     answer = FoldedSearch(library.engine, SCHEME).search("pages", library.body(number, size=size), options)
@@ -98,7 +98,7 @@ def test_groups_stand_in_the_order_of_the_engine(library, number, size, window, 
 
 
 @given(LISTS, st.integers(1, 12), st.sampled_from([5, 17, 200]), POLICIES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_over_all_pages_of_a_cursor_each_member_matches_the_one_shown_and_no_two_shown_match(
     library, number, size, window, representative
 ):
