@@ -1,11 +1,11 @@
 """Representative policies: whom to show of a group, and the door for policies of others."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.registry import REPRESENTATIVES, load_plugin
 from shinglefold.rerank.hits import Hit, field_values, moment
 from shinglefold.rerank.request.options import Preference
@@ -38,23 +38,48 @@ def load_policies(preferences: Iterable[Preference]) -> tuple[Policy, ...]:
     the ``Preference`` and returns a ``Policy``.
 
     Raises:
-        ConfigError: no such policy, or one that lacks its field.
+        ConfigError: no such policy, one that lacks its field, or one of a plugin that fails.
     """
     return tuple(_factory(preference.name)(preference) for preference in preferences)
 
 
 def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate to show: least by the first policy, then by the second …, then by rank."""
-    return min(candidates, key=lambda one: (*(policy.cost(one) for policy in policies), one.rank))
+    """Return the candidate to show: least by the first policy, then by the second …, then by rank.
+
+    Raises:
+        ConfigError: a policy of a plugin fails, or its costs can't be compared.
+    """
+    costs = [(*(policy.cost(one) for policy in policies), one.rank) for one in candidates]
+    try:
+        return candidates[min(range(len(costs)), key=costs.__getitem__)]
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"a representative policy has costs that can't be compared: {error}") from error
 
 
 def _factory(name: str) -> Callable[[Preference], Policy]:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    loaded: Callable[[Preference], Policy] = load_plugin(
-        REPRESENTATIVES, "representative policy", name, _BUILT_IN
-    )
-    return loaded
+    make = load_plugin(REPRESENTATIVES, "representative policy", name, _BUILT_IN)
+    return lambda preference: _of_plugin(name, make, preference)
+
+
+def _of_plugin(name: str, make: Callable[[Preference], object], preference: Preference) -> Policy:
+    """Return a plugin's policy, whose faults are told as the plugin's."""
+
+    def its(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
+        try:
+            return work()
+        except ShinglefoldError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"the plugin of the representative policy {name!r} fails: {error!r}") from error
+
+    policy = its(lambda: make(preference))
+    if not isinstance(policy, Policy):
+        raise ConfigError(
+            f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, no Policy"
+        )
+    return replace(policy, cost=lambda one: its(lambda: policy.cost(one)))
 
 
 def _rank(_: Preference) -> Policy:

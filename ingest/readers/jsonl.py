@@ -1,6 +1,7 @@
 """JSON lines: one document a line."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,8 @@ _BOM = b"\xef\xbb\xbf"
 WHOLE = "the input"
 #: Bytes at either end of a first line that are looked at.
 _LOOK = 200
+#: Cells between separators, and no object among them.
+_ROW = re.compile(r"[^{}\[\]]+[,;\t][^{}]*")
 
 
 def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
@@ -159,5 +162,6 @@ def _reason(text: str, error: Exception) -> str:
 
 
 def _hint(text: str) -> str:
-    shape = _shape(text.strip())
-    return f" ({shape.line}, as {shape.program} does)" if shape else ""
+    if shape := _shape(text.strip()):
+        return f" ({shape.line}, as {shape.program} does)"
+    return "; if these are rows of CSV, add --format csv" if _ROW.fullmatch(text) else ""

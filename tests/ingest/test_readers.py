@@ -57,6 +57,11 @@ def test_jsonl_gives_a_document_a_line_with_its_number(tmp_path: Path, name: str
         ('{"_id": true}', r"the id in \[_id\] must be text"),
         ('{"id": ""}', "must be text"),
         ('{"id": 1.5}', "must be text"),
+        ("id,title,body", "invalid JSON: .*; if these are rows of CSV, add --format csv$"),
+        ('"1";"a title"', "invalid JSON: .*; if these are rows of CSV, add --format csv$"),
+        ("1\ttext", "; if these are rows of CSV, add --format csv$"),
+        ("no cells", r"invalid JSON: [^;]*$"),
+        ('{"a": 1, "b": 2', r"invalid JSON: [^;]*$"),
     ],
 )
 def test_a_line_that_is_no_document_says_why_and_stops_nothing(tmp_path: Path, line: str, reason: str):

@@ -103,11 +103,46 @@ def shortest_title(preference):
     return Policy(lambda one: min(map(len, one.hit["fields"].get(field, ["~" * 999]))), (field,))
 
 
-def test_a_policy_of_others_is_found_by_its_entry_point(copies, monkeypatch):
-    point = EntryPoint("shortest_title", f"{__name__}:shortest_title", registry.REPRESENTATIVES)
-    monkeypatch.setattr(EntryPoint, "load", lambda self: shortest_title)
-    monkeypatch.setattr(
-        registry, "offered", lambda group: [point] if group == registry.REPRESENTATIVES else []
-    )
+@pytest.fixture
+def install(monkeypatch):
+    """Install a policy under the name ``theirs``."""
+
+    def done(make):
+        point = EntryPoint("theirs", f"{__name__}:theirs", registry.REPRESENTATIVES)
+        monkeypatch.setattr(EntryPoint, "load", lambda self: make)
+        monkeypatch.setattr(
+            registry, "offered", lambda group: [point] if group == registry.REPRESENTATIVES else []
+        )
+
+    return done
+
+
+def test_a_policy_of_others_is_found_by_its_entry_point(copies, install):
+    install(shortest_title)
     copies[1]["fields"]["title"] = ["short"]
-    assert shown(copies, "shortest_title") == 1
+    assert shown(copies, "theirs") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda preference: preference["field"], r"'theirs' fails: TypeError\("),
+        (lambda _: Policy(lambda one: 1 / 0), r"'theirs' fails: ZeroDivisionError\("),
+        (lambda _: lambda one: one.rank, "'theirs' returns function, no Policy"),
+        (lambda _: Policy(lambda one: None if one.rank else 1), "costs that can't be compared"),
+    ],
+    ids=["making", "cost", "no policy", "no order"],
+)
+def test_a_fault_of_a_policy_of_others_is_told_as_its_own(copies, install, make, why):
+    install(make)
+    with pytest.raises(ConfigError, match=why):
+        shown(copies, "theirs")
+
+
+def test_what_a_policy_of_others_says_itself_is_told_as_it_is(copies, install):
+    def refuses(preference):
+        raise ConfigError("theirs needs a field")
+
+    install(refuses)
+    with pytest.raises(ConfigError, match=r"^theirs needs a field$"):
+        shown(copies, "theirs")
