@@ -39,7 +39,8 @@ def test_a_writer_may_be_killed_in_any_window(tmp_path: Path, words, window: str
     with EmbeddedEngine(tmp_path, words) as engine:
         create(engine)
     context = multiprocessing.get_context("fork")
-    told = context.Value("i", -1)
+    # Without a lock, in which the writer could be killed.
+    told = context.Value("i", -1, lock=False)
     process = context.Process(target=_rounds, args=(tmp_path, words, window, passes, told))
     process.start()
     process.join(60)

@@ -36,6 +36,7 @@ def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(opened, pi
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 @pytest.mark.skipif(not texts(), reason="make gate-run does it")
 def test_the_whole_run(opened, pipeline):
     run_whole("embedded", opened, pipeline, str, None)

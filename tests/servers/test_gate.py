@@ -78,6 +78,7 @@ def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(server, in
         _delete(server, name)
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.skipif(not texts(), reason="make gate-run does it")
 def test_the_whole_run(server, index, pipeline):
     strike = _restarts(server, 0).get("strike")

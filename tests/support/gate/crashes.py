@@ -1,5 +1,6 @@
 """Writers that are killed at random moments while they add near-copies through gates of their own."""
 
+import faulthandler
 import multiprocessing
 import os
 import random
@@ -59,7 +60,8 @@ class Trial:
 
     def _write(self, shares: Sequence[Sequence[dict[str, Any]]], rng: random.Random) -> None:
         context = multiprocessing.get_context("fork")
-        done = context.Array("i", len(shares))
+        # Without a lock: a writer that is killed while it holds one stops all. Each has a place of its own.
+        done = context.Array("i", len(shares), lock=False)
         windows = rng.sample(self.windows, len(self.windows))
         fatal: list[Any] = []
 
@@ -105,14 +107,17 @@ class Trial:
         """Add documents, as often as the server is away again, as those do who want nothing lost."""
         if window is not None:
             die_in(window, passes=1)
+        _say_where_it_hangs()
         engine = _insisted(self.open_engine)
         gate = _insisted(lambda: Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE))
         first = max(0, done[number] - 2 * self.together)
         for begin in range(first, len(share), self.together):
+            _say_where_it_hangs()
             batch = share[begin : begin + self.together]
             for verdict in _insisted(lambda batch=batch: gate.add_all(batch)):  # type: ignore[misc]
                 assert verdict.status in ("accepted", "refused"), verdict
             done[number] = max(done[number], begin + len(batch))
+        _say_where_it_hangs()
         _insisted(gate.close)
         engine.close()
 
@@ -139,6 +144,11 @@ class Trial:
                 if over or all("digest" in hit["_source"]["dedup"] for hit in hits):
                     return hits
                 time.sleep(0.1)
+
+
+def _say_where_it_hangs() -> None:
+    """End this process with what each thread was about where it does not come here again in time."""
+    faulthandler.dump_traceback_later(1.5 * _PATIENCE, exit=True)
 
 
 def _insisted(call: Callable[[], Any]) -> Any:
