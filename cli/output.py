@@ -1,6 +1,7 @@
 """Where output goes: JSON and lines to standard output, tables to a console, remarks to standard error."""
 
 import csv
+import errno
 import json
 import os
 import re
@@ -36,7 +37,8 @@ def prepare_streams() -> None:
     """Let no text be unprintable: what the encoding lacks is written as an escape."""
     # A shell can close a stream (``>&-``); Python has None in its place.
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long as the process
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    # One that takes nothing, as what was to be shown is lost; remarks have no other place to go to.
+    sys.stdout = sys.stdout or open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -131,8 +133,9 @@ def _written() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
+        reason = "it is closed" if error.errno == errno.EBADF else error.strerror or error
         raise OutputLost(
-            f"cannot write to standard output: {error.strerror or error}; what was to be shown is lost"
+            f"cannot write to standard output: {reason}; what was to be shown is lost"
         ) from error
 
 

@@ -251,7 +251,8 @@ class _Run:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise Unwritable.of(self._target, error) from error
+            remedy = "check the path" if isinstance(self.job.target, Path) else "name a file with -o"
+            raise Unwritable.of(self._target, error, remedy) from error
 
     def _questions(self) -> Iterator[Question]:
         found = tasks(self.job.sources, self.job.signer.options.reading, dict(self.job.prefixes))

@@ -165,7 +165,7 @@ def test_control_characters_of_documents_do_not_reach_the_terminal(run):
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-"])
-def test_a_closed_output_is_no_fault(closed):
+def test_a_closed_output_is_no_fault_where_nothing_is_written(closed):
     done = _with_closed(closed)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

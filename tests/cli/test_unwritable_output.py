@@ -13,6 +13,7 @@ from shinglefold.cli.main import main
 _COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 _TEXTS = ["compare", "--text", "the bridge is closed until May", "the bridge is open until May"]
 _FULL = "/dev/full"
+_CLOSED = "error: cannot write to standard output: it is closed; what was to be shown is lost"
 
 pytestmark = pytest.mark.skipif(not os.path.exists(_FULL), reason=f"needs {_FULL}")
 
@@ -128,6 +129,18 @@ def test_no_command_loses_its_output_silently(ended, command):
     with os.fdopen(write, "w") as closed:
         code, told = ended(command, closed)
     assert (code, [line for line in told if line.startswith("error")]) == (141, [])
+    # As Python has it where a shell has closed it.
     code, told = ended(command, None)
-    assert code in (0, 3)
-    assert not [line for line in told if line.startswith("error")]
+    assert (code, told[-1]) == (1, _CLOSED)
+
+
+@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["--help"], ["--version"]])
+def test_a_closed_standard_output_is_an_error_in_one_line(command):
+    done = subprocess.run(
+        ["sh", "-c", '"$0" "$@" >&-', *_COMMAND, *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.splitlines()) == (1, [_CLOSED])
