@@ -28,6 +28,7 @@ from shinglefold.engines.embedded.folders import (
     folder_of,
     folder_size,
     index_names,
+    no_name,
     replace_folder,
     there,
 )
@@ -132,10 +133,7 @@ class EmbeddedEngine(Holding):
         """Tell whether there is such an index; the embedded engine has no aliases."""
         self._check_open()
         if not isinstance(index, str) or not _NAME.fullmatch(index):
-            raise UnsupportedQuery(
-                f'{index!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, '
-                "and not beginning with . _ - +"
-            )
+            raise no_name(self.path, index)
         return there(self.path / index)
 
     def indices(self, pattern: str = "*") -> list[IndexInfo]:

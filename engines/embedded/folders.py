@@ -3,6 +3,7 @@
 import os
 import shutil
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import tantivy
@@ -10,7 +11,7 @@ import tantivy
 from shinglefold.checks import path_of
 from shinglefold.engines.embedded.catalog import CATALOG
 from shinglefold.engines.embedded.schema import TANTIVY, translated
-from shinglefold.errors import ConfigError, EngineUnavailable
+from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
 
 #: What tantivy wants at least to open a writer, in bytes.
 _LEAST_MEMORY = 15_000_000
@@ -36,6 +37,22 @@ def index_names(path: Path) -> list[str]:
 def _is_index(folder: Path) -> bool:
     """Tell whether a folder is an index, be it a damaged one; others are not ours to list or delete."""
     return (folder / CATALOG).is_file() or (folder / TANTIVY).is_dir()
+
+
+def no_name(path: Path, given: object) -> UnsupportedQuery:
+    """Return the error for what can't be the name of one index; a pattern is told which it means."""
+    if not isinstance(given, str) or not set(given) & {"*", ","}:
+        return UnsupportedQuery(
+            f'{given!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, and '
+            "not beginning with . _ - +"
+        )
+    names = index_names(path)
+    found = [name for name in names if any(fnmatchcase(name, part) for part in given.split(","))]
+    one = f"one of {', '.join(found or names)}" if names else "one"
+    return UnsupportedQuery(
+        f"{given!r} is no name for one index but for several, and the embedded engine searches and changes "
+        f"one at a time: name {one}"
+    )
 
 
 def check_free(folder: Path) -> None:

@@ -203,6 +203,22 @@ def test_names_the_servers_refuse_are_refused(engine, name):
         engine.create_index(name, {}, {})
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [("new*", "news, newsletters"), ("pages,news,gone", "news, pages"), ("x*", "news, newsl")],
+)
+def test_a_pattern_where_one_index_is_meant_names_those_it_means(engine, given, named):
+    for name in ("news", "newsletters", "pages"):
+        engine.create_index(name, {}, {})
+    with pytest.raises(UnsupportedQuery, match=f"for several, .* one at a time: name one of {named}"):
+        engine.search(given, {"query": {"match_all": {}}})
+
+
+def test_a_pattern_where_no_index_is_says_that_one_is_meant(engine):
+    with pytest.raises(UnsupportedQuery, match="one at a time: name one$"):
+        engine.search("news*", {"query": {"match_all": {}}})
+
+
 def test_settings_are_checked(engine):
     with pytest.raises(UnsupportedQuery, match="number_of_shards"):
         engine.create_index("pages", {}, {"number_of_shard": 1})
