@@ -182,7 +182,9 @@ def check_fitting(engine: "Engine", indices: Sequence[str], hints: "Hints") -> N
 def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
     lines = []
     for change in plan.changes:
-        lines.append(f"{change.kind} {change.name}{' (new)' if change.new else ''}:")
+        # The kind of an index to come says so itself.
+        new = " (new)" if change.new and not change.kind.startswith("new") else ""
+        lines.append(f"{change.kind} {change.name}{new}:")
         lines += [f"  {line}" for line in change.lines]
     for place, problems in plan.problems.items():
         lines += [f"{place}: {problem}" for problem in problems]

@@ -109,3 +109,7 @@ def test_what_can_not_be_done_is_one_line(run, arguments, code, said):
     assert ran.code == code
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_an_index_to_come_is_called_new_once(run):
+    assert run("setup", "news").out.splitlines()[0] == "new index news:"
