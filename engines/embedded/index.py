@@ -63,7 +63,7 @@ class Index:
         """
         check_free(folder)
         part = folder.with_name(f".{folder.name}.new")
-        with translated(f"creating {folder.name}"):
+        with translated(f"creating {folder.name}", _there(folder), lost=False):
             shutil.rmtree(part, ignore_errors=True)
             (part / TANTIVY).mkdir(parents=True)
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
@@ -331,7 +331,7 @@ class Index:
                 writer.commit()
                 self._reading.reload()
             try:
-                with translated(f"giving space back in {self.folder.name}", self.folder):
+                with translated(f"giving space back in {self.folder.name}", self.folder, lost=False):
                     self._reclaim(writer)
             except EngineError as error:
                 # All that was asked for is committed.
@@ -387,3 +387,8 @@ class Index:
     def _make_snapshot(self) -> Snapshot:
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reading.heads)
+
+
+def _there(folder: Path) -> Path:
+    """Return a folder, or the nearest above it that is there."""
+    return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)

@@ -74,11 +74,12 @@ def is_panic(error: BaseException) -> bool:
 
 
 @contextmanager
-def translated(doing: str, folder: Path | None = None) -> Iterator[None]:
+def translated(doing: str, folder: Path | None = None, *, lost: bool = True) -> Iterator[None]:
     """Turn tantivy's and the system's exceptions into this project's.
 
     Args:
         folder: where is written.
+        lost: whether documents are lost where that fails.
 
     Raises:
         IndexReadOnly: the disk is full.
@@ -93,7 +94,7 @@ def translated(doing: str, folder: Path | None = None) -> Iterator[None]:
             raise EngineUnavailable(
                 f"{doing}: another process is writing to this index; wait until it has closed it, or stop it"
             ) from error
-        if folder is not None and (full := _full_disk(doing, folder, error)):
+        if folder is not None and (full := _full_disk(doing, folder, error, lost)):
             raise full from error
         place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         raise EngineUnavailable(
@@ -102,14 +103,17 @@ def translated(doing: str, folder: Path | None = None) -> Iterator[None]:
         ) from error
 
 
-def _full_disk(doing: str, folder: Path, error: BaseException) -> EngineError | None:
+def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> EngineError | None:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
         return None
     if getattr(error, "errno", None) not in _FULL and free >= _ROOM:
         return None
-    return IndexReadOnly(
-        f"{doing}: the disk is full ({free / 1e6:,.1f} MB left). Make room and index the documents again: "
-        "what was written since the last commit is not stored; what a gate let in stays"
+    remedy = (
+        "index the documents again: what was written since the last commit is not stored; what a gate let in "
+        "stays"
+        if lost
+        else "try it again; all documents stored before are there"
     )
+    return IndexReadOnly(f"{doing}: the disk is full ({free / 1e6:,.1f} MB left). Make room and {remedy}")

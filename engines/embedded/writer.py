@@ -154,8 +154,7 @@ class Writer:
                 raise Refused(404, f"[{action.id}]: document missing")
             self._add(action.id, None, {}, replaces=True)
         elif action.verb == "update":
-            old = self.source(action.id)
-            if old is None and action.otherwise is None:
+            if (old := self.source(action.id)) is None and action.otherwise is None:
                 raise Refused(404, f"[{action.id}]: document missing")
             source = action.otherwise or {} if old is None else merged(old, action.source)
             self._put(action.id, source, replaces=old is not None)
@@ -377,8 +376,9 @@ class Writer:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Write; an error says how many changes are lost, which are not tried again."""
+        lost = self._actions + self._under_way > 0
         try:
-            with translated(f"writing to {self.folder.name}", self.folder):
+            with translated(f"writing to {self.folder.name}", self.folder, lost=lost):
                 yield
         except EngineError as error:
             error.lost = self.uncommitted.unnoted if self.journal.used else self._actions + self._under_way

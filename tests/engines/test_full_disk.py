@@ -116,3 +116,18 @@ def test_what_was_decided_is_kept_before_and_after_and_what_failed_was_told(
     with EmbeddedEngine(small_disk / "data", words) as again:
         again.check("pages")
         assert set(kept) <= set(_numbers(again))
+
+
+def test_a_full_disk_asks_for_documents_again_only_where_some_are_lost(small_disk: Path, words):
+    with EmbeddedEngine(small_disk / "data", words) as engine:
+        engine.create_index("pages", {"properties": {"n": {"type": "long"}}}, {})
+        filling = _fill(small_disk, 0)
+        tried = "Make room and try it again; all documents stored before are there"
+        with pytest.raises(IndexReadOnly, match=f"writing to pages: the disk is full .*{tried}"):
+            engine.put_mappings("pages", {"properties": {"m": {"type": "long"}}})
+        with pytest.raises(IndexReadOnly, match=f"creating news: the disk is full .*{tried}"):
+            engine.create_index("news", {}, {})
+        filling.unlink()
+        engine.put_mappings("pages", {"properties": {"m": {"type": "long"}}})
+        engine.create_index("news", {}, {})
+        assert engine.mappings("pages")["properties"].keys() == {"n", "m"}
