@@ -1,6 +1,7 @@
 """``shinglefold config show``: the settings in force, and where each of them comes from."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from shinglefold.cli.command import DONE, Group, Invocation, command, common_opt
 from shinglefold.cli.output import print_table, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.settings import Origin
+    from shinglefold.settings import Origin, Settings
 
 
 @click.group(
@@ -47,7 +48,7 @@ def show(invocation: Invocation, /) -> int:
         told = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
         write_json({"settings": told, "scheme": scheme.id})
     else:
-        _print(values, origins)
+        print_table(("setting", "value", "from"), _rows(settings, values, origins))
         write_line(f"scheme of these settings: {scheme.id} ({scheme.name})")
     return DONE
 
@@ -66,15 +67,36 @@ def _origin(origin: "Origin") -> dict[str, str]:
     return {"from": origin.kind, "where": origin.where}
 
 
-def _print(values: dict[str, Any], origins: "dict[str, Origin]") -> None:
-    print_table(
-        ("setting", "value", "from"),
-        [
-            (
-                name,
-                value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
-                f"{origins[name].kind} {origins[name].where}".strip(),
-            )
-            for name, value in values.items()
-        ],
-    )
+def _rows(
+    settings: "Settings", values: Mapping[str, Any], origins: "Mapping[str, Origin]"
+) -> Iterator[tuple[str, str, str]]:
+    """Yield settings as one would type them, and what is in force where none is set."""
+    for name, value in values.items():
+        origin = f"{origins[name].kind} {origins[name].where}".strip()
+        if name == "language" and value:
+            yield from _of_single(settings, origin)
+        elif name == "languages" and not value:
+            codes = ",".join(ref.code for ref in settings.scheme().languages)
+            yield name, f"all installed: {codes}", origin
+        else:
+            yield name, _said(name, value), origin
+
+
+def _of_single(settings: "Settings", origin: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the options that single languages have of their own."""
+    known = dict(settings.language)
+    for name in settings.given:
+        table, _, rest = name.partition(".")
+        code, _, option = rest.partition(".")
+        if table == "language" and code in known:
+            yield name, _said(option, getattr(known[code], option)), origin
+
+
+def _said(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
+    if isinstance(value, list):
+        return ",".join(value) or "none"
+    if name == "workers" and not value:
+        return "0 (one per core)"
+    if isinstance(value, bool | int):
+        return json.dumps(value)
+    return str(value or "none")

@@ -33,6 +33,28 @@ def test_a_settings_file_is_named_as_it_was_given(run, tmp_path):
     assert line.split() == ["workers", "2", "file", str(file)]
 
 
+def _rows(run):
+    return {line.split()[0]: " ".join(line.split()[1:]) for line in run("config", "show").out.splitlines()}
+
+
+def test_what_is_in_force_where_nothing_is_set_is_said_in_words(run):
+    rows = _rows(run)
+    assert rows["languages"] == "all installed: any,en,ru,uk,zh default"
+    assert rows["language"] == rows["lexicon_file"] == rows["seal_key"] == "none default"
+    assert rows["workers"] == "0 (one per core) default"
+    assert rows["drop_adjectives"] == "false default"
+
+
+def test_settings_are_shown_as_they_are_typed(run, monkeypatch):
+    Path("shinglefold.toml").write_text('[language.uk]\nmin_length = 2\n[language.ru]\nmode = "stem"\n')
+    monkeypatch.setenv("SHINGLEFOLD_LANGUAGES", "ru,uk")
+    rows = _rows(run)
+    assert rows["languages"] == "ru,uk environment SHINGLEFOLD_LANGUAGES"
+    assert rows["language.ru.mode"] == "stem file shinglefold.toml"
+    assert rows["language.uk.min_length"] == "2 file shinglefold.toml"
+    assert "language" not in rows
+
+
 def test_a_mistyped_subcommand_is_refused_with_the_nearest(run):
     ran = run("config", "shwo")
     assert ran.code == 2
