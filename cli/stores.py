@@ -12,6 +12,7 @@ from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
+from shinglefold.placeholders import placeholder_query
 from shinglefold.recipe import Recipe, stored_recipe
 from shinglefold.registry import check_versions
 from shinglefold.scheme import CanonOptions, Scheme
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Documents of one id that are looked at: one in each index, and under each routing.
 _SAME_ID = 1000
+#: Ids that are named where one is not there.
+_NAMED_IDS = 3
 
 
 class Store(NamedTuple):
@@ -176,12 +179,27 @@ def stored_hit(store: Store, asked: Asked, given: str, typed: Sequence[str], mis
     hits = _named(store, index, given) or same_id(store, index, given)
     if not hits:
         raise InputError(
-            f"{missing or f'no document {given!r}'} in the index {index!r}; this shows ids: "
-            f"{asked.hints.command('search', given, index=index, json=True, no_fold=True)}"
+            f"{missing or f'no document {given!r}'} in the index {index!r}, {_ids(store, asked)}"
         )
     if len(hits) > 1:
         raise _several(given, hits, typed)
     return hits[0]
+
+
+def _ids(store: Store, asked: Asked) -> str:
+    """Return in words which ids there are, for whoever has asked for another."""
+    body = {
+        "query": {"bool": {"must_not": [placeholder_query(store.field)]}},
+        "size": _NAMED_IDS,
+        "_source": False,
+    }
+    hits = store.engine.search(asked.index, body)["hits"]["hits"]
+    if not hits:
+        return "which has no documents"
+    search = asked.hints.command("search", "WORDS", index=asked.index, json=True, no_fold=True)
+    return (
+        f"whose ids are such as {', '.join(repr(hit['_id']) for hit in hits)}; a search shows them: {search}"
+    )
 
 
 def same_id(store: Store, index: str, id_: str) -> list[JSON]:

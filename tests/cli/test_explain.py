@@ -65,3 +65,20 @@ def test_the_text_stage_is_told_beside_the_verdict_of_signatures(explain):
     shown = explain("ru-bridge-repair-1", "ru-bridge-repair-2").out
     assert "edit similarity   " in shown
     assert "by text: they fold (" in shown
+
+
+@pytest.mark.parametrize("words", [["explain", "ru-bridge-repair-1", "gone"], ["similar", "gone"]])
+def test_an_id_that_is_not_there_is_told_with_some_that_are(run, engine_folder, words):
+    ran = run(*words, "--engine", engine_folder)
+    assert ran.code == 1
+    told, command = ran.err.strip().split("; a search shows them: ")
+    ids = {article["id"] for article in articles()}
+    named = told.partition("whose ids are such as ")[2].replace("'", "").split(", ")
+    assert len(ids.intersection(named)) == len(named) == 3
+    shown = run(*command.replace("WORDS", "водохранилище").split()[1:]).json()["hits"]["hits"]
+    assert ids.intersection(hit["_id"] for hit in shown)
+
+
+def test_an_id_of_an_empty_index_is_told_so(run):
+    assert run("setup", "news").code == 0
+    assert run("similar", "gone", "--index", "news").err.endswith("'news', which has no documents\n")

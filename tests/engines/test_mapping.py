@@ -215,7 +215,7 @@ def test_a_pattern_where_one_index_is_meant_names_those_it_means(engine, given, 
 
 
 def test_a_pattern_where_no_index_is_says_that_one_is_meant(engine):
-    with pytest.raises(UnsupportedQuery, match="one at a time: name one$"):
+    with pytest.raises(UnsupportedQuery, match=r"one at a time: name one$"):
         engine.search("news*", {"query": {"match_all": {}}})
 
 
