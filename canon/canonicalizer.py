@@ -24,7 +24,7 @@ from shinglefold.canon.lexicon import Found, Lexicon
 from shinglefold.canon.pieces import Block, Cuttable, blocks
 from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
-from shinglefold.canon.strings import Strings
+from shinglefold.canon.strings import Strings, parted
 from shinglefold.canon.words import Form, canonical_form, hashed
 from shinglefold.checks import check_kind, check_texts, expected
 from shinglefold.errors import ConfigError, UnknownLanguage
@@ -70,7 +70,7 @@ class Canonicalizer:
         self._runs = threading.local()
         # The word face has a cache of its own, smaller because it holds strings.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
-        self._canonical = Strings(min(capacity, 1 << 18))
+        self.strings = Strings(min(capacity, 1 << 18))
         #: Whether strings are wanted of the texts that are hashed, so that no form is looked at twice.
         self._strings = False
         self._lately = Lately()
@@ -313,20 +313,22 @@ class Canonicalizer:
         # Forms learned from now on are learned with their strings.
         self._strings = True
         for block in blocks(texts):
-            said = self._said(segment(block.pieces, self._router.tables))
+            work = self.said_block if self._kernel is None else self.run().said_block
+            said = work(block.pieces)
             yield from ((number, words) for number, words in zip(block.numbers, said, strict=True) if words)
 
-    def _said(self, segments: Segments) -> Iterator[str]:
-        """Yield the canonical tokens of each text of a block."""
+    def said_block(self, texts: Sequence[str]) -> list[str]:
+        """Return the canonical tokens of each text of a block with a space between them, all in numpy."""
+        return self._said(segment(texts, self._router.tables))
+
+    def _said(self, segments: Segments) -> list[str]:
         chosen = choose(self._router, segments, np.full(len(segments.bounds) - 1, -1)).astype(np.int64)
         words = partial(self._words, segments, chosen)
-        numbers, known = self._canonical.all_of(self._keys(segments, chosen), words)
+        numbers, known = self.strings.all_of(self._keys(segments, chosen), words)
         kept, bounds = numbers != 0, segments.bounds
         if not kept.all():
             numbers, bounds = numbers[kept], np.append(0, np.cumsum(kept))[bounds]
-        said, ends = known[numbers].tolist(), bounds.tolist()
-        for start, end in pairwise(ends):
-            yield " ".join(said[start:end])
+        return parted(known[numbers].tolist(), bounds[1:].tolist())
 
     def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
         check_texts(texts)
@@ -361,7 +363,7 @@ class Canonicalizer:
         learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
         self.lexicon.learn(keys, *learned)
         if self._strings:
-            self._canonical.learn(keys, [form.canonical or "" for form in forms])
+            self.strings.learn(keys, [form.canonical or "" for form in forms])
         return learned
 
     def _keys(self, segments: Segments, chosen: Int64s) -> Uint64s:

@@ -1,4 +1,4 @@
-"""Code points → canonical token hashes in one pass, compiled: the same bytes as the passes of numpy.
+"""Code points → canonical tokens, as hashes or words, in one pass, compiled: the same as by numpy.
 
 Imported only where it pays, as numba alone takes half a second. Texts out of the ordinary (marks to compose,
 two languages of one script) are left to numpy.
@@ -17,6 +17,7 @@ from shinglefold.canon.hashing import HashedBlock, merged
 from shinglefold.canon.lexicon import Lexicon, Slots
 from shinglefold.canon.one_pass import hash_block
 from shinglefold.canon.routing import Router
+from shinglefold.canon.strings import Strings, parted
 from shinglefold.compiled import compiled
 from shinglefold.model import Int64s, Uint64s
 
@@ -151,8 +152,17 @@ class Plain(Protocol):
         """The lexicon of both ways."""
         ...
 
+    @property
+    def strings(self) -> Strings:
+        """The canonical words themselves."""
+        ...
+
     def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
         """Return the tokens of a block."""
+        ...
+
+    def said_block(self, texts: Sequence[str]) -> Sequence[str]:
+        """Return the canonical words of each text of a block, with a space between them."""
         ...
 
     def learn(
@@ -182,10 +192,10 @@ class Run:
             origins: int64 (P,), where each text begins.
             declared: int64 (P,), the number of each text's declared language, or -1.
         """
-        found = self._hash(codes, origins, declared)
+        found = self._hash(codes, origins, declared, self.plain.lexicon)
         if isinstance(found, Missing):
             self._learn(codes, found)
-            found = self._hash(codes, origins, declared)
+            found = self._hash(codes, origins, declared, self.plain.lexicon)
         if isinstance(found, Missing):
             # A lexicon that is too small for a block forgets what it just learned.
             return self.plain.hash_block(_texts(codes, origins, range(len(origins))), declared)
@@ -195,10 +205,35 @@ class Run:
         others = self.plain.hash_block(_texts(codes, origins, unusual.tolist()), declared[unusual])
         return merged(made, others, unusual)
 
+    def said_block(self, texts: Sequence[str]) -> Sequence[str]:
+        """Return the canonical words of each text of a block, with a space between them.
+
+        Method: the same pass as for hashes, over another table: of each form the number of its word.
+        """
+        codes, origins = joined(texts)
+        declared = np.full(len(texts), -1, np.int64)
+        kept = self.plain.strings.kept
+        found = self._hash(codes, origins, declared, kept.numbers)
+        if isinstance(found, Missing):
+            self._learn(codes, found)
+            kept = self.plain.strings.kept
+            found = self._hash(codes, origins, declared, kept.numbers)
+        if isinstance(found, Missing):
+            return self.plain.said_block(texts)
+        made, unusual = found
+        # Read behind the numbers, which mean words that are there already.
+        said = parted(kept.words[made.hashes.view(np.int64)].tolist(), np.cumsum(made.counts).tolist())
+        if len(unusual):
+            places: list[int] = unusual.tolist()
+            others = self.plain.said_block([texts[place] for place in places])
+            for place, words in zip(places, others, strict=True):
+                said[place] = words
+        return said
+
     def _hash(
-        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s
+        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s, known: Lexicon
     ) -> tuple[HashedBlock, Int64s] | Missing:
-        return self.kernel.hash(codes, origins, declared, self.plain.lexicon.slots, self.room)
+        return self.kernel.hash(codes, origins, declared, known.slots, self.room)
 
     def _learn(self, codes: NDArray[np.uint32], missing: Missing) -> None:
         keys, first = np.unique(missing.keys, return_index=True)

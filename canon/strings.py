@@ -1,6 +1,7 @@
 """The canonical words themselves, by the key of the form they came from: looked up by the block, in numpy."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from threading import Lock
 from typing import NamedTuple
 
@@ -32,7 +33,8 @@ class Strings:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._kept = _Kept()
+        #: What is known; another one when all was forgotten.
+        self.kept = Kept()
 
     def all_of(self, keys: Uint64s, words: WordsAt) -> Said:
         """Return the word of each key.
@@ -43,7 +45,7 @@ class Strings:
 
         Cost: about 20 ns a key that is known.
         """
-        kept = self._kept
+        kept = self.kept
         found = kept.numbers.find(keys)
         if not found.known.all():
             distinct, first = np.unique(keys, return_index=True)
@@ -62,17 +64,20 @@ class Strings:
         Args:
             keys: uint64, none twice.
         """
-        kept = self._kept if self._kept.count + len(keys) <= self.capacity else self._forgotten()
+        kept = self.kept if self.kept.count + len(keys) <= self.capacity else self._forgotten()
         if len(keys) <= self.capacity:
             kept.learn(keys, words)
 
-    def _forgotten(self) -> "_Kept":
-        self._kept = kept = _Kept()
+    def _forgotten(self) -> "Kept":
+        self.kept = kept = Kept()
         return kept
 
 
-class _Kept:
-    """Words and the numbers they are known by; 0 is the empty one."""
+class Kept:
+    """Words and the numbers they are known by; 0 is the empty one.
+
+    ``numbers`` tells the number of a key. ``words``: by number; whoever found a number finds its word.
+    """
 
     def __init__(self) -> None:
         self.numbers = Lexicon(_UNBOUNDED)
@@ -100,3 +105,8 @@ class _Kept:
     def renew_lock(self) -> None:
         """Start with a free lock: in a forked child, where the thread that held it is not."""
         self._lock = Lock()
+
+
+def parted(words: Sequence[str], ends: Sequence[int]) -> list[str]:
+    """Return words with a space between them, by texts, each of which ends behind so many words."""
+    return [" ".join(words[start:end]) for start, end in pairwise((0, *ends))]

@@ -71,6 +71,9 @@ def alike(two, texts, languages=None) -> None:
         quick.offsets.dtype,
         quick.repairs.dtype,
     )
+    if languages is None:
+        said, said_quickly = (one.text_batch(texts) for one in two)
+        assert said == said_quickly
 
 
 def test_words_that_were_learned_by_numpy_are_known_to_compiled_code(tmp_path):
@@ -149,5 +152,31 @@ def test_words_of_several_scripts_are_no_reason_to_leave_a_text_to_numpy(two, mo
     plain, quick = two
     texts = [" ".join(_MIXED)] * 3
     expected = plain.hash_batch(texts).hashes.tolist()
+    said = plain.text_batch(texts)
     monkeypatch.setattr(quick, "hash_block", None)
+    monkeypatch.setattr(quick, "said_block", None)
     assert quick.hash_batch(texts).hashes.tolist() == expected
+    assert quick.text_batch(texts) == said
+
+
+def test_words_are_those_of_tokens_whoever_was_asked_first():
+    texts = [" ".join(_PIECES), "мама мыла раму", "хто там", "", "running faster"]
+    expected = [" ".join(token.text for token in tokens) for tokens in _new().tokens_batch(texts)]
+    for before in ((), ("hash_batch",), ("text_batch",), ("hash_batch", "text_batch", "hash_batch")):
+        quick = _new()
+        quick.compile()
+        for face in before:
+            getattr(quick, face)(texts)
+        assert quick.text_batch(texts) == expected
+
+
+def test_words_learned_before_compiled_code_came_are_known():
+    quick, texts = _new(), ["мама мыла раму", "хто там"]
+    expected = quick.text_batch(texts)
+    quick.compile()
+    assert quick.text_batch(texts) == expected
+    assert len(quick.strings.kept.numbers) == 5
+
+
+def _new() -> Canonicalizer:
+    return Canonicalizer.of(make_scheme())

@@ -67,7 +67,7 @@ def test_threads_that_learn_at_once_get_their_own_words():
 def test_a_process_forked_while_words_are_learned_learns_its_own():
     strings = Strings(100)
     assert _told(strings, _keys(1, 2)) == ["word1", "word2"]
-    with strings._kept._lock:
+    with strings.kept._lock:
         child = os.fork()
         if child == 0:
             os._exit(0 if _told(strings, _keys(2, 3)) == ["word2", "word3"] else 1)
