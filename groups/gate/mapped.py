@@ -1,14 +1,17 @@
-"""What the mappings of an index say to a gate, and what a gate adds to them."""
+"""What the mappings and settings of an index say to a gate, and what a gate adds to them."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
+from shinglefold.ingest.maintenance.obstacles import settings_of, source_obstacles
 from shinglefold.source_filter import SourceFilter
 
 #: How the names of the indices behind data streams begin.
 _STREAMED = ".ds-"
+#: Modes of an index in which every document has a time, which a placeholder has not.
+_TIMED = ("logsdb", "time_series")
 
 
 def concrete_index(engine: Engine, index: str) -> str:
@@ -39,6 +42,24 @@ def check_shown(mappings: JSON, index: str, paths: Iterable[str]) -> None:
             f"index {index!r}: its _source leaves out {', '.join(hidden)}, by which a gate decides: index "
             "the documents into an index that stores them whole"
         )
+
+
+def check_keeps(engine: Engine, mappings: JSON, index: str) -> None:
+    """Refuse an index that takes no placeholders, or whose documents an update would take something from.
+
+    A stored document is updated when it is to lead a group, and when a writer dies that was to change it.
+
+    Raises:
+        ConfigError: it is one of these.
+    """
+    settings = settings_of(engine, index).get(index, {})
+    if (mode := settings.get("index.mode")) in _TIMED:
+        raise ConfigError(
+            f"index {index!r} is in the mode {mode!r}, in which every document has a time, and a gate keeps "
+            "places by documents without any: let it stand before an index of the standard mode"
+        )
+    for told in source_obstacles(mappings, settings):
+        raise ConfigError(f"a gate can't stand before index {index!r}: {told}")
 
 
 def has(mappings: JSON, field: str, properties: JSON) -> bool:

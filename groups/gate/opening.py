@@ -15,7 +15,7 @@ from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.gate.intents import ensure_intents
 from shinglefold.groups.gate.judge import Fingerprints
-from shinglefold.groups.gate.mapped import check_shown, concrete_index, has, nested
+from shinglefold.groups.gate.mapped import check_keeps, check_shown, concrete_index, has, nested
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.register import Alone, Shared
 from shinglefold.groups.gate.stores import Documents
@@ -122,6 +122,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     scopes = [likeness.told_in(scope) for scope in likeness.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)]
     check_shown(mappings, index, [*parts, *scopes])
+    check_keeps(engine, mappings, concrete)
     intents, identities = "", dict[str, str]()
     if isinstance(engine, GuardedWrites):
         if not has(mappings, recipe.field, _PLACEHOLDER):
