@@ -32,10 +32,11 @@ _TRAVELLING = 2
 
 
 class _Name(NamedTuple):
-    """What names a document: its index and its id."""
+    """What names a document: its index, its id and, where it has one, its routing."""
 
     where: str
     id: str
+    routing: str | None = None
 
 
 class _Leader(NamedTuple):
@@ -124,6 +125,9 @@ class Numbering:
         self._tell()
         self._forget()
         self.beside.look()
+        if self._taker != self.index:
+            # Behind an alias new documents may go to another index from one batch to the next.
+            self._taker = ""
         asked: dict[int, Asked] = {}
         for place, action in enumerate(actions):
             try:
@@ -143,7 +147,8 @@ class Numbering:
     def _name(self, action: Action) -> _Name:
         """Return what names a document: behind an alias several indices may have one of its id."""
         index = str(action.get("_index", self.index))
-        return _Name(self._takes_new if index == self.index else index, str(action.get("_id", "")))
+        where = self._takes_new if index == self.index else index
+        return _Name(where, str(action.get("_id", "")), action.get("routing"))
 
     @property
     def _takes_new(self) -> str:
@@ -158,8 +163,7 @@ class Numbering:
             return []
         choices = [_Choice() for _ in asked]
         numbers = [
-            numbers_of(one.print, self._scope(one), name.where, name.id)
-            for one, name in zip(asked, names, strict=True)
+            numbers_of(one.print, self._scope(one), *name) for one, name in zip(asked, names, strict=True)
         ]
         batch = self._likeness.batch(asked, self._recent.reader if self._recent else None)
         kept = self._offer_recent(batch, names, choices)
@@ -211,7 +215,7 @@ class Numbering:
         for pair in self._likeness.likened(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
-            stored = _Name(hit["_index"], hit["_id"])
+            stored = _Name(hit["_index"], hit["_id"], hit.get("_routing"))
             if groups and stored not in newer:
                 self._offer(choices[pair.one], pair.likeness, groups[0], names[pair.one] == stored)
         return taken

@@ -11,12 +11,19 @@ CHOICES = 4
 _BITS = 63
 
 
-def numbers_of(made: Fingerprint, scope: Sequence[Sequence[Any]], index: str, id_: str) -> tuple[int, ...]:
+def numbers_of(
+    made: Fingerprint,
+    scope: Sequence[Sequence[Any]],
+    index: str,
+    id_: str,
+    routing: str | None = None,
+) -> tuple[int, ...]:
     """Return the numbers a document may found a group with, in the order they are to be tried.
 
     Equal texts of equal scope have equal numbers, so that indexing again changes none. A document that is
-    like no other, without any text or without a value in the scope, has one number, of its index and id: its
-    own, also where others that are searched with it have its id, and also where it is stored already.
+    like no other, without any text or without a value in the scope, has one number, of its index, id and
+    routing: its own, also where others that are searched with it have its id, and also where it is stored
+    already.
 
     Args:
         scope: the values of the fields within which documents are alike, an empty list for none.
@@ -24,7 +31,8 @@ def numbers_of(made: Fingerprint, scope: Sequence[Sequence[Any]], index: str, id
     scoped = all(scope)
     shared = made.digest if scoped else ""
     values = [str(value) for value in scope] if scoped else []
-    told = repr((made.scheme, shared or f"\0{index}\0{id_}", values))
+    own = f"\0{index}\0{id_}" if routing is None else f"\0{index}\0{id_}\0{routing}"
+    told = repr((made.scheme, shared or own, values))
     return tuple(_number(told, choice) for choice in range(CHOICES if shared else 1))
 
 

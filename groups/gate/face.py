@@ -100,7 +100,7 @@ class Face:
             return Verdict("refused", id_, reason=why)
         source = {name: value for name, value in document.items() if name not in _BESIDE}
         scope = [asked.values.get(one.field, ()) for one in self._opened.likeness.scopes]
-        numbers = numbers_of(asked.print, scope, self.index, id_)
+        numbers = numbers_of(asked.print, scope, self.index, id_, routing)
         return Member(key(id_, routing), source, asked, numbers, words_of(asked))
 
     def _routing(self, given: object) -> str | None:

@@ -97,10 +97,11 @@ def _choices(census: Census, place: int, scheme: Scheme) -> Iterator[int]:
     code = int(census.scopes[place])
     scope: Sequence[Sequence[Any]] = census.values[code] if code >= 0 else [()]
     key = census.keys[place]
-    yield from numbers_of(Fingerprint(scheme.id, "", 0, census.digest(place)), scope, key.index, key.id)
+    made = Fingerprint(scheme.id, "", 0, census.digest(place))
+    yield from numbers_of(made, scope, key.index, key.id, key.routing)
     for more in count():
         id_ = key.id if not more else f"{key.id}\0{more}"
-        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, key.index, id_)
+        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, key.index, id_, key.routing)
 
 
 def _count(census: Census, leaders: Int64s, counts: RegroupCounts) -> None:

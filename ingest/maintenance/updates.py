@@ -118,6 +118,7 @@ class Updater:
             {
                 "_index": change.hit["_index"],
                 "_id": change.hit["_id"],
+                **({"routing": change.hit["_routing"]} if "_routing" in change.hit else {}),
                 "_source": put(
                     without_fingerprint(change.hit["_source"], self.target), self.target, dict(change.new)
                 ),

@@ -2,13 +2,18 @@
 
 import json
 import shlex
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
 from shinglefold.cli.main import main
 from shinglefold.examples import articles
+from shinglefold.groups import Gate, Policy
+from shinglefold.groups.insert import Numbering
+from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.rerank.similar import SimilarSearch
 
@@ -69,3 +74,91 @@ def test_a_document_that_a_filter_hides_can_not_be_named(engine, alias, server, 
     assert code == 1
     assert "no document of this id" in told
     assert SimilarSearch(engine).find(filtered, "a/page").matches == ()
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Pipeline:
+    return Pipeline.from_json(default_definition())
+
+
+@pytest.fixture
+def grouped(engine, new_index, pipeline) -> str:
+    """An index in whose shards documents of one id under several routings stand."""
+    return new_index(recipe_mappings(replace(pipeline.recipe(), groups=True)), SETTINGS)
+
+
+def _store(engine, index, id_, *routings, body):
+    made = [{"_index": index, "_id": id_, "_source": {"body": body}, "routing": one} for one in routings]
+    assert not engine.bulk(made).failures
+    engine.refresh(index)
+
+
+def _filled(engine, index, pipeline):
+    numbering = Numbering(engine, index, pipeline.recipe())
+    summary = backfill(engine, index, pipeline, BackfillOptions(workers=1, groups=numbering))
+    assert (summary.counts.failed, summary.remaining) == (0, 0)
+    return _numbers(engine, index)
+
+
+def _numbers(engine, index):
+    engine.refresh(index)
+    hits = engine.search(index, {"size": 100})["hits"]["hits"]
+    parts = {(hit["_id"], hit.get("_routing")): hit["_source"]["dedup"] for hit in hits}
+    return {name: (one["group"], one["leader"]) for name, one in parts.items()}
+
+
+#: Routings of different shards, of five.
+_APART = ("a", "b", "c")
+
+
+def test_a_copy_under_another_routing_joins_the_document_of_its_id(engine, grouped, pipeline):
+    text = next(articles())["body"]
+    for routing, body in (("a", text), ("b", f"{text} Ещё слово."), ("c", text)):
+        _store(engine, grouped, "page", routing, body=body)
+        found = _filled(engine, grouped, pipeline)
+    assert len(found) == 3
+    assert {group for group, _ in found.values()} == {found["page", "a"][0]}
+    assert [found["page", routing][1] for routing in _APART] == [True, False, False]
+
+
+@pytest.mark.parametrize("way", ["backfill", "gate", "regroup"])
+def test_textless_documents_of_one_id_have_a_number_each(engine, grouped, pipeline, way):
+    if way == "gate":
+        with Gate(engine, grouped, Policy("tag"), pipeline=pipeline) as gate:
+            gate.add_all([{"_id": "page", "_routing": one, "body": ""} for one in _APART])
+        found = _numbers(engine, grouped)
+    else:
+        _store(engine, grouped, "page", *_APART, body="")
+        if way == "regroup":
+            backfill(engine, grouped, pipeline, BackfillOptions(workers=1))
+            regroup(engine, grouped, RegroupOptions())
+            found = _numbers(engine, grouped)
+        else:
+            found = _filled(engine, grouped, pipeline)
+    assert len(found) == len({group for group, _ in found.values()}) == 3
+    assert all(leads for _, leads in found.values())
+
+
+def test_right_after_a_rollover_a_document_of_the_old_index_is_no_earlier_version(
+    engine, new_index, server, pipeline
+):
+    old, new = (new_index(recipe_mappings(replace(pipeline.recipe(), groups=True)), {}) for _ in range(2))
+    alias, text = f"{old}-all", next(articles())["body"]
+    _point(server, alias, {old: True})
+    numbering = Numbering(engine, alias, pipeline.recipe())
+    told = []
+    for body in (text, f"{text} Ещё слово."):
+        (outcome,) = pipeline.run_block([{"_id": "page", "body": body}])
+        source = {name: value for name, value in outcome.document.items() if name != "_id"}
+        numbered = numbering.number([{"_index": alias, "_id": "page", "_source": source}])
+        assert not engine.bulk(numbered).failures
+        told += [one["_source"]["dedup"] for one in numbered]
+        engine.refresh(alias)
+        _point(server, alias, {old: False, new: True})
+    assert [one["leader"] for one in told] == [True, False]
+    assert told[0]["group"] == told[1]["group"]
+
+
+def _point(server, alias, writes):
+    add = [{"add": {"index": name, "alias": alias, "is_write_index": one}} for name, one in writes.items()]
+    server.ask("POST", "/_aliases", {"actions": add})
