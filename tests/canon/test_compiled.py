@@ -170,6 +170,21 @@ def test_words_are_those_of_tokens_whoever_was_asked_first():
         assert quick.text_batch(texts) == expected
 
 
+def test_words_are_learned_and_found_without_numpy(monkeypatch):
+    quick, texts = _new(), [" ".join(_MIXED), "мама мыла раму"]
+    expected = _new().text_batch(texts)
+    quick.compile()
+    monkeypatch.setattr(quick, "said_block", None)
+    assert quick.text_batch(texts) == quick.text_batch(texts) == expected
+
+
+def test_texts_are_in_no_language_until_they_show_one():
+    plain, quick = (Canonicalizer(make_scheme(codes=["uk", "ru", "any"]).languages[::-1]) for _ in range(2))
+    quick.compile()
+    assert plain.codes == quick.codes == ("uk", "ru", "any")
+    alike((plain, quick), ["мама мыла раму", "хто там", "слова без примет"])
+
+
 def test_words_learned_before_compiled_code_came_are_known():
     quick, texts = _new(), ["мама мыла раму", "хто там"]
     expected = quick.text_batch(texts)
