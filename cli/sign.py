@@ -230,6 +230,8 @@ def ending(
     Where documents went to standard output, all this goes to standard error.
     """
     warned = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
+    if output is not None and not (summary.signed or summary.stopped):
+        warned.append(f"{output} was not written, as no document is signed")
     if output is None:
         flush_output()
         for line in _lines(summary):

@@ -194,13 +194,15 @@ class ParquetSink:
         finally:
             if writer is not None:
                 writer.close()
-        if writer is None:
-            self._journal.remove()
-            return
+        assert writer is not None
         file = os.open(whole, os.O_RDONLY)
         os.fsync(file)
         os.close(file)
         self._journal.name(whole)
+
+    def discard(self) -> None:
+        """Remove the parts."""
+        self._journal.remove()
 
 
 def _pyarrow() -> "ModuleType":

@@ -173,8 +173,10 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
         stack.enter_context(interrupts)
         run = _Run(job, books, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
-        if not stopped:
+        if not stopped and books.signed:
             sink.finish()
+        elif not stopped:
+            sink.discard()
     return _summary(job, books, stopped, perf_counter() - start)
 
 

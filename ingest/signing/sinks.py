@@ -36,6 +36,10 @@ class Sink(Protocol):
         """Let the whole be seen."""
         ...
 
+    def discard(self) -> None:
+        """Leave nothing, as there is nothing to be seen."""
+        ...
+
 
 class FileSink:
     """Appends JSON lines to a file that gets its name once it is whole."""
@@ -86,6 +90,12 @@ class FileSink:
         self._file.close()
         self._journal.name(self._path)
 
+    def discard(self) -> None:
+        """Remove the file, which would stand in the way of the next run."""
+        assert self._file is not None
+        self._file.close()
+        self._journal.remove()
+
 
 class StreamSink:
     """Hands parts on to a stream, which nobody can go on with.
@@ -117,6 +127,9 @@ class StreamSink:
         return 0
 
     def finish(self) -> None:
+        """End."""
+
+    def discard(self) -> None:
         """End."""
 
 

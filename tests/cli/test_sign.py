@@ -221,3 +221,20 @@ def test_a_name_that_would_deceive_readers_is_refused(run, examples_file, name):
     assert (ran.code, Path(name).exists()) == (2, False)
     assert "would deceive" in ran.err
     assert "| gzip > FILE.jsonl.gz" in ran.err
+
+
+@pytest.mark.parametrize("output", ["out.jsonl", "out.parquet"])
+def test_a_run_in_which_every_document_failed_leaves_no_file_in_the_way_of_the_next(run, output):
+    arguments = ("sign", "in.jsonl", "-o", output, "--only-ids")
+    Path("in.jsonl").write_text('{"id": "1", "body": 5}\n')
+    ran = run(*arguments)
+    assert ran.code == 1
+    assert f"warning: {output} was not written, as no document is signed" in ran.err
+    assert [path.name for path in Path().iterdir()] == ["in.jsonl"]
+    Path("in.jsonl").write_text('{"id": "1", "body": "the bridge is closed until Monday"}\n')
+    assert run(*arguments).code == 0
+    made = Path(output).read_bytes()
+    Path("in.jsonl").write_text("")
+    ran = run(*arguments, "--overwrite", "--json")
+    assert (ran.code, ran.json()["warnings"]) == (1, [f"{output} was not written, as no document is signed"])
+    assert Path(output).read_bytes() == made
