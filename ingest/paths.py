@@ -18,6 +18,8 @@ _SAID = {
     float: "a number",
     list: "a list",
     dict: "an object",
+    # Of Parquet.
+    bytes: "binary",
 }
 
 
@@ -103,7 +105,9 @@ def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None
 
 
 def _joined(path: str, value: object) -> str:
-    """Return what makes one text of a list of texts."""
+    """Return what makes one text of a list of texts, or of bytes."""
+    if isinstance(value, bytes):
+        return "; make the column one of strings: cast it, for instance with pyarrow"
     if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
         return ""
     step = json.dumps({"join": {"field": path, "separator": "\n"}}, ensure_ascii=False)

@@ -130,12 +130,19 @@ def test_exit_codes_tell_how_much_went_well(run):
     assert run("sign", "empty.jsonl", "-o", "empty.out").code == 1
 
 
-def test_fields_without_text_are_told_with_those_that_have_some(run):
-    Path("d.jsonl").write_text("".join(json.dumps({"id": n, "content": _TEXT}) + "\n" for n in range(9)))
-    ran = run("sign", "d.jsonl", "-o", "out.jsonl")
+@pytest.mark.parametrize("source", ["d.jsonl", "d.parquet"])
+def test_fields_without_text_are_told_with_those_that_have_some(run, source):
+    rows = [{"id": n, "content": _TEXT} for n in range(9)]
+    if source.endswith(".parquet"):
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(rows), source)
+    else:
+        Path(source).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ran = run("sign", source, "-o", "out.jsonl")
+    assert ran.code == 3
     assert "there is text in content" in ran.err
     assert "--field content" in ran.err
-    named = run("sign", "d.jsonl", "-o", "more.jsonl", "--field", "contents", "--field", "content")
+    named = run("sign", source, "-o", "more.jsonl", "--field", "contents", "--field", "content")
     assert named.code == 3
     assert "no document has the field contents" in named.err
 

@@ -132,3 +132,13 @@ def test_of_nothing_nothing_is_left(make_job, tmp_path):
         sign(make_job(tmp_path / "in.jsonl", tmp_path / "out.parquet", only_ids=True, parquet=True)).read == 0
     )
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_column_of_bytes_is_told_with_the_remedy(make_job, tmp_path):
+    table = pa.table({"id": ["1"], "body": pa.array([b"some words of the text"], pa.binary())})
+    pq.write_table(table, tmp_path / "in.parquet")
+    summary = sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl"))
+    (reason,) = summary.reasons
+    assert reason.startswith("field [body] is binary, expected text; make the column one of strings: cast it")
+    pq.write_table(table.cast(pa.schema({"id": pa.string(), "body": pa.string()})), tmp_path / "in.parquet")
+    assert sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl")).signed == 1
