@@ -56,7 +56,10 @@ def doctor(
 
     Nothing is changed. Exit code 3 says that something has to be mended; the last lines say how.
     """
+    from dataclasses import replace
+
     from shinglefold.cli.progress import progress_bar
+    from shinglefold.cli.recreated import left_beside
     from shinglefold.ingest.maintenance import DoctorOptions, Slice, diagnose
     from shinglefold.recipe import stored_recipe
 
@@ -68,6 +71,7 @@ def doctor(
         noted = "pipeline" in (stored_recipe(opened.mappings(index)) or {})
         with progress_bar("doctor") as bar:
             found = diagnose(opened, index, chosen, options, progress=reporter(bar))
+    found = replace(found, remarks=(*found.remarks, *left_beside(asked)))
     if invocation.json:
         write_json(found.to_json())
     else:

@@ -122,7 +122,7 @@ def index(
 
     from shinglefold.cli.elements import passages_too
     from shinglefold.cli.kept_layout import Layout, kept_layout
-    from shinglefold.cli.recreated import Kept, kept_groups
+    from shinglefold.cli.recreated import Kept, kept_groups, left_beside
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
@@ -151,6 +151,7 @@ def index(
     rules = rules_of_groups(verify, min_similarity, numbered=numbered)
     kept = kept_groups(asked, recipe, numbered=numbered) if recreate else Kept()
     layout = kept_layout(asked) if recreate else Layout()
+    left = left_beside(asked) if recreate else []
     recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
@@ -187,7 +188,7 @@ def index(
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
     summary = _whole(summary, options, () if replay else tuple(page_notes(sources, options, summary)))
-    warned = [*warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
+    warned = [*left, *warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
     if summary.made:
         warned += filter(None, (kept.left, layout.left))
     _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)

@@ -33,12 +33,14 @@ def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None)
     """
     from contextlib import closing
 
+    from shinglefold.cli.recreated import left_lines
     from shinglefold.engines import open_engine
     from shinglefold.ingest.maintenance import statistics
 
     asked = invocation.asked(pattern, engine)
     with closing(open_engine(asked.where)) as opened:
         found = statistics(opened, pattern, asked.settings.field)
+        left = list(left_lines(opened, [one.info for one in found if one.recipe], asked.hints))
     if invocation.json:
         write_json({"indices": [one.to_json() for one in found]})
     elif found:
@@ -48,6 +50,8 @@ def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None)
     for one in found:
         if one.problem:
             remark(f"{printable(one.info.name)}: {printable(asked.hints.completed(one.problem))}")
+    for line in left:
+        remark(f"note: {printable(line)}")
     return PARTLY if any(one.problem for one in found) else DONE
 
 

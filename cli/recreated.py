@@ -1,12 +1,13 @@
 """What ``index --recreate`` takes over from the index whose place it takes, and what it leaves behind."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shinglefold.cli.hints import Hints
     from shinglefold.cli.recipes import Asked
-    from shinglefold.contracts import JSON
+    from shinglefold.contracts import JSON, Engine, IndexInfo
     from shinglefold.groups.rules import Rules
     from shinglefold.recipe import Recipe
 
@@ -76,3 +77,32 @@ def _regroup(asked: "Asked", rules: "Rules", linkage: str) -> str:
         across_languages=rules.across_languages,
         **{name: None if value is None else str(value) for name, value in numbers.items()},
     )
+
+
+def left_lines(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -> Iterator[str]:
+    """Yield which indices are left of a run that was killed, each with the command that deletes it."""
+    from shinglefold.ingest.writing.rebuild import left_behind
+
+    for info, name in left_behind(engine, infos):
+        count = "" if info.documents is None else f", with {info.documents:,} documents"
+        also = f", also called {', '.join(info.aliases)}" if info.aliases else ""
+        yield (
+            f"the index {info.name!r}{also}{count}, was being built by an index --recreate of {name!r}, "
+            f"which goes on or was killed; if it was killed, delete what it left: "
+            f"{hints.command('delete', info.name, yes=True)}"
+        )
+
+
+def left_beside(asked: "Asked") -> list[str]:
+    """Return what is left of earlier runs that were to take the place of an index; see ``left_lines``."""
+    from contextlib import closing
+
+    from shinglefold.engines import open_engine
+    from shinglefold.errors import EngineError
+
+    try:
+        with closing(open_engine(asked.where)) as engine:
+            return list(left_lines(engine, engine.indices(f"{asked.index}-*"), asked.hints))
+    except EngineError:
+        # Whoever may not look for others may index all the same.
+        return []

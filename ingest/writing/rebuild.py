@@ -1,14 +1,19 @@
 """An index built anew beside the one in use, which it replaces once it is whole."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from shinglefold.checks import check_engine, check_is_text, expected
-from shinglefold.contracts import Engine
+from shinglefold.contracts import Engine, IndexInfo
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.ingest.writing.summary import Summary
+from shinglefold.recipe import stored_recipe
+
+#: The name of an index that is built beside another: that one's, and the time.
+_BESIDE = re.compile(r"(.+)-\d{20}")
 
 
 def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summary:
@@ -63,3 +68,19 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
 def _remove(engine: Engine, index: str) -> None:
     with suppress(EngineError):
         engine.delete_index(index)
+
+
+def left_behind(engine: Engine, infos: Iterable[IndexInfo]) -> Iterator[tuple[IndexInfo, str]]:
+    """Yield of some indices those that were built beside another and have not taken its place, with its name.
+
+    A ``rebuild`` that was killed leaves such an index. One that goes on looks the same, so that only the user
+    can tell whether it may be deleted.
+    """
+    for info in infos:
+        named = _BESIDE.fullmatch(info.name)
+        if named is None or named[1] in info.aliases or not engine.index_exists(named[1]):
+            continue
+        with suppress(EngineError):
+            # To ask for the other name may have ended a replacement that was cut short.
+            if engine.index_exists(info.name) and stored_recipe(engine.mappings(info.name)) is not None:
+                yield info, named[1]

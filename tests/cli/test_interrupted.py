@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -173,3 +174,47 @@ def test_a_full_disk_is_told_at_once_with_a_summary_that_adds_up(run, small_disk
     assert told["read"] == told["indexed"] + told["failed"]
     assert told["indexed"] == 0
     assert told["seconds"]["index"] < 20
+
+
+def _names() -> set[str]:
+    return {path.name for path in Path("data").glob("[!.]*")}
+
+
+@pytest.fixture
+def left(run, start) -> str:
+    """The index that a killed ``index --recreate`` has left beside ``news``."""
+    where = ("--index", "news", "--engine", "data", "--workers", "1")
+    assert run("index", "-", *where, stdin=_unlike(0)).code == 0
+    command = start("index", "-", *where, "--recreate")
+    command.stdin.write("".join(map(_unlike, range(3_000))))
+    command.stdin.flush()
+    until(lambda: len(_names()) > 1)
+    command.kill()
+    command.wait()
+    (name,) = _names() - {"news"}
+    return name
+
+
+def test_what_a_killed_run_left_is_told_and_stays_until_it_is_deleted(run, left):
+    where = ("--engine", "data", "--workers", "1")
+    for told in (
+        run("list", "--engine", "data").err,
+        run("doctor", "news", *where).out,
+        run("index", "-", "--index", "news", *where, "--recreate", stdin=_unlike(0)).err,
+    ):
+        assert f"the index {left!r}, with " in told
+        assert "was being built by an index --recreate of 'news', which goes on or was killed" in told
+        command = told.partition("delete what it left: ")[2].splitlines()[0]
+        assert shlex.split(command) == ["shinglefold", "delete", left, "--yes", "--engine", "data"]
+    assert _names() == {"news", left}
+    assert run(*shlex.split(command)[1:]).code == 0
+    assert _names() == {"news"}
+    assert not run("list", "--engine", "data").err
+
+
+def test_an_index_with_such_a_name_beside_none_is_left_out(run, left):
+    alone = left.replace("news", "logs")
+    Path("data", left).rename(Path("data", alone))
+    ran = run("list", "--engine", "data")
+    assert (ran.code, ran.err) == (0, "")
+    assert alone in ran.out
