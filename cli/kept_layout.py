@@ -35,18 +35,19 @@ class Layout:
 
 
 def kept_layout(asked: "Asked") -> Layout:
-    """Return the layout of the one index under a name; nothing where the engine has no settings."""
+    """Return the layout of the one index under a name; of an embedded one, which has no settings, its fields."""
     from contextlib import closing
 
     from shinglefold.engines import open_engine
     from shinglefold.errors import IndexMissing, PermissionDenied
 
     with closing(open_engine(asked.where)) as engine:
-        if engine.templates is None:
-            return Layout()
+        templates = engine.templates
         try:
             found = engine.all_mappings(asked.index)
-            settings = engine.templates.index_settings(asked.index)
+            settings = (
+                dict.fromkeys(found, {}) if templates is None else templates.index_settings(asked.index)
+            )
         except (IndexMissing, PermissionDenied):
             return Layout()
     if len(found) != 1 or len(settings) != 1:
@@ -54,7 +55,7 @@ def kept_layout(asked: "Asked") -> Layout:
         return Layout()
     ((name, mappings),) = found.items()
     kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
-    return Layout(kept, _made(mappings, asked.settings.field), _left(name, mappings))
+    return Layout(kept, _made(mappings, asked.settings.field), _left(name, mappings, templates is not None))
 
 
 def _made(mappings: Mapping[str, Any], dedup: str) -> "JSON":
@@ -80,7 +81,7 @@ def _fields(node: Mapping[str, Any]) -> Mapping[str, Any]:
     return node.get("properties") or {}
 
 
-def _left(name: str, mappings: Mapping[str, Any]) -> str:
+def _left(name: str, mappings: Mapping[str, Any], templates: bool) -> str:
     """Return in words which options of the mappings, beside the fields, are not kept."""
     import json
 
@@ -88,4 +89,5 @@ def _left(name: str, mappings: Mapping[str, Any]) -> str:
     if not options:
         return ""
     told = json.dumps(options, ensure_ascii=False)
-    return f"the mappings of {name!r} also said {told}, and those of the new index do so only by a template"
+    only = "do so only by a template" if templates else "do not"
+    return f"the mappings of {name!r} also said {told}, and those of the new index {only}"

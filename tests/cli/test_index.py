@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from shinglefold.engines.embedded import EmbeddedEngine
+
 _TEXT = "Мост через реку закроют на ремонт в мае, автобусы поедут в объезд по улице Садовой"
 
 
@@ -219,3 +221,22 @@ def test_a_rebuilding_that_brings_nothing_in_never_advises_to_delete_the_index_t
     assert ran.code == 1
     assert "pages is as it was" in ran.err
     assert "delete" not in ran.out + ran.err
+
+
+def test_a_recreated_index_keeps_the_fields_that_a_mapping_gave_it(run, tmp_path):
+    kept = {"seen": {"type": "keyword"}, "raw": {"type": "object", "enabled": False}}
+    kept["host"] = {"type": "keyword", "ignore_above": 20}
+    Path("types.json").write_text(json.dumps(kept))
+    page = {"id": "1", "body": "the bridge is closed", "seen": "2026-11-23", "raw": {"n": 1}, "price": 5}
+    Path("d.jsonl").write_text(json.dumps(page))
+    assert run("index", "d.jsonl", "--mapping", "types.json", "--workers", 1).code == 0
+    page["price"] = "free"
+    Path("d.jsonl").write_text(json.dumps(page))
+    Path("types.json").write_text('{"host": {"type": "text"}}')
+    for more, host in (([], kept["host"]), (["--mapping", "types.json"], {"type": "text"})):
+        assert run("index", "d.jsonl", "--recreate", "--workers", 1, *more).code == 0
+        with EmbeddedEngine(".shinglefold", str.split) as engine:
+            there = engine.mappings("pages")["properties"]
+        assert {name: there[name] for name in kept} == {**kept, "host": host}
+        # A type that was guessed is guessed again.
+        assert there["price"]["type"] == "text"
