@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.checks import check_engine, check_is_text, check_kind, strings
 from shinglefold.contracts import JSON, BulkResult, Engine, IndexInfo
-from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.shards import complete
 
 #: Ids asked for, and shown, at a time.
@@ -76,12 +76,9 @@ def plan_deletion(
     own, aliases, size = info.name, info.aliases, info.size
     if ids:
         return _by_ids(engine, own, aliases, tuple(dict.fromkeys(ids)))
-    if query is None and info.documents is None:
-        # Damaged, or closed: as good a reason as any to delete it.
-        return Deletion(own, aliases, None, None, size)
-    count, first = _found(engine, own, query, _SHOWN)
     if query is None:
-        return Deletion(own, aliases, None, count, size)
+        return Deletion(own, aliases, None, _counted(engine, info), size)
+    count, first = _found(engine, own, query, _SHOWN)
     return Deletion(own, aliases, query, count, ids=first)
 
 
@@ -122,6 +119,17 @@ def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str
     missing = tuple(one for one in ids if one not in there)
     query = {"ids": {"values": list(present)}}
     return Deletion(index, aliases, query, len(present), ids=present[:_SHOWN], missing=missing)
+
+
+def _counted(engine: Engine, info: IndexInfo) -> int | None:
+    """Return how many documents an index has; None where it can't be read, as one that is damaged or closed."""
+    if info.documents is None:
+        return None
+    try:
+        return _found(engine, info.name, None, 0)[0]
+    except EngineError:
+        # As good a reason as any to delete it. Servers count the documents of an index that nobody may read.
+        return None
 
 
 def _found(

@@ -1,11 +1,13 @@
 """Statistics and deletion on real servers: counted as they are there, and gone when it says so."""
 
+import json
 import uuid
 from collections.abc import Iterator
 
 import pytest
 from support.maintenance import pages
 
+from shinglefold.cli.main import main
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest.maintenance import delete, plan_deletion, statistics
@@ -57,3 +59,40 @@ def test_documents_go_by_id_and_by_query_and_the_index_by_its_alias(engine, fill
         plan_deletion(engine, f"{filled}*")
     delete(engine, whole)
     assert not engine.index_exists(filled)
+
+
+def _unreadable(server, index: str, how: str) -> str:
+    if how == "closed":
+        server.ask("POST", f"/{index}/_close")
+    elif how == "not to be read":
+        server.ask("PUT", f"/{index}/_settings", {"index.blocks.read": True})
+    else:
+        index = f"{index}-lost"
+        nowhere = {"settings": {"index.routing.allocation.require._name": "nowhere"}}
+        server.ask("PUT", f"/{index}?wait_for_active_shards=0", nowhere)
+    return index
+
+
+@pytest.mark.parametrize("how", ["closed", "not to be read", "on no node"])
+def test_an_index_that_can_not_be_read_goes_as_a_whole(engine, server, filled, capsys, how):
+    index = _unreadable(server, filled, how)
+    command = ["delete", index, "--engine", server.url]
+    assert main(command) == 2
+    assert "with an unknown number of documents, as it can't be read" in capsys.readouterr().err
+    assert main([*command, "--id", "page-1", "--yes"]) == 1
+    assert engine.index_exists(index)
+    capsys.readouterr()
+    assert main([*command, "--yes", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["whole_index"], told["documents"], told["deleted"]) == (True, None, None)
+    assert not engine.index_exists(index)
+
+
+def test_an_index_that_takes_no_deletion_says_what_keeps_it(engine, server, filled, capsys):
+    server.ask("PUT", f"/{filled}/_settings", {"index.blocks.read_only": True})
+    try:
+        assert main(["delete", filled, "--engine", server.url, "--yes"]) == 1
+    finally:
+        server.ask("PUT", f"/{filled}/_settings", {"index.blocks.read_only": None})
+    assert "Lift the block: set index.blocks" in capsys.readouterr().err
+    assert engine.index_exists(filled)
