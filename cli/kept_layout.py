@@ -35,7 +35,7 @@ class Layout:
 
 
 def kept_layout(asked: "Asked") -> Layout:
-    """Return the layout of the one index under a name; of an embedded one, which has no settings, its fields."""
+    """Return the layout of the one index under a name; an embedded one has fields and no settings."""
     from contextlib import closing
 
     from shinglefold.engines import open_engine
@@ -45,9 +45,8 @@ def kept_layout(asked: "Asked") -> Layout:
         templates = engine.templates
         try:
             found = engine.all_mappings(asked.index)
-            settings = (
-                dict.fromkeys(found, {}) if templates is None else templates.index_settings(asked.index)
-            )
+            none: dict[str, JSON] = {name: {} for name in found}
+            settings = none if templates is None else templates.index_settings(asked.index)
         except (IndexMissing, PermissionDenied):
             return Layout()
     if len(found) != 1 or len(settings) != 1:

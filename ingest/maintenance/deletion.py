@@ -122,7 +122,7 @@ def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str
 
 
 def _counted(engine: Engine, info: IndexInfo) -> int | None:
-    """Return how many documents an index has; None where it can't be read, as one that is damaged or closed."""
+    """Return how many documents an index has; None where it can't be read, damaged or closed as it is."""
     if info.documents is None:
         return None
     try:

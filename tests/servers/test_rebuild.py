@@ -8,6 +8,7 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Pipeline, index_documents, rebuild
+from shinglefold.ingest.writing.rebuild import left_behind
 from shinglefold.scheme import Scheme
 
 
@@ -46,6 +47,21 @@ def test_it_takes_the_name_once_it_is_whole_again_and_again(engine, plain, name)
         assert (summary.index, summary.indexed, summary.stopped) == (name, 3, "")
         assert ages(engine, name) == [age] * 3
         assert len(engine.indices(f"{name}*")) == 1
+
+
+def test_what_a_killed_run_left_is_told_from_what_took_the_name(engine, scheme, name):
+    def built(index: str) -> Any:
+        pipeline = Pipeline.from_json({"processors": []}, scheme)
+        return index_documents(engine, index, documents(3, "new"), pipeline, workers=1)
+
+    for _ in range(2):
+        assert rebuild(engine, name, built).indexed == 3
+    (taken,) = engine.indices(f"{name}*")
+    assert taken.aliases == (name,)
+    killed = f"{name}-{'1' * 20}"
+    built(killed)
+    found = list(left_behind(engine, engine.indices(f"{name}*")))
+    assert [(info.name, of) for info, of in found] == [(killed, name)]
 
 
 def test_a_run_that_is_cut_short_leaves_it_as_it_was(engine, plain, name):
