@@ -54,11 +54,14 @@ class BulkResult:
     """How a bulk request ended: ``indexed + len(failures)`` is the number of actions.
 
     ``written_over``: of those indexed, the ones that took the place of a document with their id.
+    ``renamed``: of those indexed, how many are in an index of another name than the one given, by its name:
+    in that behind an alias, or where a pipeline of the engine's own has sent them.
     """
 
     indexed: int
     failures: tuple[BulkFailure, ...] = field(default=())
     written_over: int = 0
+    renamed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

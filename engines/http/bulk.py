@@ -2,6 +2,7 @@
 
 import base64
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,6 +65,7 @@ class Bulk:
     exists: Callable[[str], bool]
     _indexed: int = 0
     _written_over: int = 0
+    _renamed: Counter[str] = field(default_factory=Counter)
     _failures: list[BulkFailure] = field(default_factory=list)
     _known: dict[str, bool] = field(default_factory=dict)
     _error: EngineError | None = None
@@ -81,7 +83,7 @@ class Bulk:
                 self._give_up([self._left(item, self._error) for item in items])
             elif items:
                 self._settle(items)
-        return BulkResult(self._indexed, tuple(self._failures), self._written_over)
+        return BulkResult(self._indexed, tuple(self._failures), self._written_over, dict(self._renamed))
 
     def _sendable(self, action: Action) -> bool:
         index = action.get("_index")
@@ -132,6 +134,9 @@ class Bulk:
         if ok:
             self._indexed += 1
             self._written_over += (answer.get("index") or {}).get("result") == "updated"
+            (told,) = answer.values()
+            if (index := told.get("_index")) != item.sent["_index"]:
+                self._renamed[index] += 1
             return []
         failure = failed(item.given, answer)
         if failure.status in BUSY:

@@ -1,5 +1,6 @@
 """Documents to the engine in bulk; what it is too busy for is sent again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -37,12 +38,14 @@ class Backoff:
 class Sent(NamedTuple):
     """What became of some actions: the refused ones, and how many were sent again; all else was done.
 
-    ``written_over``: how many took the place of a document with their id.
+    ``written_over``: how many took the place of a document with their id. ``renamed``: how many are in an
+    index of another name, by its name.
     """
 
     refused: list[BulkFailure]
     again: int
     written_over: int = 0
+    renamed: Mapping[str, int] = {}
 
 
 def send(
@@ -61,17 +64,19 @@ def send(
     """
     refused: list[BulkFailure] = []
     again = written_over = 0
+    renamed: Counter[str] = Counter()
     delays = backoff.delays()
     while True:
         delay = next(delays, None)
         result = _attempt(engine, actions, last=delay is None or stop())
         written_over += result.written_over
+        renamed.update(result.renamed)
         busy = [failure for failure in result.failures if failure.status in _BUSY]
         refused += [failure for failure in result.failures if failure.status not in _BUSY]
         if not busy:
-            return Sent(refused, again, written_over)
+            return Sent(refused, again, written_over, renamed)
         if delay is None or not _wait(delay, stop):
-            return Sent(refused + busy, again, written_over)
+            return Sent(refused + busy, again, written_over, renamed)
         actions = [failure.action for failure in busy]
         again += len(actions)
 

@@ -1,6 +1,7 @@
 """The books of one run: every record ends as indexed, dropped or failed, and is counted once."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shinglefold.contracts import BulkFailure, Engine
@@ -44,6 +45,9 @@ class Ledger:
     equal: str = ""
     #: Documents that took the place of one with their id, be it of this run or of before.
     written_over: int = 0
+    #: Documents that are in an index which the name does not mean, and the indices that it does mean.
+    elsewhere: Counter[str] = field(default_factory=Counter)
+    _meant: set[str] = field(default_factory=set)
 
     def book(self, batch: Batch, sent: Sent | EngineError) -> None:
         """Account for every record of a batch, given what became of its actions.
@@ -70,6 +74,7 @@ class Ledger:
             raise sent
         self.meter.counts["sent_again"] += sent.again
         self.written_over += sent.written_over
+        self._look_elsewhere(sent.renamed)
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             if failure.dropped:
@@ -80,6 +85,17 @@ class Ledger:
         if blocked := next((one for one in sent.refused if any(map(one.reason.count, _FOR_ALL))), None):
             error = EngineUnavailable if blocked.status == _BUSY else IndexReadOnly
             raise error(f"{self.index!r} takes no documents: {blocked.reason}")
+
+    def _look_elsewhere(self, renamed: Mapping[str, int]) -> None:
+        """Count documents that a pipeline of the server has sent to an index of its own choice."""
+        if renamed.keys() - self._meant - self.elsewhere.keys():
+            try:
+                # Asked for again with each name that is new: what is behind one may change meanwhile.
+                self._meant.update(info.name for info in self.engine.indices(self.index))
+            except EngineError:
+                # Who may not look can't tell them from those behind an alias.
+                self._meant.update(renamed)
+        self.elsewhere.update({name: count for name, count in renamed.items() if name not in self._meant})
 
     def see(self, batch: Batch) -> None:
         """Note the ids of a batch, and count those that came before."""
@@ -119,6 +135,7 @@ class Ledger:
     def summary(self, scheme: str, stopped: str, total: float) -> Summary:
         """Return the end of the books."""
         # A document that came twice has written over itself.
+        self.meter.counts["sent_elsewhere"] = self.elsewhere.total()
         self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(
             index=self.index,
@@ -153,6 +170,12 @@ class Ledger:
             yield (
                 f"{were} dropped by an ingest pipeline of the server: see the index's default_pipeline and "
                 "final_pipeline"
+            )
+        for name, count in self.elsewhere.most_common():
+            are = "1 document is" if count == 1 else f"{count:,} documents are"
+            yield (
+                f"{are} in the index {name!r}, where an ingest pipeline of the server has sent them: see the "
+                f"default_pipeline and final_pipeline of {self.index!r}"
             )
         if count := self.meter.counts["written_over"]:
             have = "1 document has" if count == 1 else f"{count:,} documents have"

@@ -36,6 +36,7 @@ class Summary:
     documents by language. ``counts``: ``repairs`` (look-alike letters and invisible characters),
     ``replaced`` (undecodable places), ``without_signature``, ``unknown_language``, ``fingerprints_left_out``
     (that came with documents), ``dropped_by_server`` (by the index's own pipeline, of those dropped),
+    ``sent_elsewhere`` (by that pipeline into another index, of those indexed),
     ``written_over`` (documents that took the place of one the index had) …
     ``reasons``: failed documents by reason. ``stopped``: why the run ended early, empty where it did not;
     ``failures``: where each of the commonest reasons was met first; ``notes``: what else there is to know,

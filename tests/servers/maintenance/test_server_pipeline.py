@@ -83,3 +83,20 @@ def test_a_backfill_does_not_send_documents_through_the_servers_pipeline_again(e
     after = stored(engine, piped)["page-2"]
     assert (after["seen"], "dedup.digest" in after) == ("by hand", False)
     assert diagnose(engine, piped, pipeline, ALONE).healthy
+
+
+def test_documents_that_the_server_sends_to_another_index_are_told_with_its_name(
+    engine, server, piped, pipeline, new_index, scheme
+):
+    made = mappings(scheme)
+    made["properties"] |= FIELDS
+    other = new_index(made)
+    move = {"set": {"field": "_index", "value": other, "if": "ctx.title == 'Страница 3'"}}
+    ask(server.url, "PUT", f"/_ingest/pipeline/{NAME}", {"processors": [move]})
+    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": piped, "alias": f"{piped}-alias"}}]})
+    for name in (piped, f"{piped}-alias"):
+        summary = index_documents(engine, name, pages(5), pipeline, workers=1)
+        assert (summary.indexed, summary.counts["sent_elsewhere"]) == (5, 1)
+        assert f"1 document is in the index {other!r}, where" in summary.notes[0]
+    assert set(stored(engine, other)) == {"page-3"}
+    assert len(stored(engine, piped)) == 4
