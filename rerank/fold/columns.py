@@ -148,8 +148,13 @@ class Reader:
         if scope.within is not None:
             seconds = moment(values[0])
             return np.nan if seconds is None else seconds
-        key = (scope.field, *sorted(map(str, values)))
+        key = (scope.field, *sorted(map(_told, values)))
         return float(self._codes.setdefault(key, len(self._codes)))
+
+
+def _told(value: object) -> str:
+    """Return a value as text: 5 is 5.0 where the field is of whole numbers in one index and not in another."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> tuple[Sequence[str], ...]:

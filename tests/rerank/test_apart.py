@@ -87,6 +87,11 @@ def test_a_host_scope_folds_only_within_a_host_and_never_without_one():
     assert shown(made, scope=(Scope("host"),)) == [0, 1, 3, 4]
 
 
+def test_a_number_is_the_same_where_one_index_has_whole_ones_and_another_has_not():
+    made = [Spec(host=5), Spec(host=5.0), Spec(host=5.5), Spec(host=2**53), Spec(host=float(2**53))]
+    assert shown(made, scope=(Scope("host"),)) == [0, 2, 3]
+
+
 def test_a_time_span_scope_holds_for_each_member_and_the_one_shown():
     made = [Spec(published=0), Spec(published=80), Spec(published=150), Spec(published=None)]
     assert shown(made, scope=(Scope("published", within=100.0),)) == [0, 2, 3]
