@@ -106,6 +106,7 @@ _CLUSTER_REMEDY = (
     "Lift the block: set cluster.blocks.read_only and cluster.blocks.read_only_allow_delete to null "
     "(PUT /_cluster/settings)."
 )
+_MOVED_REMEDY = "The address sends to another, as http:// often does to https://: give that one."
 #: Words of a block, and what it means.
 _BLOCKS: Mapping[str, _Meaning] = MappingProxyType(
     {
@@ -242,7 +243,7 @@ def _meaning(status: int, kind: str, said: str) -> _Meaning:
         return known
     if _is_partly_seen(said):
         return PermissionDenied, _PARTLY_SEEN_REMEDY
-    fallback = EngineError, "See the server's log."
+    fallback = EngineError, _MOVED_REMEDY if 300 <= status < 400 else "See the server's log."
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
 
 

@@ -41,6 +41,12 @@ def product_of(connection: Connection) -> str:
         return "elasticsearch"
     if _version_header(answer.headers) or _is_opensearch(answer.body) or _guards_opensearch(answer):
         return "opensearch"
+    if answer.status == 404:
+        raise EngineError(
+            f"server at {connection.address}: {reason(answer.body) or 'nothing is there'} (404). Check the "
+            "address, and the path in it where a proxy stands before the server; where nobody may ask there, "
+            "say which it is: opensearch+http://… or elasticsearch+http://…"
+        )
     if answer.status >= 400:
         raise refusal(answer.status, answer.body, f"server at {connection.address}")
     raise EngineError(

@@ -68,6 +68,7 @@ def _block(what):
         (500, {"error": {"root_cause": [], "type": "x", "reason": "y"}}, EngineError, "x: y"),
         (502, "Bad Gateway", EngineUnavailable, "Try again later"),
         (418, None, EngineError, "See the server's log"),
+        (301, "Moved Permanently", EngineError, "sends to another"),
         (400, ["odd"], UnsupportedQuery, "odd"),
     ],
 )
