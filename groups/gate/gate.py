@@ -218,7 +218,13 @@ class Gate(Face):
 
     def _gathered(self) -> Job:
         """Return a job of all who wait, a moment later, as those that were there are about to come again."""
-        self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
+        try:
+            self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
+        except BaseException:
+            # Interrupted: it is somebody else's turn, or the others would wait for ever.
+            self._busy = False
+            self._turn.notify_all()
+            raise
         together, self._waiting = self._waiting, []
         return self.job(together)
 

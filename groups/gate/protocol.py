@@ -54,7 +54,7 @@ def decide(members: Sequence[Member], terms: Terms) -> Steps[list[Verdict]]:
             if seconds is None or not isinstance(error, EngineUnavailable):
                 raise
             now = yield Now()
-            if now - begun > terms.patience:
+            if abs(now - begun) > terms.patience:
                 raise
         yield Pause(round(seconds * 1000))
     return [member.verdict for member in members if member.verdict is not None]
@@ -74,7 +74,7 @@ def _decided(members: Sequence[Member], begun: int, terms: Terms) -> Steps[None]
         undecided = [member for member in members if member.verdict is None]
         if undecided:
             now = yield Now()
-            if now - begun > terms.patience:
+            if abs(now - begun) > terms.patience:
                 raise EngineUnavailable(_kept_waiting(undecided[0], terms.patience // 1000))
             yield Pause(15)
 

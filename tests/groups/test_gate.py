@@ -1,6 +1,7 @@
 """What a gate lets in, by each policy."""
 
 import re
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.groups import Gate, Policy
+from shinglefold.groups.gate import gate as gate_module
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.scheme import PRESETS
 from shinglefold.stored import stored_parts
@@ -193,6 +195,32 @@ def test_a_text_that_holds_another_is_alike_by_containment(engine, pipeline, tex
         gate.add(half)
     with _gate(engine, pipeline, min_resemblance=0.9) as gate:
         assert gate.add(half).status == "accepted"
+
+
+def test_an_interrupt_while_others_are_waited_for_leaves_the_gate_to_them(
+    engine, pipeline, text, monkeypatch
+):
+    monkeypatch.setattr(gate_module, "_GATHERED", 300.0)
+    gate = Gate(engine, "texts", Policy("refuse"), pipeline=pipeline)
+    # As two callers were there a moment ago, a second one is waited for.
+    gate._callers = 2
+
+    def interrupt():
+        while not gate._busy:
+            time.sleep(0.001)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        gate.add({"id": "a", "body": text("a")})
+    gate._callers = 0
+    verdicts = []
+    other = threading.Thread(target=lambda: verdicts.append(gate.add({"id": "b", "body": text("a")})))
+    other.daemon = True
+    other.start()
+    other.join(60)
+    assert [verdict.status for verdict in verdicts] == ["accepted"]
+    gate.close()
 
 
 def test_threads_that_share_a_gate_let_one_of_each_class_in(engine, pipeline, text):

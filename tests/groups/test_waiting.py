@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 from support.gate.model import FORMS, Newcomer, Relation
 from support.gate.store import Store
 
+from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.requests import FindDocuments, Pause, Refresh, Steps, Write
 
@@ -74,3 +76,21 @@ def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cl
         told.append(asked)
     (verdict,) = told[-1]
     assert (verdict.status, len(kept)) == ("accepted", 2)
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was():
+    world = _World()
+    world.store = replace(world.store, late=3_600_000_000)
+    waiting = world.requests(_writer("waiting"))
+    next(waiting)
+    world.store = replace(world.store, late=3_600_000_005)
+    dead = world.requests(_writer("dead"))
+    while not isinstance(next(dead), FindDocuments):
+        pass
+    world.store = replace(world.store, late=3_600_000_000)
+    while not isinstance(next(waiting), Pause):
+        pass
+    world.store = replace(world.store, late=0)
+    with pytest.raises(EngineUnavailable, match="others have been deciding"):
+        for _ in range(1000):
+            next(waiting)

@@ -72,7 +72,12 @@ def test_each_product_is_known_by_its_answer(listening, status, headers, body, p
         (401, b"Unauthorized", AuthenticationFailed, "Check user and password"),
         (200, b"<html>It works!</html>", EngineError, "neither as OpenSearch nor as Elasticsearch"),
         (200, {"version": "1"}, EngineError, "neither as OpenSearch nor as Elasticsearch"),
-        (404, b"<html>404 nginx</html>", EngineError, r"nginx.* \(404\)\. Check the address, and the path in it"),
+        (
+            404,
+            b"<html>404 nginx</html>",
+            EngineError,
+            r"nginx.* \(404\)\. Check the address, and the path in it",
+        ),
         (404, b"", EngineError, "404"),
         (503, b"", EngineUnavailable, "Try again later"),
     ],
