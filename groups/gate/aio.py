@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 from shinglefold.awaited import Connected, Threaded
@@ -73,8 +73,10 @@ class AsyncGate:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # As ``Gate`` does.
+        with nullcontext() if kind is None else suppress(EngineError):
+            await self.close()
 
     @property
     def policy(self) -> Policy:

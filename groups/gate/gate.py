@@ -85,8 +85,10 @@ class Gate(Face):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # What failed before is to be told, and not that closing fails for the same reason.
+        with nullcontext() if kind is None else suppress(EngineError):
+            self.close()
 
     def add(self, document: Document) -> Verdict:
         """Let a document in and return how.

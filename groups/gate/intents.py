@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import IndexExists
+from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
 
 _PREFIX = "shinglefold-gate-"
 #: Nothing in it is searched. Refreshed now and then a server need not keep in memory what it was written. The
@@ -33,3 +33,21 @@ def ensure_intents(engine: Engine, index: str) -> str:
         with suppress(IndexExists):
             engine.create_index(name, {"dynamic": False}, _SETTINGS)
     return name
+
+
+def check_intents(engine: Engine, name: str) -> None:
+    """Refuse an index of intents that a server made by itself, for what came after it was deleted.
+
+    It is no hidden one and may have several shards, and it maps a field for each claim of a place until it
+    has as many as it may have and takes no more.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    with suppress(PermissionDenied):
+        if str(engine.mappings(name).get("dynamic")).lower() != "false":
+            raise ConfigError(
+                f"index {name!r}, where gates keep their notes, was made by the server itself, as that of "
+                f"the gates was deleted while one was open: delete it while none is open (DELETE /{name}), "
+                "and the next gate makes it as it has to be; no document is lost by it"
+            )

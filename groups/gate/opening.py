@@ -13,7 +13,7 @@ from shinglefold.contracts import JSON, Engine, GuardedWrites, Parameters
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.gate.intents import ensure_intents
+from shinglefold.groups.gate.intents import check_intents, ensure_intents
 from shinglefold.groups.gate.judge import Fingerprints
 from shinglefold.groups.gate.mapped import check_keeps, check_shown, concrete_index, has, nested
 from shinglefold.groups.gate.policy import Policy
@@ -73,6 +73,12 @@ class Opened:
             now = identities.get(name, "gone")
             if known and now and now != known:
                 other = "" if now == "gone" else ", and there is another of its name"
+                if name == self.intents:
+                    raise EngineError(
+                        f"index {name!r}, where gates keep their notes, was deleted while one stood before "
+                        f"{self.index!r}{other}: leave it to the gates. What was let in is there; open "
+                        "another gate"
+                    )
                 raise EngineError(
                     f"index {name!r} was deleted while a gate stood before it{other}: what was let in is "
                     f"gone with it. Set {self.index!r} up again where it is gone, and open another gate"
@@ -128,6 +134,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         if not has(mappings, recipe.field, _PLACEHOLDER):
             engine.put_mappings(concrete, nested(recipe.field, _PLACEHOLDER))
         intents = ensure_intents(engine, concrete)
+        check_intents(engine, intents)
         identities = engine.identities([concrete, intents])
     elif not isinstance(engine, ExclusiveWrites):
         raise ConfigError("this engine has neither guarded nor exclusive writes, which a gate needs")

@@ -153,7 +153,7 @@ class Reader:
 
 
 def _told(value: object) -> str:
-    """Return a value as text: 5 is 5.0 where the field is of whole numbers in one index and not in another."""
+    """Return a value as text: 5 is 5.0, as one index has whole numbers in a field and another has not."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -250,6 +250,29 @@ def test_an_index_that_is_deleted_and_made_again_is_noticed(opened, engine, inde
         assert another.add({"id": "b", "body": _text("b")}).status == "accepted"
 
 
+@pytest.mark.parametrize("made_again", [False, True], ids=["gone", "made by the server"])
+def test_notes_that_are_deleted_are_told_and_those_that_a_server_made_are_refused(
+    opened, engine, index, made_again
+):
+    with (  # noqa: PT012 - what is raised has to pass the end of the gate, too
+        pytest.raises(EngineError, match=r"where gates keep their notes, was deleted .* open another gate"),
+        opened() as gate,
+    ):
+        gate.add({"id": "a", "body": _text("a")})
+        engine.delete_index(intents_name(index))
+        if made_again:
+            # As it happens to what a gate writes before it looks: servers make what is missing.
+            engine._client.index(index=intents_name(index), id="x", body={"claims": {"x": 1}})
+        time.sleep(1.1)
+        gate.add({"id": "b", "body": _text("b")})
+    if made_again:
+        with pytest.raises(ConfigError, match="was made by the server itself"):
+            opened()
+        engine.delete_index(intents_name(index))
+    with opened() as another:
+        assert another.add({"id": "b", "body": _text("b")}).status == "accepted"
+
+
 def test_a_data_stream_is_refused_with_the_reason(engine, pipeline):
     from shinglefold.groups.gate.mapped import concrete_index
 
