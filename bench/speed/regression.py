@@ -2,7 +2,8 @@
 
 Each way is held against plain numpy of the same kinds of work (gathering, multiplying, sorting, minima of
 stretches) in the same run, in turns, by processor time. The best round of each counts: a machine that others
-use, too, is slow now and then, never fast. What loses at first is given more rounds before it is told.
+use, too, is slow now and then, never fast. What loses at first is given more rounds before it is told. The
+ratios differ between processors, so that each kind has a record of its own; one without is told.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import numpy as np
 
 from bench import corpora
 from bench.clock import processor_time
-from shinglefold.canon import strip_html
+from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.signing.parts import Signer, SignOptions, Tally
 from shinglefold.ingest.signing.tasks import Span
@@ -31,6 +32,8 @@ RECORD = Path(__file__).with_name("ratios.json")
 #: A ratio that is larger by this factor fails.
 LOSS = 1.25
 _ROUNDS, _SECONDS = 25, 40.0
+#: Values that the reference works on at a time, 128 kB of them, and how often.
+_VALUES, _TIMES = 1 << 14, 32
 Work = Callable[[], object]
 
 
@@ -46,16 +49,33 @@ def main() -> int:
         help="make everything slower, to see it fail",
     )
     chosen = parser.parse_args()
-    record: dict[str, float] = json.loads(RECORD.read_text("utf-8"))["ratios"] if RECORD.exists() else {}
+    known: dict[str, dict[str, float]] = json.loads(RECORD.read_text("utf-8"))
+    own = processor()
+    record = known.get(own, {})
     ways = {name: slowed(work, chosen.slow_down) for name, work in every_way().items()}
-    known, rounds = ({}, 4 * _ROUNDS) if chosen.record else (record, _ROUNDS)
-    ratios = measured(ways, reference(), known, rounds)
-    if chosen.record:
-        noted = {"machine": platform.machine(), "numpy": np.__version__, "ratios": ratios}
-        RECORD.write_text(json.dumps(noted, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    compared, rounds = ({}, 4 * _ROUNDS) if chosen.record else (record, _ROUNDS)
+    ratios = measured(ways, reference(), compared, rounds)
     for name, ratio in ratios.items():
         sys.stdout.write(f"{name}: {ratio:.3f} of the reference, on record {record.get(name, 0):.3f}\n")
-    return told(ratios, {} if chosen.record else record)
+    if chosen.record:
+        noted = {name: round(ratio, 3) for name, ratio in ratios.items()}
+        RECORD.write_text(json.dumps(known | {own: noted}, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    elif not record:
+        sys.stdout.write(
+            f"Nothing is compared: of this processor ({own}) there is no record. To make one: "
+            "python -m bench.speed.regression --record\n"
+        )
+    return told(ratios, compared)
+
+
+def processor(facts: Path = Path("/proc/cpuinfo")) -> str:
+    """Return which kind of processor this is, as far as the system tells."""
+    lines = facts.read_text("utf-8").splitlines() if facts.exists() else []
+    told = {
+        name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))
+    }
+    parts = [f"{name} {told[name]}" for name in ("cpu family", "model") if name in told]
+    return ", ".join([told.get("model name") or platform.processor() or platform.machine(), *parts])
 
 
 def told(ratios: Mapping[str, float], record: Mapping[str, float]) -> int:
@@ -101,19 +121,28 @@ def measured(
 
 
 def reference() -> Work:
-    """Return plain numpy work that nobody will make faster here."""
-    chance = np.random.default_rng(84)
-    places = chance.integers(0, 1 << 16, 1 << 19)
-    table = chance.integers(0, 2**64, 1 << 16, np.uint64)
-    starts = np.arange(0, 1 << 19, 512)
+    """Return plain numpy work that nobody will make faster here.
 
-    def work() -> np.ndarray:
-        values = table[places]
-        np.cumsum(values * np.uint64(0x9E3779B97F4A7C15), out=values)
-        low = values.astype(np.uint32)
-        for factor in range(1, 33, 2):
-            np.minimum.reduceat(low * np.uint32(factor), starts)
-        return np.sort(values)
+    In memory that it has and that fits into a core's own cache: what a system takes for handing out memory
+    differs several times between machines, and would hide a loss on some of them.
+    """
+    chance = np.random.default_rng(84)
+    places = chance.integers(0, _VALUES, _VALUES)
+    table = chance.integers(0, 2**64, _VALUES, np.uint64)
+    starts = np.arange(0, _VALUES, 512)
+    values, low, product = table.copy(), np.empty(_VALUES, np.uint32), np.empty(_VALUES, np.uint32)
+    least = np.empty(len(starts), np.uint32)
+
+    def work() -> None:
+        for _ in range(_TIMES):
+            np.take(table, places, out=values, mode="clip")
+            np.multiply(values, np.uint64(0x9E3779B97F4A7C15), out=values)
+            np.cumsum(values, out=values)
+            low[:] = values
+            for factor in range(1, 33, 2):
+                np.multiply(low, np.uint32(factor), out=product)
+                np.minimum.reduceat(product, starts, out=least)
+            values.sort()
 
     return work
 
@@ -121,20 +150,22 @@ def reference() -> Work:
 def every_way() -> dict[str, Work]:
     """Return what is watched, warm."""
     texts = (*corpora.russian(50, 500), *corpora.generated("en", 50, 500))
-    plain, quick = Fingerprinter(make_scheme()), Fingerprinter(make_scheme())
+    scheme = make_scheme()
+    words, quick = Canonicalizer.of(scheme), Fingerprinter(scheme)
     assert quick.compile(), "the extra fast is not installed"
-    assert plain.fingerprint_json(texts) == quick.fingerprint_json(texts)
+    assert Fingerprinter(scheme, words).fingerprint_json(texts) == quick.fingerprint_json(texts)
     pages = [
         f"<div><h1>{text[:60]}</h1><p>{text[60:900]}</p><ul><li>{text[900:]}</li></ul></div>"
         for text in texts
     ]
-    signer = Signer(make_scheme(), SignOptions(("body",)), quick.canonicalizer)
+    signer = Signer(scheme, SignOptions(("body",)), quick.canonicalizer)
     assert signer.tools.fingerprinter.compile()
     encoded = [msgspec.json.encode({"id": str(number), "body": text}) for number, text in enumerate(texts)]
     span = _span(encoded)
     assert signer.quick() is not None
     ways: dict[str, Work] = {
-        "text → fingerprint, numpy": lambda: plain.fingerprint_json(texts),
+        # A new one each time, as each turns to compiled code by itself after so many texts.
+        "text → fingerprint, numpy": lambda: Fingerprinter(scheme, words).fingerprint_json(texts),
         "text → fingerprint, compiled": lambda: quick.fingerprint_json(texts),
         "line → line with fingerprint": lambda: signer.signed_lines(span, Tally()),
         "HTML → text": lambda: list(map(strip_html, pages)),
