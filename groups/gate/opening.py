@@ -44,7 +44,7 @@ class Opened:
     ``intents``: the index of intents, empty where one process at a time writes and needs none. ``read_back``:
     the fields of documents that a decision reads again. ``first``: the order in which leaders come first.
     ``beside``: fields of found documents that tell who decides. ``identities``: of both indices, which
-    another index of their name has not.
+    another index of their name has not. ``named``: by which name it was opened, an alias perhaps.
     """
 
     index: str
@@ -57,18 +57,31 @@ class Opened:
     first: tuple[JSON, ...]
     beside: tuple[str, ...]
     identities: Mapping[str, str]
+    named: str
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The indices that a gate writes to."""
-        return (self.index, self.intents) if self.intents else (self.index,)
+        """The indices that a gate writes to, and the name it was opened by."""
+        return tuple(name for name in dict.fromkeys((self.index, self.intents, self.named)) if name)
 
     def check_same(self, identities: Mapping[str, str]) -> None:
         """Refuse to go on where an index was deleted meanwhile: a server makes another for what comes.
 
+        Nor where the alias means other indices, as after a rollover: new documents belong there.
+
+        Args:
+            identities: of all indices that ``names`` mean.
+
         Raises:
             EngineError: it is another, or gone.
         """
+        others = [name for name, now in identities.items() if now and name not in self.identities]
+        if others and any(self.identities.values()):
+            raise EngineError(
+                f"{self.named!r} meant the index {self.index!r} when this gate was opened, and now means "
+                f"{', '.join(sorted(others))}, as after a rollover: open another gate before the index that "
+                "takes new documents"
+            )
         for name, known in self.identities.items():
             now = identities.get(name, "gone")
             if known and now and now != known:
@@ -157,7 +170,9 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     if policy.action == "cap":
         first = (*first, {group: {"order": "asc", "missing": "_first"}})
     beside: tuple[str, ...] = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[policy.action]
-    return Opened(concrete, intents, recipe, likeness, forms, terms, read_back, first, beside, identities)
+    return Opened(
+        concrete, intents, recipe, likeness, forms, terms, read_back, first, beside, identities, index
+    )
 
 
 def _likeness(  # noqa: PLR0917 - as ``open_gate``

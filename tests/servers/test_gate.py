@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from support.gate.crashes import Trial, make_pipeline, seeds
+from support.gate.indices import gated_index
 from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
 from support.servers.local import LocalServer
@@ -190,3 +191,24 @@ def _blocking(engine, index, given):
 async def _one_by_one(engine, index, given):
     async with _awaited(engine) as awaited, await AsyncGate.open(awaited, index) as gate:
         return [verdict for one in given for verdict in await gate.add_all([one])]
+
+
+def test_an_awaited_gate_before_an_alias_notices_that_it_means_another_index(server, engine, pipeline):
+    def alias_of(index: str) -> None:
+        server.ask("POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": f"{old}-alias"}}]})
+
+    async def run() -> None:
+        policy = Policy("refuse")
+        async with (
+            _awaited(engine) as awaited,
+            await AsyncGate.open(awaited, f"{old}-alias", policy, pipeline=pipeline) as gate,
+        ):
+            assert (await gate.add({"id": "a", "body": "What somebody has told"})).status == "accepted"
+            alias_of(new)
+            await asyncio.sleep(1.1)
+            with pytest.raises(EngineError, match=f"now means {new}, as"):
+                await gate.add({"id": "b", "body": "Something else that nobody has told"})
+
+    with gated_index(engine, pipeline, "old", {}) as old, gated_index(engine, pipeline, "new", {}) as new:
+        alias_of(old)
+        asyncio.run(run())

@@ -1,5 +1,6 @@
 """Gates on a server before documents that came past them, in forms that no update of a part can change."""
 
+import time
 import uuid
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
 from support.servers.admin import ask
 
+from shinglefold.errors import EngineError
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.model import Fingerprint
@@ -64,3 +66,28 @@ def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine,
             told = gate.add({"id": "empty", "body": ""})
         stored = engine.get(index, "empty")["_source"]["dedup"]
     assert (told.group,) == numbers_of(Fingerprint.from_field(stored), (), index, "empty")
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["the old index stays behind it", "it is moved"])
+def test_a_gate_before_an_alias_that_comes_to_mean_another_index_refuses_to_go_on(
+    engine, server, pipeline, stays
+):
+    with gated_index(engine, pipeline, "old", {}) as old, gated_index(engine, pipeline, "new", {}) as new:
+        alias = f"{old}-alias"
+        ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": alias}}]})
+        with Gate(engine, alias, Policy("refuse"), pipeline=pipeline) as gate:
+            assert gate.add({"id": "a", "body": BODY}).status == "accepted"
+            moved = [{"add": {"index": new, "alias": alias}}]
+            if not stays:
+                moved.append({"remove": {"index": old, "alias": alias}})
+            ask(server.url, "POST", "/_aliases", {"actions": moved})
+            time.sleep(1.1)
+            with pytest.raises(
+                EngineError, match=f"'{alias}' meant the index '{old}' .* now means {new}, as"
+            ):
+                gate.add(
+                    {"id": "b", "body": "Something else that nobody has told before, and at some length"}
+                )
+        assert engine.get(old, "b") is None
+        with Gate(engine, new, Policy("refuse"), pipeline=pipeline) as gate:
+            assert gate.add({"id": "b", "body": BODY}).status == "accepted"
