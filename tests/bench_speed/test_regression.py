@@ -56,7 +56,7 @@ def test_what_is_on_record_was_measured():
 
 def test_a_processor_is_told_by_its_name_family_and_model(tmp_path):
     facts = tmp_path / "cpuinfo"
-    core = ["processor\t: 0", "cpu family\t: 6", "model\t\t: 167", "model name\t: Quick", "flags\t\t: a b", ""]
+    core = ["cpu family\t: 6", "model\t\t: 167", "model name\t: Quick", "flags\t\t: a b", ""]
     facts.write_text("\n".join(core * 2), "utf-8")
     assert processor(facts) == "Quick, cpu family 6, model 167"
     assert processor(tmp_path / "none")
