@@ -5,7 +5,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance.obstacles import settings_of, source_obstacles
+from shinglefold.ingest.maintenance.obstacles import change_obstacles, settings_of, source_obstacles
 from shinglefold.source_filter import SourceFilter
 
 #: How the names of the indices behind data streams begin.
@@ -58,7 +58,7 @@ def check_keeps(engine: Engine, mappings: JSON, index: str) -> None:
             f"index {index!r} is in the mode {mode!r}, in which every document has a time, and a gate keeps "
             "places by documents without any: let it stand before an index of the standard mode"
         )
-    for told in source_obstacles(mappings, settings):
+    for told in (*source_obstacles(mappings, settings), *change_obstacles(settings)):
         raise ConfigError(f"a gate can't stand before index {index!r}: {told}")
 
 

@@ -42,6 +42,7 @@ def obstacles(engine: Engine, index: str, field: str, *, writes: bool = True) ->
     found = {
         name: (
             *source_obstacles(mappings, settings.get(name, {})),
+            *change_obstacles(settings.get(name, {})),
             *field_obstacles(name, mappings, field),
             *(write_obstacles(name, settings.get(name, {})) if writes else ()),
         )
@@ -85,6 +86,15 @@ def source_obstacles(mappings: Mapping[str, Any], settings: Mapping[str, Any]) -
         yield (
             "its _source is rebuilt from the fields, and an update would store that and not what was sent: "
             "index the documents into one that stores them"
+        )
+
+
+def change_obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why no document of an index can be changed, though new ones can come."""
+    if _on(settings, "index.append_only.enabled"):
+        yield (
+            "its documents can't be changed once they are written (index.append_only.enabled): index them "
+            "into an index whose documents can be"
         )
 
 

@@ -11,11 +11,12 @@ from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
 
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused
+from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused, UnsupportedQuery
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import ensure_index
+from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.ingest.mapping import new_mappings
 
 _SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
@@ -190,6 +191,20 @@ def test_an_index_of_a_mode_that_keeps_no_places_or_no_sources_is_refused(
     name = new_index(mapped, {"index": settings})
     with pytest.raises(ConfigError, match=said):
         Gate(engine, name, Policy("refuse"), pipeline=pipeline)
+
+
+def test_an_index_whose_documents_stay_as_they_are_is_refused_before_places_are_kept(
+    engine, pipeline, new_index
+):
+    try:
+        name = new_index(new_mappings(pipeline.recipe()), {"index": {"append_only.enabled": True}})
+    except UnsupportedQuery:
+        pytest.skip("has no such indices")
+    with pytest.raises(ConfigError, match=r"can't be changed once they are written \(index.append_only"):
+        Gate(engine, name, Policy("refuse"), pipeline=pipeline)
+    assert engine.search(name, {"size": 0})["hits"]["total"]["value"] == 0
+    with pytest.raises(ConfigError, match=r"index\.append_only"):
+        backfill(engine, name, pipeline, BackfillOptions(workers=1))
 
 
 def test_documents_without_a_number_count_and_join(opened, stored, engine, index):
