@@ -67,6 +67,6 @@ def _row(one: "IndexStatistics") -> tuple[str, ...]:
         "?" if one.documents is None else f"{one.documents:,}",
         share_of(one.signed_share),
         size_of(one.info.size),
-        one.scheme or "none: not made for fingerprints",
+        "?" if one.unknown else one.scheme or "none: not made for fingerprints",
         " ".join(one.info.aliases),
     )

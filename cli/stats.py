@@ -61,7 +61,11 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
         lines.append(f"scheme        {one.scheme}")
     if one.recipe is None:
         name = one.info.name
-        return lines if one.scheme else [*lines, f"not made for fingerprints: {hints.command('setup', name)}"]
+        return (
+            lines
+            if one.scheme or one.unknown
+            else [*lines, f"not made for fingerprints: {hints.command('setup', name)}"]
+        )
     return [*lines, *_signed(one, hints), *_recipe(one.recipe)]
 
 

@@ -30,6 +30,7 @@ class IndexStatistics:
         grouped: documents with the number of their group; None where the index numbers no groups.
         kept: of ``documents`` those that are none yet: a gate keeps their places while it decides.
         problem: why something is missing here.
+        unknown: whether its mappings can't be read, so that nobody knows what it was made for.
     """
 
     info: IndexInfo
@@ -42,6 +43,7 @@ class IndexStatistics:
     grouped: int | None = None
     kept: int = 0
     problem: str = ""
+    unknown: bool = False
 
     @property
     def unsigned(self) -> int:
@@ -101,7 +103,7 @@ def _known(engine: Engine, info: IndexInfo, setting: str) -> IndexStatistics:
     try:
         mappings = engine.mappings(info.name)
     except EngineError as error:
-        return IndexStatistics(info, problem=str(error))
+        return IndexStatistics(info, problem=str(error), unknown=True)
     stored = stored_recipe(mappings)
     if stored is None:
         return IndexStatistics(info)

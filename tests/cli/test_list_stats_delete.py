@@ -216,6 +216,17 @@ def test_a_damaged_index_is_deleted_as_its_message_says(run, damage):
     _whole(run, "news")
 
 
+def test_what_an_index_was_made_for_is_not_guessed_where_it_can_not_be_read(run):
+    _whole(run, "news")
+    Path(".shinglefold/news/catalog.json").write_text("x")
+    for command in (["list"], ["stats", "news"]):
+        ran = run(*command)
+        assert ran.code == 3
+        assert "is damaged" in ran.err
+        assert "not made for fingerprints" not in ran.out
+    assert run("list").out.splitlines()[1].split()[-1] == "?"
+
+
 def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_to(run):
     _whole(run, "news")
     Path(".shinglefold/photos").mkdir()
