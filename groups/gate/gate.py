@@ -32,6 +32,8 @@ from shinglefold.stored import without_fingerprint
 
 #: Seconds to wait for callers that were there a moment ago, so that they are decided together.
 _GATHERED = 0.002
+#: Documents of one id that are looked through for what one has in common with another.
+_ROUTINGS = 100
 
 
 class Gate(Face):
@@ -149,20 +151,25 @@ class Gate(Face):
             the place and the text; [] where the stored one is gone.
         """
         check_is_text("like", like)
-        stored = self.engine.get(self.index, like) or self._routed(like)
-        if stored is None:
-            return []
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         given = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed
-        return matched_passages(stored["_source"], given, self.recipe.fields, placed)
 
-    def _routed(self, id_: str) -> JSON | None:
-        """Return a document under a routing that nobody tells, as only a search finds it; None for none."""
+        def shared(stored: JSON) -> list[JSON]:
+            return matched_passages(stored["_source"], given, self.recipe.fields, placed)
+
+        stored = self.engine.get(self.index, like)
+        if stored is not None and (found := shared(stored)):
+            return found
+        # Under other routings there may be others of the id: the one that it resembles shares most.
+        return max(map(shared, self._routed(like)), key=_length, default=[])
+
+    def _routed(self, id_: str) -> list[JSON]:
+        """Return the documents of an id under routings that nobody tells, as only a search finds them."""
         self.refresh()
-        body = {"query": {"ids": {"values": [id_]}}, "size": 1, **self.engine.can.unaltered}
+        body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
         hits: list[JSON] = self.engine.search(self.index, body, self._newest)["hits"]["hits"]
-        return hits[0] if hits else None
+        return hits
 
     def sweep(self) -> int:
         """Remove places that writers kept who died before they told anybody; return how many.
@@ -283,6 +290,10 @@ class Gate(Face):
         if self._patient is None:
             self._patient = Patient(self.engine, self.index, watched(self.recipe.field))
         return self._patient
+
+
+def _length(passages: Sequence[JSON]) -> int:
+    return sum(one["equal_tokens"] for one in passages)
 
 
 __all__ = ["BATCH", "Gate"]

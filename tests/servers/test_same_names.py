@@ -121,6 +121,21 @@ def test_a_copy_under_another_routing_joins_the_document_of_its_id(engine, group
     assert [found["page", routing][1] for routing in _APART] == [True, False, False]
 
 
+def test_passages_are_those_of_the_document_of_an_id_that_is_meant(engine, grouped, pipeline):
+    texts = [article["body"] for article in islice(articles(), 0, 80, 40)]
+    with Gate(engine, grouped, Policy("refuse"), pipeline=pipeline) as gate:
+        gate.add_all(
+            [{"id": "page", "_routing": one, "body": text} for one, text in zip("ab", texts, strict=True)]
+        )
+        for text in texts:
+            copy = {"id": "copy", "body": f"{text} Ещё слово."}
+            (verdict,) = gate.add_all([copy])
+            assert verdict.like.id == "page"
+            shown = [one["shown"]["text"] for one in gate.passages(copy, "page")]
+            assert shown
+            assert all(one in text for one in shown)
+
+
 @pytest.mark.parametrize("way", ["backfill", "gate", "regroup"])
 def test_textless_documents_of_one_id_have_a_number_each(engine, grouped, pipeline, way):
     if way == "gate":
