@@ -14,6 +14,8 @@ _SCHEMES = ("http", "https")
 #: The fields that must not be printed.
 SECRETS = ("password", "api_key", "bearer_token")
 _TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "aws_region", "aws_service")
+#: Between two addresses; a comma before anything else may be one of a password.
+_NEXT = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
 #: ``scheme://…``, ``//host``, ``user:password@host`` and ``host:port``.
 _MEANT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|$)|\[[0-9a-fA-F:.]+\]")
@@ -113,18 +115,27 @@ def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
     Args:
         given: one address or several (a text with commas, or a sequence); ``opensearch+https://…`` names
             the product, ``https://user:password@…`` the credentials, percent-encoded where need be.
+
+    Raises:
+        ConfigError: one is none, or two of them name different users or products.
     """
     fields: dict[str, object] = {}
     urls = []
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise expected("address", "one, or a list of them", given)
-    for text in given.split(",") if isinstance(given, str) else given:
+    for text in _NEXT.split(given) if isinstance(given, str) else given:
         parts = _split(text.strip())
         product, plus, scheme = parts.scheme.rpartition("+")
-        if plus:
-            fields["product"] = product
+        said: dict[str, object] = {"product": product} if plus else {}
         if parts.username is not None:
-            fields |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
+            said |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
+        if other := [name for name, value in said.items() if fields.get(name, value) != value]:
+            # Not quoted: it may be a secret. Each would be sent to all of the addresses.
+            raise ConfigError(
+                f"several addresses are of one cluster, and these name different ones for {other[0]}: name "
+                "it once"
+            )
+        fields |= said
         host = parts.netloc.rpartition("@")[2]
         urls.append(urlunsplit((scheme, host, parts.path.rstrip("/"), parts.query, parts.fragment)))
     return {**fields, "urls": tuple(urls)}

@@ -73,6 +73,30 @@ def test_addresses_are_taken_apart():
     }
 
 
+def test_a_comma_in_a_password_ends_no_address():
+    given = "http://ada:hid,den@one:9200,http://two:9200"
+    assert parse_urls(given)["password"] == "hid,den"
+    assert parse_urls(given)["urls"] == ("http://one:9200", "http://two:9200")
+    with pytest.raises(ConfigError) as caught:
+        parse_urls("http://ada:hid,den@one:9200,two:9200")
+    assert "hid" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://ada:hidden@one:9200,http://bob:hidden@two:9200",
+        "http://ada:hidden@one:9200,http://ada:other@two:9200",
+        "opensearch+http://one:9200,elasticsearch+http://two:9200",
+    ],
+)
+def test_addresses_that_name_different_users_or_products_are_refused(given):
+    with pytest.raises(ConfigError, match="name it once") as caught:
+        parse_urls(given)
+    assert "hidden" not in str(caught.value)
+    assert parse_urls("http://ada:p@one:9200,http://ada:p@two:9200")["user"] == "ada"
+
+
 @pytest.mark.parametrize(
     "address", ["https://ada:hid/den@host", "https://ada:hid#den@host", "https://ada:h@[x"]
 )
