@@ -39,6 +39,7 @@ BENCHMARKS: Mapping[str, str] = {
     "storage": "bench.storage",
     "storage.passages": "bench.storage_passages",
     "versions": "bench.versions",
+    "versions.embedded": "bench.versions_embedded",
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",
     "bloom": "bench.bloom",
