@@ -9,7 +9,7 @@ from shinglefold.contracts import JSON, Guard, Held, Parameters, Written
 from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
-from shinglefold.engines.http.failures import FOR_ALL, error_type, reason, refusal
+from shinglefold.engines.http.failures import FOR_ALL, error_type, field_remedy, reason, refusal
 from shinglefold.engines.http.searching import HttpSearches, Steps, done
 from shinglefold.errors import PermissionDenied
 
@@ -114,7 +114,9 @@ def _written(item: Mapping[str, Any], action: Mapping[str, Any]) -> Written:
     if elsewhere := _elsewhere(told, action):
         return Written(DROPPED, None, elsewhere)
     if "error" in told:
-        return Written(told["status"], None, reason({"error": told["error"]}))
+        why = reason({"error": told["error"]})
+        remedy = field_remedy(why)
+        return Written(told["status"], None, f"{why}. {remedy}" if remedy else why)
     return Written(told["status"], Guard(told["_seq_no"], told["_primary_term"]))
 
 

@@ -207,6 +207,15 @@ def test_an_index_whose_documents_stay_as_they_are_is_refused_before_places_are_
         backfill(engine, name, pipeline, BackfillOptions(workers=1))
 
 
+def test_a_field_that_a_strict_mapping_lacks_is_told_with_the_remedy(engine, pipeline, new_index):
+    name = new_index(new_mappings(pipeline.recipe(), {"body": {"type": "text"}}) | {"dynamic": "strict"})
+    with Gate(engine, name, Policy("refuse"), pipeline=pipeline) as gate:
+        (verdict,) = gate.add_all([{"_id": "a", "body": _text("a"), "host": "a.org"}])
+    assert verdict.status == "failed"
+    assert "strict and has no field [" in verdict.reason
+    assert engine.search(name, {"size": 0})["hits"]["total"]["value"] == 0
+
+
 def test_documents_without_a_number_count_and_join(opened, stored, engine, index):
     stored(_text("a"), {"_id": "one"}, {"_id": "two"})
     with opened("cap", most=2) as gate, pytest.raises(Refused, match="whose group has 2 documents already"):
