@@ -67,7 +67,10 @@ def main() -> int:
         measure: Callable[[], list[Row]] = import_module(BENCHMARKS[name]).measure
         rows = measure()
         sys.stdout.write(shown(name, rows) + "\n")
-        if not chosen.dry:
+        if not rows:
+            # What an earlier run has found stays.
+            sys.stdout.write("Nothing was measured, so nothing is kept: its module says what it needs.\n\n")
+        elif not chosen.dry:
             sys.stdout.write(f"kept in {keep(name, rows, day)}\n\n")
     return 0
 
