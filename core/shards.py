@@ -8,7 +8,7 @@ from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, 
 
 _WINDOW = "Result window is too large"
 #: A node that a point in time is on has left the cluster, and takes it with it even where it comes back.
-_GONE = "no node found for id"
+NODE_GONE = "no node found for id"
 #: Characters of reasons quoted.
 _LONGEST = 300
 
@@ -60,7 +60,7 @@ def complete(answer: JSON) -> JSON:
     reasons = shard_reasons(answer)
     told = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
     kinds = {str(reason.get("type")) for reason in reasons}
-    if "search_context_missing_exception" in kinds or _GONE in told:
+    if "search_context_missing_exception" in kinds or NODE_GONE in told:
         raise PitExpired("a shard lost the point in time; open another")
     if "illegal_argument_exception" in kinds:
         raise UnsupportedQuery(f"a shard can't read the request: {told}")

@@ -19,6 +19,7 @@ from shinglefold.errors import (
     UnsupportedQuery,
     WindowTooLarge,
 )
+from shinglefold.shards import NODE_GONE
 
 #: Statuses that mean: not now.
 BUSY = frozenset({429, 502, 503, 504})
@@ -30,6 +31,15 @@ MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
 _BLOCK = "cluster_block_exception"
 _CLOSED = "index_closed_exception"
+#: A node was lost in the middle of a request, or is not back yet; answered with status 500.
+_NODE_LOST = (
+    "node_disconnected_exception",
+    "node_not_connected_exception",
+    "node_closed_exception",
+    "connect_transport_exception",
+    "send_request_transport_exception",
+    "receive_timeout_transport_exception",
+)
 #: What no document of an index gets past, and somebody has to lift.
 FOR_ALL = frozenset({_BLOCK, _CLOSED})
 
@@ -62,6 +72,9 @@ _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
         "search_context_missing_exception": (
             PitExpired,
             "The point in time was closed or ran out; open another, with a longer keep_alive.",
+        ),
+        **dict.fromkeys(
+            _NODE_LOST, (EngineUnavailable, "Try again; where it stays so, see that all nodes run.")
         ),
         _CLOSED: (EngineError, "Open the index (POST INDEX/_open)."),
         "index_create_block_exception": (
@@ -237,6 +250,8 @@ def reason(body: object) -> str:
 def _meaning(status: int, kind: str, said: str) -> _Meaning:
     if _WINDOW in said:
         return WindowTooLarge, _WINDOW_REMEDY
+    if NODE_GONE in said:
+        return PitExpired, "A node has left and taken the point in time with it; open another."
     if _FIELDS in said:
         return UnsupportedQuery, _FIELDS_REMEDY
     if kind == _BLOCK and (known := next((one for word, one in _BLOCKS.items() if word in said), None)):

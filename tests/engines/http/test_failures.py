@@ -11,6 +11,7 @@ from shinglefold.errors import (
     EngineUnavailable,
     IndexReadOnly,
     PermissionDenied,
+    PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
 )
@@ -37,6 +38,13 @@ def _block(what):
     return {"error": {"type": "cluster_block_exception", "reason": f"blocked by: [{what}];"}}
 
 
+def _lost(kind, why):
+    """Return what a server answers where a shard fails and the request wants all."""
+    cause = {"type": kind, "reason": why}
+    error = {"type": "search_phase_execution_exception", "reason": "Partial shards failure"}
+    return {"error": {"root_cause": [cause], **error, "caused_by": cause}, "status": 500}
+
+
 @pytest.mark.parametrize(
     ("status", "body", "error", "said"),
     [
@@ -44,6 +52,15 @@ def _block(what):
         (400, WINDOW, WindowTooLarge, "search_after"),
         (400, FIELDS, UnsupportedQuery, "index.mapping.total_fields.limit"),
         (403, FLOOD, IndexReadOnly, "Free disk space"),
+        (
+            500,
+            _lost("node_not_connected_exception", "[node-0] Node not connected"),
+            EngineUnavailable,
+            "all nodes",
+        ),
+        (500, _lost("node_disconnected_exception", "[search[phase/fetch]]"), EngineUnavailable, "all nodes"),
+        (500, _lost("illegal_state_exception", "no node found for id: Gk"), PitExpired, "open another"),
+        (500, _lost("null_pointer_exception", "oops"), EngineError, "See the server's log"),
         (
             503,
             _block("SERVICE_UNAVAILABLE/2/no cluster-manager"),

@@ -80,7 +80,8 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
     made = regroup(disturbed.at("search", 5), grouped, RegroupOptions(backoff=LONG))
     disturbed.over()
     assert disturbed.happened.is_set()
-    assert (made.counts.read, made.counts.failed, made.counts.left) == (len(twice), 0, 0)
+    counts = made.counts
+    assert (counts.read, counts.failed, counts.left, made.stopped) == (len(twice), 0, 0, "")
     led(grouped)
     # What reads all begins anew where a node takes a point in time with it.
     disturbed = mishap("primary", grouped, stays=True)
