@@ -24,7 +24,7 @@ from shinglefold.canon.lexicon import Found, Lexicon
 from shinglefold.canon.pieces import Block, Cuttable, blocks
 from shinglefold.canon.routing import choose, make_router
 from shinglefold.canon.segment import Segments, segment
-from shinglefold.canon.strings import Strings, parted
+from shinglefold.canon.strings import Strings, spaced
 from shinglefold.canon.words import Form, canonical_form, hashed
 from shinglefold.checks import check_kind, check_texts, expected
 from shinglefold.errors import ConfigError, UnknownLanguage
@@ -72,7 +72,7 @@ class Canonicalizer:
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
         self.strings = Strings(min(capacity, 1 << 18))
         #: Whether strings are wanted of the texts that are hashed, so that no form is looked at twice.
-        self._strings = False
+        self._wants_strings = False
         self._lately = Lately()
 
     @classmethod
@@ -196,7 +196,7 @@ class Canonicalizer:
         if self._kernel is not None:
             return self.run().hash_block(block.pieces, own)
         segments = segment(block.pieces, self._router.tables)
-        if self._strings:
+        if self._wants_strings:
             self._lately.note(block, texts, segments)
         return self._hash(segments, own)
 
@@ -311,7 +311,7 @@ class Canonicalizer:
     def _written(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Yield the canonical tokens of each piece of some texts that has any, by the text's number."""
         # Forms learned from now on are learned with their strings.
-        self._strings = True
+        self._wants_strings = True
         for block in blocks(texts):
             work = self.said_block if self._kernel is None else self.run().said_block
             said = work(block.pieces)
@@ -328,7 +328,7 @@ class Canonicalizer:
         kept, bounds = numbers != 0, segments.bounds
         if not kept.all():
             numbers, bounds = numbers[kept], np.append(0, np.cumsum(kept))[bounds]
-        return parted(known[numbers].tolist(), bounds[1:].tolist())
+        return spaced(known[numbers].tolist(), bounds[1:].tolist())
 
     def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
         check_texts(texts)
@@ -356,13 +356,13 @@ class Canonicalizer:
         self, keys: Uint64s, words: Iterable[str], languages: Sequence[int], mixed: Sequence[bool]
     ) -> tuple[Uint64s, NDArray[np.uint8]]:
         """Learn words, and return their values and repairs."""
-        form = self._form if self._strings else self._uncached_form
+        form = self._form if self._wants_strings else self._uncached_form
         rows = zip(words, languages, mixed, strict=True)
         forms = [form(word, language, mix) for word, language, mix in rows]
         values, repairs = hashed(forms)
         learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
         self.lexicon.learn(keys, *learned)
-        if self._strings:
+        if self._wants_strings:
             self.strings.learn(keys, [form.canonical or "" for form in forms])
         return learned
 

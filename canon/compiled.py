@@ -6,7 +6,7 @@ two languages of one script) are left to numpy.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from shinglefold.canon.hashing import HashedBlock, merged
 from shinglefold.canon.lexicon import Lexicon, Slots
 from shinglefold.canon.one_pass import hash_block
 from shinglefold.canon.routing import Router
-from shinglefold.canon.strings import Strings, parted
+from shinglefold.canon.strings import Strings, spaced
 from shinglefold.compiled import compiled
 from shinglefold.model import Int64s, Uint64s
 
@@ -144,6 +144,18 @@ class Kernel:
         return HashedBlock(work.hashes[:kept].copy(), counts, votes, repairs), np.flatnonzero(unusual)
 
 
+class Table(Protocol):
+    """What knows words, by their keys."""
+
+    @property
+    def slots(self) -> Slots:
+        """Where they are looked up."""
+        ...
+
+
+T = TypeVar("T", bound=Table)
+
+
 class Plain(Protocol):
     """What makes tokens by numpy, and knows words."""
 
@@ -192,12 +204,8 @@ class Run:
             origins: int64 (P,), where each text begins.
             declared: int64 (P,), the number of each text's declared language, or -1.
         """
-        found = self._hash(codes, origins, declared, self.plain.lexicon)
+        found, _ = self._hash(codes, origins, declared, lambda: self.plain.lexicon)
         if isinstance(found, Missing):
-            self._learn(codes, found)
-            found = self._hash(codes, origins, declared, self.plain.lexicon)
-        if isinstance(found, Missing):
-            # A lexicon that is too small for a block forgets what it just learned.
             return self.plain.hash_block(_texts(codes, origins, range(len(origins))), declared)
         made, unusual = found
         if not len(unusual):
@@ -212,17 +220,12 @@ class Run:
         """
         codes, origins = joined(texts)
         declared = np.full(len(texts), -1, np.int64)
-        kept = self.plain.strings.kept
-        found = self._hash(codes, origins, declared, kept.numbers)
-        if isinstance(found, Missing):
-            self._learn(codes, found)
-            kept = self.plain.strings.kept
-            found = self._hash(codes, origins, declared, kept.numbers)
+        found, kept = self._hash(codes, origins, declared, lambda: self.plain.strings.kept)
         if isinstance(found, Missing):
             return self.plain.said_block(texts)
         made, unusual = found
         # Read behind the numbers, which mean words that are there already.
-        said = parted(kept.words[made.hashes.view(np.int64)].tolist(), np.cumsum(made.counts).tolist())
+        said = spaced(kept.words[made.hashes.view(np.int64)].tolist(), np.cumsum(made.counts).tolist())
         if len(unusual):
             places: list[int] = unusual.tolist()
             others = self.plain.said_block([texts[place] for place in places])
@@ -231,9 +234,19 @@ class Run:
         return said
 
     def _hash(
-        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s, known: Lexicon
-    ) -> tuple[HashedBlock, Int64s] | Missing:
-        return self.kernel.hash(codes, origins, declared, known.slots, self.room)
+        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s, table: Callable[[], T]
+    ) -> tuple[tuple[HashedBlock, Int64s] | Missing, T]:
+        """Return what is found in a table, words that it lacked learned, and the table.
+
+        One that is too small for a block forgets what it just learned: then words are missing still.
+        """
+        known = table()
+        found = self.kernel.hash(codes, origins, declared, known.slots, self.room)
+        if isinstance(found, Missing):
+            self._learn(codes, found)
+            known = table()
+            found = self.kernel.hash(codes, origins, declared, known.slots, self.room)
+        return found, known
 
     def _learn(self, codes: NDArray[np.uint32], missing: Missing) -> None:
         keys, first = np.unique(missing.keys, return_index=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.lexicon import Lexicon, renew_lock_after_fork
+from shinglefold.canon.lexicon import Lexicon, Slots, renew_lock_after_fork
 from shinglefold.model import Int64s, Uint64s
 
 #: A word for each of some places, which are int64 (N,).
@@ -86,6 +86,11 @@ class Kept:
         self._lock = Lock()
         renew_lock_after_fork(self)
 
+    @property
+    def slots(self) -> Slots:
+        """Where the numbers are looked up."""
+        return self.numbers.slots
+
     def learn(self, keys: Uint64s, words: Sequence[str]) -> None:
         """Add words; those known already are left as they are."""
         said = np.array(words, np.object_)
@@ -107,6 +112,6 @@ class Kept:
         self._lock = Lock()
 
 
-def parted(words: Sequence[str], ends: Sequence[int]) -> list[str]:
+def spaced(words: Sequence[str], ends: Sequence[int]) -> list[str]:
     """Return words with a space between them, by texts, each of which ends behind so many words."""
     return [" ".join(words[start:end]) for start, end in pairwise((0, *ends))]

@@ -58,6 +58,12 @@ def _writer(name: str) -> Steps:
     return writer.steps(Policy("refuse"), _RELATION, writer.register())
 
 
+def _answer_until(kind: type, requests: Iterator[object]) -> None:
+    """Answer requests until one of a kind is made."""
+    while not isinstance(next(requests), kind):
+        pass
+
+
 def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cleared():
     world = _World()
     waiting = world.requests(_writer("waiting"))
@@ -65,8 +71,7 @@ def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cl
     next(waiting)
     world.store = replace(world.store, late=5)
     dead = world.requests(_writer("dead"))
-    while not isinstance(next(dead), FindDocuments):
-        pass
+    _answer_until(FindDocuments, dead)
     world.store = replace(world.store, late=0)
     kept, told = set(), []
     for asked in waiting:
@@ -85,11 +90,9 @@ def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was(
     next(waiting)
     world.store = replace(world.store, late=3_600_000_005)
     dead = world.requests(_writer("dead"))
-    while not isinstance(next(dead), FindDocuments):
-        pass
+    _answer_until(FindDocuments, dead)
     world.store = replace(world.store, late=3_600_000_000)
-    while not isinstance(next(waiting), Pause):
-        pass
+    _answer_until(Pause, waiting)
     world.store = replace(world.store, late=0)
     with pytest.raises(EngineUnavailable, match="others have been deciding"):
         next(request for number, request in enumerate(waiting) if number == 1000)
