@@ -1,6 +1,7 @@
 """How members come in, by a place and an intent that all know of, and how they leave again."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from shinglefold.contracts import Held, Written
 from shinglefold.errors import EngineUnavailable
@@ -71,27 +72,36 @@ def look(members: Sequence[Member], terms: Terms) -> Steps[None]:
         member.nominated = list(dict.fromkeys((*documents.ids, *member.nominated)))
 
 
-def leave(members: Sequence[Member], terms: Terms, first: Sequence[Action] = ()) -> Steps[list[Written]]:
-    """Give places back; whoever left can't let anything in.
+class Left(NamedTuple):
+    """What became of actions, and why the store has not taken back some places; "" where it has all."""
+
+    written: list[Written]
+    busy: str
+
+
+def leave(members: Sequence[Member], terms: Terms, first: Sequence[Action] = ()) -> Steps[Left]:
+    """Give places back; whoever left can't let anything in, and has no guard any more.
 
     Args:
         first: actions to run in the same request.
-
-    Returns:
-        what became of those actions first.
     """
-    drops = [
-        Drop("documents", member.id, member.guard)
-        for member in members
-        if member.guard is not None and not member.changes
-    ]
+    dropping = [member for member in members if member.guard is not None and not member.changes]
+    drops = [Drop("documents", member.id, member.guard) for member in dropping]
     # Of a placeholder that is gone all can see that nothing comes of it, of a document they can't.
     given_up = [member.attempt for member in members if member.changes and member.attempt]
     terms.register.settle(member.attempt for member in members)
     written = yield from terms.register.leave([*first, *drops], given_up)
+    answers = zip(dropping, written[len(first) :], strict=False)
+    busy = {id(member): one.reason for member, one in answers if one.status in BUSY}
     for member in members:
-        member.reset()
-    return written
+        if id(member) not in busy:
+            member.reset()
+    return Left(written[: len(first)], next(iter(busy.values()), ""))
+
+
+def not_taken_back(reason: str) -> EngineUnavailable:
+    """Return the error of a store that keeps places which were given back."""
+    return EngineUnavailable(f"places that the gate keeps were not given back ({reason}); try again")
 
 
 def release(members: Sequence[Member], terms: Terms) -> Steps[None]:
@@ -114,7 +124,7 @@ def release(members: Sequence[Member], terms: Terms) -> Steps[None]:
             actions.append(closing(held, terms.forms))
     written = (yield from terms.register.leave(actions, ())) if actions else []
     if busy := [one.reason for one in written if one.status in BUSY]:
-        raise EngineUnavailable(f"places that the gate keeps were not given back ({busy[0]}); try again")
+        raise not_taken_back(busy[0])
     terms.register.settle(member.attempt for member in members)
     for member in members:
         member.retried = True

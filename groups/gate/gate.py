@@ -220,7 +220,6 @@ class Gate(Face):
                     self._busy = True
                     return job
                 if own.job is None:
-                    self._busy = True
                     return self._gathered()
                 self._turn.wait()
         return None
@@ -228,6 +227,7 @@ class Gate(Face):
     def _gathered(self) -> Job:
         """Return a job of all who wait, a moment later, as those that were there are about to come again."""
         try:
+            self._busy = True
             self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
         except BaseException:
             # Interrupted: it is somebody else's turn, or the others would wait for ever.

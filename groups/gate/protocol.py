@@ -64,7 +64,8 @@ def _decided(members: Sequence[Member], begun: int, terms: Terms) -> Steps[None]
     if any(member.attempt for member in members):
         # What the store was sent before it failed may still come in as long as places are kept.
         yield from release(members, terms)
-    undecided = list(members)
+    # Who has a verdict may have been told of it, and may have changed or deleted that document since.
+    undecided = [member for member in members if member.verdict is None]
     while undecided:
         yield from enter(undecided, terms)
         inside = [member for member in undecided if member.guard is not None]

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shinglefold.contracts import Held, Written
+from shinglefold.contracts import Held
 from shinglefold.groups.gate.claims import claimed
 from shinglefold.groups.gate.decisions import Adopt, Choice, Found, Join, Keep, Refuse, Stay, choose
-from shinglefold.groups.gate.entering import held_by, leave
+from shinglefold.groups.gate.entering import held_by, leave, not_taken_back
 from shinglefold.groups.gate.forms import Forms
 from shinglefold.groups.gate.leases import closing, is_open
 from shinglefold.groups.gate.member import Like, Member, Verdict
@@ -44,7 +44,7 @@ def settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> Ste
         left = len(inside)
         # A clock that was set back must not have us wait until it is where it was.
         slow = abs(now - entered) > terms.lease // 2
-        leaving: list[Member] = []
+        leaving: list[tuple[Member, Verdict | None]] = []
         accepted: list[tuple[Member, int | None, bool]] = []
         choices = yield from _chosen(inside, terms)
         for member, choice in zip(inside, choices, strict=True):
@@ -53,11 +53,10 @@ def settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> Ste
                     accepted.append((member, choice.group, choice.leads))
                 case Stay():
                     if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):
-                        leaving.append(member)
-                case Refuse():
-                    leaving.append(member)
-                    like = choice.like
-                    member.verdict = Verdict("refused", member.id, like.group, like=like, full=choice.full)
+                        leaving.append((member, None))
+                case Refuse(like, full):
+                    refused = Verdict("refused", member.id, like.group, like=like, full=full)
+                    leaving.append((member, refused))
                 case Join():
                     accepted.append((member, choice.group, False))
                 case _:
@@ -243,23 +242,40 @@ def _leads(held: Held, group: int, forms: Forms) -> bool:
 
 
 def _let_in(
-    accepted: Sequence[tuple[Member, int | None, bool]], leaving: Sequence[Member], terms: Terms
+    accepted: Sequence[tuple[Member, int | None, bool]],
+    leaving: Sequence[tuple[Member, Verdict | None]],
+    terms: Terms,
 ) -> Steps[None]:
-    """Let documents in under their guards, and others leave; one whose guard is gone begins again."""
+    """Let documents in under their guards, and others leave; one whose guard is gone begins again.
+
+    Who has a verdict keeps no place, as nobody goes on for a caller that was told.
+
+    Raises:
+        EngineUnavailable: the store has not taken back all places.
+    """
     writes = [
         Put("documents", member.id, terms.forms.stamped(member.document, group, leads), member.guard)
         for member, group, leads in accepted
     ]
-    answers: list[Written] = yield from leave(leaving, terms, writes)
+    left = yield from leave([member for member, _ in leaving], terms, writes)
     terms.register.settle(member.attempt for member, _, _ in accepted)
-    failed: list[Member] = []
-    for (member, group, leads), written in zip(accepted, answers, strict=False):
+    _tell_left(leaving)
+    failed: list[tuple[Member, Verdict | None]] = []
+    for (member, group, leads), written in zip(accepted, left.written, strict=True):
         if written.status in (DONE, CREATED):
             member.verdict = Verdict(
                 "accepted", member.id, group, leads and group is not None, replaced=member.replaces
             )
             continue
-        failed.append(member)
-        if written.status not in (CONFLICT, MISSING, *BUSY):
-            member.verdict = Verdict("failed", member.id, reason=written.reason)
-    yield from leave(failed, terms)
+        again = written.status in (CONFLICT, MISSING, *BUSY)
+        failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
+    after = yield from leave([member for member, _ in failed], terms)
+    _tell_left(failed)
+    if busy := left.busy or after.busy:
+        raise not_taken_back(busy)
+
+
+def _tell_left(leaving: Sequence[tuple[Member, Verdict | None]]) -> None:
+    for member, verdict in leaving:
+        if member.guard is None:
+            member.verdict = verdict

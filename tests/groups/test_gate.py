@@ -200,7 +200,8 @@ def test_a_text_that_holds_another_is_alike_by_containment(engine, pipeline, tex
 def test_an_interrupt_while_others_are_waited_for_leaves_the_gate_to_them(
     engine, pipeline, text, monkeypatch
 ):
-    monkeypatch.setattr(gate_module, "_GATHERED", 300.0)
+    # A signal that comes just before a thread waits is noticed when it has waited.
+    monkeypatch.setattr(gate_module, "_GATHERED", 5.0)
     gate = Gate(engine, "texts", Policy("refuse"), pipeline=pipeline)
     # As two callers were there a moment ago, a second one is waited for.
     gate._callers = 2

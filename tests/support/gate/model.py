@@ -38,7 +38,19 @@ class Newcomer:
     again: Backoff = field(default_factory=Backoff)
 
     def steps(self, policy: Policy, relation: Relation, register: Shared) -> Steps[list[Verdict]]:
-        members = [
+        members = self.members(relation)
+        terms = self.terms(policy, relation, register)
+        verdicts: list[Verdict] = []
+        for batch in [[one] for one in members] if self.apart else [members]:
+            verdicts += yield from decide(batch, terms)
+            yield from tidy(register)
+            if self.cleans:
+                yield from register.clean(FORMS)
+        return verdicts
+
+    def members(self, relation: Relation) -> list[Member]:
+        """Return what it wants in."""
+        return [
             Member(
                 id_,
                 {"dedup": {"digest": text}},
@@ -48,7 +60,10 @@ class Newcomer:
             )
             for id_, text in self.texts
         ]
-        terms = Terms(
+
+    def terms(self, policy: Policy, relation: Relation, register: Shared) -> Terms:
+        """Return what it decides by."""
+        return Terms(
             policy,
             Letters(relation),
             FORMS,
@@ -58,13 +73,6 @@ class Newcomer:
             glance=1,
             again=self.again,
         )
-        verdicts: list[Verdict] = []
-        for batch in [[one] for one in members] if self.apart else [members]:
-            verdicts += yield from decide(batch, terms)
-            yield from tidy(register)
-            if self.cleans:
-                yield from register.clean(FORMS)
-        return verdicts
 
     def register(self) -> Shared:
         """Return what it knows of others in the beginning: nothing."""
