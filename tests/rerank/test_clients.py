@@ -5,20 +5,20 @@ A small server folds what it is asked for and answers without our key, as a prox
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from support.hits import SCHEME, leader_groups
 from support.node import run_node
+from support.serving import Quiet, serving
 
 from shinglefold.rerank import FoldedSearch
 
 JS = Path(__file__).parent / "js"
 
 
-class Folding(BaseHTTPRequestHandler):
+class Folding(Quiet):
     """Answers a search with a folded page; anything else with who it is."""
 
     search: FoldedSearch
@@ -44,19 +44,12 @@ class Folding(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture(scope="module")
 def url(library) -> Iterator[str]:
     handler = type("Handler", (Folding,), {"search": FoldedSearch(library.engine, SCHEME)})
-    with HTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(HTTPServer(("127.0.0.1", 0), handler)) as url:
+        yield url
 
 
 @pytest.fixture

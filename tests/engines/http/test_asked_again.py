@@ -1,12 +1,13 @@
 """Requests that may be made twice are made again while a server is busy, and data streams are found, too."""
 
 import json
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from support.serving import Quiet, serving
 
 from shinglefold.engines import Connection
 from shinglefold.engines.http.patience import Retries
@@ -25,7 +26,7 @@ class _Server:
         self.waits: list[float] = []
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 server.asked.append(f"{self.command} {self.path.partition('?')[0]}")
@@ -43,11 +44,7 @@ class _Server:
             def do_POST(self) -> None:
                 self.do_GET()
 
-            def log_message(self, *_: object) -> None:
-                pass
-
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
         connection = Connection((f"http://127.0.0.1:{self.http.server_port}",), product="opensearch")
         self.engine = OpenSearchEngine(connection, Retries(3, sleep=self.waits.append))
 
@@ -55,10 +52,8 @@ class _Server:
 @pytest.fixture
 def server():
     made = _Server()
-    yield made
-    made.engine.close()
-    made.http.shutdown()
-    made.http.server_close()
+    with serving(made.http), closing(made.engine):
+        yield made
 
 
 _ASKS: dict[str, Callable[[OpenSearchEngine], object]] = {

@@ -1,13 +1,13 @@
 """Which product answers at an address: asked of small servers that answer as the real ones do."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack, closing
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from support.serving import Quiet, serving
 
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.connection import Connection
@@ -20,12 +20,12 @@ Answer = tuple[int, dict[str, str], bytes]
 @pytest.fixture
 def listening() -> Iterator[Callable[..., str]]:
     """Start a server that answers everything alike, and remember what it was asked."""
-    servers: list[ThreadingHTTPServer] = []
+    servers = ExitStack()
 
     def start(status: int, headers: dict[str, str], body: Any, asked: list[Any] | None = None) -> str:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
                 if asked is not None:
                     asked.append((self.path, dict(self.headers)))
@@ -36,17 +36,10 @@ def listening() -> Iterator[Callable[..., str]]:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, *_: object) -> None: ...
+        return servers.enter_context(serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)))
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with servers:
+        yield start
 
 
 ELASTIC = {"X-elastic-product": "Elasticsearch"}

@@ -2,12 +2,12 @@
 
 import hashlib
 import hmac
-import threading
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import pytest
+from support.serving import Quiet, serving
 
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import ConfigError
@@ -24,7 +24,7 @@ def recorded(monkeypatch):
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
     requests = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_POST(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
@@ -34,13 +34,8 @@ def recorded(monkeypatch):
             self.end_headers()
             self.wfile.write(b"{}")
 
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", requests
-        server.shutdown()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as url:
+        yield url, requests
 
 
 def signature(path, headers, body, signed, date):

@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from support.serving import Quiet, serving
 
 #: What can befall a request: an answer of the relay's own with this status, so many seconds of delay, or one
 #: of the words below.
@@ -96,7 +98,7 @@ class Relay(ThreadingHTTPServer):
             return found
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     protocol_version = "HTTP/1.1"
     server: Relay
 
@@ -152,9 +154,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _relay  # noqa: N815 - the library's names
 
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
-
 
 def _without_a_shard(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer to a search, or to several, as it is when a shard of the last one fails."""
@@ -167,11 +166,9 @@ def _without_a_shard(answer: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def relay(target: str, of: str = "/_bulk") -> Iterator[Relay]:
     """Run a relay before a server."""
-    with Relay(target, of) as made:
-        thread = threading.Thread(target=made.serve_forever, daemon=True)
-        thread.start()
+    made = Relay(target, of)
+    with serving(made):
         try:
             yield made
         finally:
             made.released.set()
-            made.shutdown()
