@@ -27,7 +27,7 @@ from shinglefold.rerank.native import Grouped, Target, native_page
 from shinglefold.rerank.page.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.request.arguments import check_means, checked_searches
-from shinglefold.rerank.request.bodies import can_go_on, page_bounds, refuse_collapse, split_request
+from shinglefold.rerank.request.bodies import by_place, can_go_on, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes, knows, named_fields
 from shinglefold.rerank.request.options import Explain, FoldOptions
 from shinglefold.rerank.request.parameters import read_parameters, with_parameters
@@ -170,9 +170,11 @@ class SearchSteps(Generic[Driven]):
             return (yield from self._under_own_pit(reading))
         yield from self._read_first(index, reading, str(address.get("routing", "")))
         if reading.stopped_by is None:
-            if reading.tie is not None:
+            # What is sorted by its place may have another one a moment later.
+            moves = by_place(rest) is not None
+            if reading.tie is not None and not moves:
                 yield from reading.read_on(index)
-            elif (tie := self._place()) is not None and can_go_on(rest, tie):
+            elif (tie := reading.tie or self._place()) is not None and can_go_on(rest, tie):
                 return (yield from self._under_pit(index, reading, tie))
         yield from reading.read_more(index)
         return (yield from answer_page(reading, index))

@@ -9,7 +9,7 @@ from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitE
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
 from shinglefold.rerank.page.response import KEY, answer_page
-from shinglefold.rerank.request.bodies import page_bounds, resumable
+from shinglefold.rerank.request.bodies import by_place, page_bounds, resumable
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.cursor import Cursor, request_digest, seal, unseal
@@ -41,7 +41,7 @@ def begin_cursor(
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
     """
-    _refuse(index, body, options)
+    _refuse(index, body, options, moves=keep_alive is None)
     digest = request_digest(index, body, options, scheme.id, address)
     cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
@@ -116,7 +116,12 @@ def _has_ended(error: BaseException) -> bool:
     return isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable)
 
 
-def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) -> None:
+def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *, moves: bool) -> None:
+    """Refuse what no cursor can page.
+
+    Args:
+        moves: whether hits may have another place in the engine from page to page.
+    """
     if options.linkage != "leader":
         raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")
     if index is None or {"pit", "search_after"} & body.keys() or page_bounds(body)[0]:
@@ -125,8 +130,13 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions) ->
         raise ConfigError("a cursor needs a page to fill: give a size from 1")
     if not resumable(body):
         raise ConfigError(
-            "kNN, hybrid, rank fusion and rescore searches can't be read on from a hit: page with from and "
-            "size"
+            "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be read on from a hit: page "
+            "with from and size"
+        )
+    if moves and (key := by_place(body)):
+        raise ConfigError(
+            f"sort: {key} is another order whenever the engine merges segments, so that a cursor would lose hits "
+            'or repeat them. Sort by a field, or, as any order will do, by "_seq_no": that of the changes'
         )
 
 

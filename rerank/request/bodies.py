@@ -10,7 +10,7 @@ from shinglefold.order import SEQ_NO
 from shinglefold.quoted import quoted
 from shinglefold.rerank.policies import load_policies
 from shinglefold.rerank.request.checks import check_levels
-from shinglefold.rerank.request.depth import has_nearest
+from shinglefold.rerank.request.depth import has_chance, has_nearest
 from shinglefold.rerank.request.options import FoldOptions
 
 #: What only the hits shown need.
@@ -27,6 +27,8 @@ _KEYWORDS = ".supershingles"
 _MOST_HITS = 2**31 - 1
 #: Above every number of a change.
 _GREATEST = 2**63 - 1
+#: Sort keys that hold under one point in time.
+_PLACES = ("_doc", "_shard_doc")
 #: Queries that may stand only at the top of a body.
 _TOP_ONLY = {"hybrid"}
 
@@ -110,8 +112,16 @@ def narrowable(body: Mapping[str, Any]) -> bool:
 
 
 def resumable(body: Mapping[str, Any]) -> bool:
-    """Tell whether a search can go on from a hit: what is ranked by more than a sort can only give more."""
-    return narrowable(body) and "rescore" not in body
+    """Tell whether a search can go on from a hit: what is ranked by more than a sort can only give more.
+
+    Nor where each request has an order of its own.
+    """
+    return narrowable(body) and "rescore" not in body and not has_chance(body.get("query"))
+
+
+def by_place(body: Mapping[str, Any]) -> str | None:
+    """Return the sort key that is a hit's place among the segments, which moves whenever these are merged."""
+    return next((name for key in sort_keys(body) if (name := str(_name(key))) in _PLACES), None)
 
 
 def sort_keys(body: Mapping[str, Any]) -> list[Any]:

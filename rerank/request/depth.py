@@ -22,16 +22,25 @@ def limit_of(body: Mapping[str, Any]) -> Limit | None:
 
 def has_nearest(query: object) -> bool:
     """Tell whether a query looks for nearest neighbours anywhere in it."""
+    return any(_spec(part[name]) is not None for part in _objects(query) for name in _NEAREST if name in part)
+
+
+def has_chance(query: object) -> bool:
+    """Tell whether a query ranks hits by chance, in each request by another: ``random_score`` has no seed."""
+    scores = (part["random_score"] for part in _objects(query) if "random_score" in part)
+    return any(isinstance(score, Mapping) and score.get("seed") is None for score in scores)
+
+
+def _objects(query: object) -> Iterator[Mapping[Any, Any]]:
+    """Yield the objects in a query, itself included."""
     waiting = [query]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Mapping):
-            if any(name in part and _spec(part[name]) is not None for name in _NEAREST):
-                return True
+            yield part
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
-    return False
 
 
 def reach(body: Mapping[str, Any]) -> int | None:

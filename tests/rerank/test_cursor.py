@@ -10,6 +10,7 @@ from support.hits import SCHEME, ids, leader_groups
 from support.servers.choose import examples
 from support.taps import Awaited, Tapped
 
+from shinglefold.contracts import Capabilities
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.window.cursor import Cursor, seal, unseal
@@ -163,11 +164,24 @@ def test_after_its_point_in_time_ended_a_cursor_says_how_to_go_on_and_goes_on(li
         ({}, {"cursor": 7}, "cursor"),
         ({"query": {"hybrid": {"queries": []}}}, {}, "hybrid"),
         ({"rescore": {"query": {}}}, {}, "rescore"),
+        ({"query": {"function_score": {"random_score": {}}}}, {}, "random_score"),
     ],
 )
 def test_a_cursor_that_cannot_be_meant_is_refused(library, folded, more, ours, said):
     with pytest.raises(ConfigError, match=said):
         folded.search("pages", library.body(3) | more | {"ext": {"dedup": {"cursor": True, **ours}}})
+
+
+@pytest.mark.parametrize("sort", ["_doc", [{"_doc": "desc"}], ["rank", {"_shard_doc": {"order": "asc"}}]], ids=str)
+def test_a_cursor_by_a_place_that_moves_is_refused_with_the_order_that_stays(library, sort):
+    body = library.body(3, sort=sort, ext={"dedup": {"cursor": True}})
+    server = Tapped(library.engine)
+    server.can = Capabilities(seq_no=True)
+    with pytest.raises(ConfigError, match='_doc is another order .* "_seq_no"'):
+        FoldedSearch(server, SCHEME).search("pages", body)
+    assert server.names == ["mappings"]
+    # Under a point in time no place moves.
+    assert len(FoldedSearch(library.engine, SCHEME).search("pages", body)["hits"]["hits"]) == 10
 
 
 def test_a_cursor_without_a_total_order_is_refused(library):

@@ -12,7 +12,7 @@ from support.servers.admin import ask
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.errors import IndexMissing, UnsupportedQuery
+from shinglefold.errors import ConfigError, IndexMissing, UnsupportedQuery
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, Summary, default_definition, index_documents
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
@@ -123,6 +123,26 @@ def test_without_a_tiebreaker_longer_windows_are_read_instead(site, scheme):
     body = {"size": 30, "sort": ORDER, "_source": False}
     answer = search.search(INDEX, body, FoldOptions(window=10))
     assert [hit["_id"] for hit in answer["hits"]["hits"]] == [group[0] for group in whole(site.folded)[:30]]
+
+
+def test_a_long_page_by_places_that_move_is_read_under_a_point_in_time(site, server, monkeypatch):
+    before, asked = open_contexts(server.url), []
+    search = site.engine.search
+
+    def noted(index, body, parameters=None):
+        asked.append("pit" in body)
+        return search(index, body, parameters)
+
+    monkeypatch.setattr(site.engine, "search", noted)
+    body = {"size": 30, "sort": "_doc", "_source": False}
+    answer = site.folded.search(INDEX, body, FoldOptions(window=10))
+    assert len({hit["_id"] for hit in answer["hits"]["hits"]}) == 30
+    # The first window may have been the last, and is read without one.
+    assert asked[2:]
+    assert all(asked[2:-1])
+    assert open_contexts(server.url) == before
+    with pytest.raises(ConfigError, match="_seq_no"):
+        site.folded.search(INDEX, body, FoldOptions(cursor=True))
 
 
 def test_what_is_no_hit_is_left_as_the_server_said_it(site):
