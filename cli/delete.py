@@ -66,8 +66,11 @@ def delete(
         if wanted is not None and opened.index_exists(index):
             check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
         plan = plan_deletion(opened, index, ids or None, wanted)
+        if plan.unread:
+            remark(printable(f"{plan.index} can't be read: {asked.hints.completed(plan.unread)}"))
         if dry_run:
-            _show(invocation, plan, "nothing was deleted: this was a dry run", deleted=0)
+            unread = "; without --dry-run it is deleted all the same" if plan.unread else ""
+            _show(invocation, plan, f"nothing was deleted: this was a dry run{unread}", deleted=0)
             return PARTLY if plan.missing else DONE
         if plan.documents or plan.query is None:
             _confirm(plan, yes)

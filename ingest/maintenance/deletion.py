@@ -27,6 +27,7 @@ class Deletion:
         size: bytes of the whole index, where it is known and goes.
         ids: some of the documents that a query finds.
         missing: ids that were named and are not there.
+        unread: why the index can't be read, and what else may be done about it; "" where it can.
     """
 
     index: str
@@ -36,6 +37,7 @@ class Deletion:
     size: int | None = None
     ids: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    unread: str = ""
 
     def to_json(self) -> JSON:
         """Return the plan as JSON."""
@@ -47,7 +49,7 @@ class Deletion:
             "bytes": self.size,
             "ids": list(self.ids),
             "missing": list(self.missing),
-        }
+        } | ({"unread": self.unread} if self.unread else {})
 
 
 def plan_deletion(
@@ -77,7 +79,8 @@ def plan_deletion(
     if ids:
         return _by_ids(engine, own, aliases, tuple(dict.fromkeys(ids)))
     if query is None:
-        return Deletion(own, aliases, None, _counted(engine, info), size)
+        counted, unread = _counted(engine, info)
+        return Deletion(own, aliases, None, counted, size, unread=unread)
     count, first = _found(engine, own, query, _SHOWN)
     return Deletion(own, aliases, query, count, ids=first)
 
@@ -121,15 +124,14 @@ def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str
     return Deletion(index, aliases, query, len(present), ids=present[:_SHOWN], missing=missing)
 
 
-def _counted(engine: Engine, info: IndexInfo) -> int | None:
-    """Return how many documents an index has; None where it can't be read, damaged or closed as it is."""
-    if info.documents is None:
-        return None
+def _counted(engine: Engine, info: IndexInfo) -> tuple[int | None, str]:
+    """Return how many documents an index has; None and why where it can't be read, as a damaged one."""
     try:
-        return _found(engine, info.name, None, 0)[0]
-    except EngineError:
+        counted, _ = _found(engine, info.name, None, 0)
+    except EngineError as error:
         # As good a reason as any to delete it. Servers count the documents of an index that nobody may read.
-        return None
+        return None, str(error)
+    return (None if info.documents is None else counted), ""
 
 
 def _found(

@@ -130,13 +130,13 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *,
         raise ConfigError("a cursor needs a page to fill: give a size from 1")
     if not resumable(body):
         raise ConfigError(
-            "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be read on from a hit: page "
-            "with from and size"
+            "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be read on from a hit: "
+            "page with from and size"
         )
     if moves and (key := by_place(body)):
         raise ConfigError(
-            f"sort: {key} is another order whenever the engine merges segments, so that a cursor would lose hits "
-            'or repeat them. Sort by a field, or, as any order will do, by "_seq_no": that of the changes'
+            f"sort: {key} is another order whenever the engine merges segments, so that a cursor would lose "
+            'hits or repeat them. Sort by a field, or, where any order will do, by "_seq_no": that of changes'
         )
 
 

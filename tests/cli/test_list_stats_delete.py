@@ -211,9 +211,24 @@ def test_a_damaged_index_is_deleted_as_its_message_says(run, damage):
     asked = run("delete", "news")
     assert asked.code == 2
     assert "with an unknown number of documents, as it can't be read" in asked.err
+    assert "news can't be read: " in asked.err
     told = run("delete", "news", "--yes", "--json").json()
     assert (told["documents"], told["deleted"]) == (None, None)
     _whole(run, "news")
+
+
+def test_an_index_of_a_later_version_tells_before_it_is_deleted_what_else_could_be_done(run):
+    _whole(run, "news")
+    catalog = Path(".shinglefold/news/catalog.json")
+    catalog.write_text(json.dumps({**json.loads(catalog.read_text()), "format": 99}))
+    tried = run("delete", "news", "--dry-run")
+    assert (
+        "nothing was deleted: this was a dry run; without --dry-run it is deleted all the same" in tried.out
+    )
+    assert "news can't be read: the index in .shinglefold/news was written by a later version" in tried.err
+    assert "Upgrade shinglefold: pip install --upgrade" in tried.err
+    assert "written by a later version" in run("delete", "news", "--dry-run", "--json").json()["unread"]
+    assert run("delete", "news", "--yes").code == 0
 
 
 def test_what_an_index_was_made_for_is_not_guessed_where_it_can_not_be_read(run):

@@ -172,12 +172,14 @@ def test_a_cursor_that_cannot_be_meant_is_refused(library, folded, more, ours, s
         folded.search("pages", library.body(3) | more | {"ext": {"dedup": {"cursor": True, **ours}}})
 
 
-@pytest.mark.parametrize("sort", ["_doc", [{"_doc": "desc"}], ["rank", {"_shard_doc": {"order": "asc"}}]], ids=str)
+@pytest.mark.parametrize(
+    "sort", ["_doc", [{"_doc": "desc"}], ["rank", {"_shard_doc": {"order": "asc"}}]], ids=str
+)
 def test_a_cursor_by_a_place_that_moves_is_refused_with_the_order_that_stays(library, sort):
     body = library.body(3, sort=sort, ext={"dedup": {"cursor": True}})
     server = Tapped(library.engine)
     server.can = Capabilities(seq_no=True)
-    with pytest.raises(ConfigError, match='_doc is another order .* "_seq_no"'):
+    with pytest.raises(ConfigError, match=r'_doc is another order .* "_seq_no"'):
         FoldedSearch(server, SCHEME).search("pages", body)
     assert server.names == ["mappings"]
     # Under a point in time no place moves.
