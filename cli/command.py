@@ -52,8 +52,22 @@ class Invocation:
         """
         from shinglefold.cli.recipes import Asked
 
+        if engine is not None and "," in engine:
+            self._check_several(engine)
         self.engine = engine
         return Asked(index, self.settings(), self.hints(), **flags)
+
+    def _check_several(self, engine: str) -> None:
+        """Refuse several addresses of which only the first has a scheme, with the command that was meant."""
+        from shinglefold.cli.hints import again
+        from shinglefold.engines.http import each_with_scheme
+        from shinglefold.errors import ConfigError
+
+        if meant := each_with_scheme(engine):
+            raise ConfigError(
+                "--engine: several addresses are written each with its scheme: "
+                f"{again(self.arguments, engine=meant)}"
+            )
 
     def hints(self) -> "Hints":
         """Return what completes commands in messages with the options in force."""

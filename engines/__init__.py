@@ -5,7 +5,14 @@ from typing import Any
 
 from shinglefold.checks import check_path
 from shinglefold.contracts import Engine
-from shinglefold.engines.http import Connection, is_server, load_connection, looks_like_server, shown
+from shinglefold.engines.http import (
+    Connection,
+    each_with_scheme,
+    is_server,
+    load_connection,
+    looks_like_server,
+    shown,
+)
 from shinglefold.errors import ConfigError
 
 __all__ = ["Connection", "folder_of", "is_server", "load_connection", "open_engine"]
@@ -38,9 +45,11 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
     if is_server(address):
         return _open_server(load_connection(address))
     if looks_like_server(address) and not address.startswith(_EMBEDDED):
+        meant = each_with_scheme(address)
+        several = f", several each with its scheme ({shown(meant)})" if meant else ""
         raise ConfigError(
             f"{shown(address)!r} looks like a server, but names none: write http://HOST:PORT or "
-            "https://HOST:PORT; a folder of such a name is ./NAME or embedded:NAME"
+            f"https://HOST:PORT{several}; a folder of such a name is ./NAME or embedded:NAME"
         )
     from shinglefold.engines.embedded import EmbeddedEngine
 

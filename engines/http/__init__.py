@@ -3,10 +3,19 @@
 from shinglefold.engines.http.configuration import load_connection
 from shinglefold.engines.http.connection import (
     Connection,
+    each_with_scheme,
     is_server,
     looks_like_server,
     shown,
     without_secrets,
 )
 
-__all__ = ["Connection", "is_server", "load_connection", "looks_like_server", "shown", "without_secrets"]
+__all__ = [
+    "Connection",
+    "each_with_scheme",
+    "is_server",
+    "load_connection",
+    "looks_like_server",
+    "shown",
+    "without_secrets",
+]

@@ -18,7 +18,15 @@ _TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "
 _NEXT = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
 #: ``scheme://…``, ``//host``, ``user:password@host`` and ``host:port``.
-_MEANT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|$)|\[[0-9a-fA-F:.]+\]")
+_MEANT = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|,|$)|\[[0-9a-fA-F:.]+\]"
+)
+#: Several hosts, as they stand behind a scheme and credentials.
+_HOST = r"(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[^\s,@]*)?"
+_ANOTHER = re.compile(r",\s*(\[|[\w.-]+:\d)")
+_HOSTS = re.compile(
+    rf"(?P<scheme>[A-Za-z+]{{1,40}}://)?(?P<who>.*@)?(?P<hosts>{_HOST}(,\s*{_HOST})+/?)$", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,30 @@ def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
     return {**fields, "urls": tuple(urls)}
 
 
+def each_with_scheme(given: str) -> str | None:
+    """Return addresses of which some have no scheme as they were meant; None for any others.
+
+    Where none has one, nobody can tell whether http or https was meant.
+    """
+    pieces = [_HOSTS.match(text.strip()) for text in _NEXT.split(given)]
+    if not any(pieces) or (not is_server(given) and not looks_like_server(given)):
+        return None
+    told = [
+        text.strip() if piece is None else _each(piece)
+        for text, piece in zip(_NEXT.split(given), pieces, strict=True)
+    ]
+    return ",".join(told)
+
+
+def _each(piece: re.Match[str]) -> str:
+    scheme = piece["scheme"] or "http://"
+    first, *others = re.split(r",\s*", piece["hosts"])
+    # What is said of user and product holds for all.
+    return ",".join(
+        [f"{scheme}{piece['who'] or ''}{first}", *(scheme.rpartition("+")[2] + one for one in others)]
+    )
+
+
 def is_server(address: str) -> bool:
     """Tell whether an address names a server, not a folder."""
     check_is_text("address", address, empty=True)
@@ -181,10 +213,17 @@ def _split(url: str) -> SplitResult:
         _ = parts.port
     except ValueError:
         raise _no_address(url) from None
+    if "," in parts.netloc.rpartition("@")[2] or _ANOTHER.search(parts.path):
+        raise _no_address(url)
     return parts
 
 
 def _no_address(url: str) -> ConfigError:
+    if meant := each_with_scheme(url):
+        return ConfigError(
+            f"{shown(url)!r} is no address of a server; several are written each with its scheme: "
+            f"{shown(meant)}"
+        )
     return ConfigError(
         f"{shown(url)!r} is no address of a server; expected http(s)://host:port (in a password before it, "
         "characters such as / # @ must be percent-encoded)"

@@ -174,3 +174,11 @@ def test_the_next_page_is_asked_for_with_the_options_in_force(run, command):
     (following,) = run_hints(run, page.out)
     assert "next page: " in following.out
     assert following.out.splitlines()[0] != page.out.splitlines()[0]
+
+
+def test_several_addresses_with_one_scheme_are_refused_with_the_command_that_was_meant(run):
+    ran = run("search", "bridge", "--index", "news", "--engine", "https://ada:hidden@one:9200,two:9200")
+    assert ran.code == 2
+    assert "shinglefold search bridge --index news --engine https://one:9200,https://two:9200" in ran.err
+    assert "hidden" not in ran.err
+    assert run("list", "--engine", "a,b").code == 0

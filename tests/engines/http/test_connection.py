@@ -7,7 +7,14 @@ import traceback
 import pytest
 
 from shinglefold.engines import open_engine
-from shinglefold.engines.http.connection import Connection, is_server, looks_like_server, parse_urls, shown
+from shinglefold.engines.http.connection import (
+    Connection,
+    each_with_scheme,
+    is_server,
+    looks_like_server,
+    parse_urls,
+    shown,
+)
 from shinglefold.errors import ConfigError
 
 URL = ("https://search.example.org:9200",)
@@ -80,6 +87,30 @@ def test_a_comma_in_a_password_ends_no_address():
     with pytest.raises(ConfigError) as caught:
         parse_urls("http://ada:hid,den@one:9200,two:9200")
     assert "hid" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("http://one:9200,two:9200", "http://one:9200,http://two:9200"),
+        ("https://one:9200/, two:9200/", "https://one:9200/,https://two:9200/"),
+        ("http://one,two", "http://one,http://two"),
+        ("opensearch+https://ada:hid,den@one/a,[::1]:9200", "opensearch+https://one/a,https://[::1]:9200"),
+        ("http://one,two:9200,http://three", "http://one,http://two:9200"),
+        ("one:9200,two:9200", "http://one:9200,http://two:9200"),
+    ],
+)
+def test_addresses_of_which_only_the_first_has_a_scheme_are_told_as_they_were_meant(given, meant):
+    with pytest.raises(ConfigError) as caught:
+        open_engine(given)
+    assert f"each with its scheme: {meant}" in str(caught.value) or f"({meant})" in str(caught.value)
+    assert "hid" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["http://one/a,b", "http://ada:hid,den@one:9200", "http://one,http://two"])
+def test_a_comma_elsewhere_makes_no_second_address(given):
+    assert each_with_scheme("http://one:9200") is None
+    assert all("," not in url.partition("/a")[0] for url in parse_urls(given)["urls"])
 
 
 @pytest.mark.parametrize(
