@@ -190,11 +190,11 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
 
 def _read(invocation: Invocation, asked: _Asked, prints: "Prints", signed: bool, bar: "Report") -> bool:
     """Fill the columns, unless an earlier run did; tell whether that was in vain, as no text was found."""
-    from shinglefold.ingest.signing.identity import identity
+    from shinglefold.ingest.signing.identity import AsFound, identity
     from shinglefold.ingest.signing.parts import SignOptions
     from shinglefold.ingest.text_fields import FieldWatch
 
-    shelf = prints.shelf
+    shelf, found = prints.shelf, AsFound(asked.sources)
     options = SignOptions(asked.fields, asked.language_field, asked.html, False, asked.target, asked.reading)
     made_of = {
         **identity(asked.sources, options, prints.scheme, ""),
@@ -214,6 +214,7 @@ def _read(invocation: Invocation, asked: _Asked, prints: "Prints", signed: bool,
         state = read(
             asked, prints, state, watch, bar, lambda at: shelf.note(_STAGE, made_of, at, *prints.files)
         )
+        found.check()
         shelf.note(_STAGE, made_of, state, *prints.files)
     unsigned = len(prints) - int(prints.valid().sum())
 

@@ -1,20 +1,26 @@
 """Parquet: row groups in, columns and fingerprints out, by pyarrow."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from shinglefold.durable import sync_folder
-from shinglefold.errors import InputError, MissingExtra, why
+from shinglefold.errors import ConfigError, InputError, MissingExtra, why
 from shinglefold.ingest.foreign import refusal
+from shinglefold.ingest.paths import MISSING, get, parts
 from shinglefold.ingest.readers.records import Record, to_document
+from shinglefold.ingest.signing.arrow_rows import rows_of
 from shinglefold.ingest.signing.journal import Journal, State
-from shinglefold.ingest.signing.parts import Plain, Signer, Tally
-from shinglefold.ingest.signing.tasks import RowGroup
+from shinglefold.ingest.signing.parts import Plain, Signer, SignOptions, Tally
+from shinglefold.ingest.signing.tables import check_types, common
+from shinglefold.ingest.signing.tasks import RowGroup, is_parquet
+from shinglefold.stored import without_fingerprint
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -38,12 +44,14 @@ def row_counts(source: str) -> list[int]:
 def sign_rows(signer: Signer, task: RowGroup, path: str, tally: Tally, *, as_parquet: bool) -> int:
     """Write the rows of a row group with their fingerprints and return the bytes written."""
     file = parquet_file(task.source)
+    read = _read(file.schema_arrow, signer, as_parquet=as_parquet)
     batches = file.iter_batches(_ROWS, row_groups=[task.number])
     number = task.first
     with open(path, "wb") as part:
         sink = _Table(part) if as_parquet else None
         for batch in batches:
-            plain = list(_documents(signer, task, batch.to_pylist(), number, tally))
+            rows = rows_of(batch.select(read))
+            plain = list(_documents(signer, task, rows, number, tally))
             made = signer.prints([one for _, one in plain], tally)
             places = {id(one): place for place, one in plain}
             if sink is None:
@@ -58,20 +66,41 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: Tally, *, as_par
     return Path(path).stat().st_size
 
 
+def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noqa: ANN401 - pyarrow's
+    """Return the columns that rows are made of.
+
+    One that stays a column may hold what JSON can't. Of texts all are wanted, as warnings name those that
+    nobody reads.
+    """
+    pa = _pyarrow()
+    options = signer.options
+    if not (as_parquet or options.only_ids):
+        return list(range(len(schema)))
+    used = (*options.fields, options.language_field, options.target, options.reading.id_field)
+    heads = {"_id", "id", "format", *(name.partition(".")[0] for name in used)}
+    return [
+        number
+        for number, field in enumerate(schema)
+        if field.name in heads or pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    ]
+
+
 def _documents(
-    signer: Signer, task: RowGroup, rows: Sequence[_Row], first: int, tally: Tally
+    signer: Signer, task: RowGroup, rows: Sequence[_Row | str], first: int, tally: Tally
 ) -> Iterator[tuple[int, Plain]]:
     target, id_field = signer.options.target, signer.options.reading.id_field
     for place, row in enumerate(rows):
-        reason = "" if row.get(target) is None else refusal(row, target)
-        tally.meter.counts["fingerprints_left_out"] += row.pop(target, None) is not None
-        if reason:
-            tally.refused.append(
-                ("read", reason, Record(None, task.source, first + place, reason, repr(row)))
-            )
+        if isinstance(row, str):
+            tally.refused.append(("read", row, Record(None, task.source, first + place, row)))
             continue
+        if get(row, target) not in (MISSING, None):
+            if reason := refusal(row, target):
+                record = Record(None, task.source, first + place, reason, repr(row))
+                tally.refused.append(("read", reason, record))
+                continue
+            tally.meter.counts["fingerprints_left_out"] += 1
         try:
-            document = to_document(row, id_field)
+            document = to_document(without_fingerprint(row, target), id_field)
         except InputError as error:
             record = Record(None, task.source, first + place, str(error), repr(row))
             tally.refused.append(("read", str(error), record))
@@ -84,8 +113,43 @@ def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> i
     """Write lines of ids and fingerprints as Parquet and return the bytes."""
     rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
     with open(path, "wb") as part:
-        _written(part, _ids([row["_id"] for row in rows], [row[target] for row in rows], target))
+        _written(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
     return Path(path).stat().st_size
+
+
+def join(made: Sequence[bytes], target: str, path: str) -> None:
+    """Make one part of several that ``write_ids`` wrote."""
+    pa = _pyarrow()
+    tables = [pa.parquet.read_table(BytesIO(one)) for one in made]
+    with open(path, "wb") as part:
+        _written(part, pa.concat_tables([_ids([], [], target), *tables]))
+
+
+def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bool) -> None:
+    """Refuse columns that nobody could tell apart, and tables that do not make one.
+
+    Raises:
+        InputError: a source has such columns, or can't be read.
+        ConfigError: what is made could not hold the columns, or the fingerprints.
+    """
+    pa = _pyarrow()
+    schemas = {source: parquet_file(source).schema_arrow for source in sources if is_parquet(source)}
+    for source, schema in schemas.items():
+        twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{source}: two columns are called [{twice}]: give each a name of its own")
+    if not as_parquet or options.only_ids:
+        return
+    head, *rest = parts(options.target)
+    for source, schema in schemas.items():
+        if rest and head in schema.names:
+            raise ConfigError(
+                f"{source} has a column [{head}], in which [{options.target}] can't be put: write JSONL, add "
+                '--only-ids, or keep fingerprints in another field (the setting "field")'
+            )
+    check_types(
+        {source: pa.schema([one for one in schema if one.name != head]) for source, schema in schemas.items()}
+    )
 
 
 class _Table:
@@ -113,10 +177,7 @@ class _Table:
             # Of no places at all the type can't be told by themselves.
             places = pa.array([place for place, _, _ in kept], pa.int64())
             table = pa.Table.from_batches([batch]).take(places)
-            if target in table.column_names:
-                table = table.drop_columns([target])
-            prints = pa.array([msgspec.json.decode(made) for _, _, made in kept], print_type(pa))
-            table = table.append_column(target, prints)
+            table = _with(table, [msgspec.json.decode(made) for _, _, made in kept], target)
         tally.signed += len(kept)
         self._batches.append(table)
 
@@ -127,9 +188,7 @@ class _Table:
         if not self._batches and signer.options.only_ids:
             self._batches.append(_ids([], [], target))
         elif not self._batches:
-            bare = schema.empty_table()
-            bare = bare.drop_columns([target]) if target in bare.column_names else bare
-            self._batches.append(bare.append_column(target, pa.array([], print_type(pa))))
+            self._batches.append(_with(schema.empty_table(), [], target))
         _written(self._part, pa.concat_tables(self._batches))
 
 
@@ -174,27 +233,12 @@ class ParquetSink:
         return 0
 
     def finish(self) -> None:
-        """Make one file of the parts and give it its name.
-
-        Raises:
-            InputError: the parts have different columns, as their sources have.
-        """
-        pa = _pyarrow()
+        """Make one file of the parts and give it its name."""
         whole = self._journal.folder / "output"
-        writer = None
-        try:
+        schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
+        with _writer(whole, schema) as writer:
             for part in self._parts:
-                table = parquet_file(str(part)).read()
-                writer = writer or _writer(whole, table.schema)
-                writer.write_table(table.cast(writer.schema))
-        except (pa.ArrowInvalid, ValueError, KeyError) as error:
-            raise InputError(
-                f"the sources have different columns: sign them into a file each, or add --only-ids ({error})"
-            ) from error
-        finally:
-            if writer is not None:
-                writer.close()
-        assert writer is not None
+                writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
         file = os.open(whole, os.O_RDONLY)
         os.fsync(file)
         os.close(file)
@@ -233,7 +277,18 @@ def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
 
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table
     pa = _pyarrow()
-    return pa.table({"_id": pa.array(ids, pa.string()), target: pa.array(prints, print_type(pa))})
+    return _with(pa.table({"_id": pa.array(ids, pa.string())}), prints, target)
+
+
+def _with(table: Any, prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - tables
+    """Return a table with the column of the fingerprints; below a dotted path it is a part of its column."""
+    pa = _pyarrow()
+    head, *rest = parts(target)
+    column = pa.array(prints, print_type(pa))
+    for name in reversed(rest):
+        column = pa.StructArray.from_arrays([column], [name])
+    bare = table.drop_columns([head]) if head in table.column_names else table
+    return bare.append_column(head, column)
 
 
 def print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type

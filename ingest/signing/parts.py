@@ -17,6 +17,7 @@ from shinglefold.ingest.processors.tools import Tools
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
+from shinglefold.ingest.signing.arrow_rows import said
 from shinglefold.ingest.signing.spans import Read, read_lines, read_stretch
 from shinglefold.ingest.signing.tasks import Lines, Span
 from shinglefold.recipe import FIELD, LANGUAGE, check_field
@@ -106,7 +107,7 @@ class Signer:
         self.tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         self.options = options
         self._decode = msgspec.json.Decoder().decode
-        self._encode = msgspec.json.Encoder().encode
+        self._encode = msgspec.json.Encoder(enc_hook=said).encode
         self._simple = "." not in options.target
         self._named = options.only_ids or bool(options.reading.id_field)
         self._quick: Quick | None = None

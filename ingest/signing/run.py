@@ -13,12 +13,12 @@ from typing import IO, Any
 
 from shinglefold.errors import InputError, Unwritable
 from shinglefold.ingest.meter import Meter
-from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.signing.crashes import line_by_line
+from shinglefold.ingest.signing.identity import AsFound
 from shinglefold.ingest.signing.journal import Journal, State
 from shinglefold.ingest.signing.parts import Signer, Tally
 from shinglefold.ingest.signing.sinks import FileSink, Sink, StreamSink
-from shinglefold.ingest.signing.spans import read_lines
-from shinglefold.ingest.signing.tasks import RowGroup, Task, tasks
+from shinglefold.ingest.signing.tasks import Task, is_parquet, tasks
 from shinglefold.ingest.signing.writing import PartWriter, Question
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
@@ -26,8 +26,6 @@ from shinglefold.ingest.writing.process import WorkerProcess, in_order
 from shinglefold.ingest.writing.summary import Failed
 from shinglefold.ingest.writing.workers import cores, forks, learn, saved
 
-#: Lines of one task that workers die of, after which its other lines are given up.
-_PATIENCE = 3
 _REASONS = 20
 #: Bytes of sources from which on compiled code saves more than it takes to load, once for all workers; and
 #: the tasks before that.
@@ -156,10 +154,14 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
     """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next one goes on from there.
 
     Raises:
-        InputError: a source can't be read, or what is written can't be.
-        ConfigError: what an earlier run left is of other sources or options.
+        InputError: a source can't be read, or changed meanwhile, or what is written can't be.
+        ConfigError: what an earlier run left is of other sources or options, or tables do not make one.
     """
-    start = perf_counter()
+    start, found = perf_counter(), AsFound(job.sources)
+    if any(map(is_parquet, job.sources)):
+        from shinglefold.ingest.signing.parquet import check_tables
+
+        check_tables(job.sources, job.signer.options, as_parquet=job.parquet)
     with ExitStack() as stack:
         letters = stack.enter_context(closing(DeadLetters(job.dead_letters)))
         letters.check()
@@ -171,7 +173,7 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
         else:
             sink.resume(None)
         stack.enter_context(interrupts)
-        run = _Run(job, books, sink, journal, folder, interrupts, progress)
+        run = _Run(job, found, books, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
         if not stopped and books.signed:
             sink.finish()
@@ -195,6 +197,7 @@ def _opened(job: Job, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, J
 @dataclass(frozen=True, slots=True)
 class _Run:
     job: Job
+    found: AsFound
     books: _Books
     sink: Sink
     journal: Journal | None
@@ -224,7 +227,7 @@ class _Run:
         for question, tally in answers:
             self.interrupts.check()
             if tally.full:
-                raise Unwritable.of(self._target, OSError(errno.ENOSPC, tally.problem))
+                raise self._no_room()
             if tally.problem:
                 raise InputError(tally.problem)
             since = question.task.fraction if since is None else since
@@ -232,15 +235,26 @@ class _Run:
                 self.sink.take(Path(question.path), tally.size)
             self.books.book(question.task, tally)
             if self.journal is not None and self.journal.due:
+                self.found.check_files()
                 self._note()
             if self.progress is not None:
                 self.progress(_pace(self.books, question.task, since, already, perf_counter() - start))
         self.interrupts.check()
+        self.found.check()
 
     def _note(self) -> None:
         if self.journal is not None:
             with self._written():
                 self.journal.note(self.books.state(self.sink.sync()))
+
+    def _no_room(self) -> Unwritable:
+        """Return the error of a part for which there was no room."""
+        if self.journal is not None:
+            return Unwritable.of(self._target, OSError(errno.ENOSPC, ""))
+        return Unwritable(
+            f"cannot write temporary files to {self.folder.parent}: the disk is full; make room, or set "
+            "TMPDIR to a folder on another disk"
+        )
 
     @property
     def _target(self) -> str:
@@ -290,10 +304,10 @@ class _Run:
         self, make: PartWriter, processes: int, questions: Iterator[Question]
     ) -> Generator[tuple[Question, Tally], None, None]:
         """Yield the answers of workers that are forked for them, and learn what they learned."""
-        most = self.job.signer.options.reading.max_bytes
+        alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from in_order(workers, questions, partial(_line_by_line, most))
+            yield from in_order(workers, questions, alone)
             learn(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
@@ -317,53 +331,6 @@ def _work(make: PartWriter, asked: Question | Path) -> tuple[Question, Tally] | 
     if isinstance(asked, Path):
         return saved(make.signer.tools.canonicalizer.lexicon, asked)
     return asked, make(asked)
-
-
-def _line_by_line(most: int, worker: WorkerProcess, question: Question) -> tuple[Question, Tally]:
-    """Return the answer to a question a worker died of: the guilty lines failed, the others as usual.
-
-    Args:
-        most: bytes of a line.
-
-    Raises:
-        InputError: it was a row group, which has no lines.
-    """
-    task = question.task
-    if isinstance(task, RowGroup):
-        raise InputError(
-            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}"
-        )
-    whole, crashes = Tally(), 0
-    read = read_lines(task, most)
-    with open(question.path, "wb") as part:
-        for place, line in enumerate(read.lines):
-            found = None
-            if crashes < _PATIENCE:
-                worker.ask(replace(question, path=f"{question.path}.one", alone=place))
-                found = worker.answer()
-            if found is None:
-                crashes += 1
-                reason = f"the worker process died: {worker.fate}"
-                raw = line.raw.decode("utf-8", "surrogateescape")
-                record = Record(None, line.file or task.source, line.number, reason, raw)
-                whole.refused.append(("worker", reason, record))
-                continue
-            _, one = found
-            part.write(Path(f"{question.path}.one").read_bytes())
-            _add(whole, one)
-    Path(f"{question.path}.one").unlink(missing_ok=True)
-    whole.lines = read.count
-    whole.meter.counts["crashes"] += min(crashes, _PATIENCE)
-    whole.size = Path(question.path).stat().st_size
-    return question, whole
-
-
-def _add(whole: Tally, one: Tally) -> None:
-    whole.signed += one.signed
-    whole.refused += one.refused
-    whole.meter.add(one.meter)
-    whole.present |= one.present
-    whole.problem = whole.problem or one.problem
 
 
 def _pace(books: _Books, task: Task, since: float, already: int, seconds: float) -> Pace:

@@ -216,6 +216,20 @@ def test_standard_output_on_a_full_disk_is_named(examples_file):
     assert b"Traceback" not in ran.stderr
 
 
+def test_a_full_disk_of_temporary_files_is_not_called_standard_output(examples_file, small_disk):
+    (small_disk / "ballast").write_bytes(bytes(1_000_000))
+    ran = subprocess.run(
+        [*_COMMAND, "sign", examples_file],
+        env={**os.environ, "TMPDIR": str(small_disk)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert f"cannot write temporary files to {small_disk}: the disk is full" in ran.stderr
+    assert "set TMPDIR" in ran.stderr
+
+
 def test_letters_do_not_go_into_the_output_that_would_replace_them(run, examples_file):
     ran = run("sign", examples_file, "-o", "out.jsonl", "--dead-letters", "./out.jsonl")
     assert (ran.code, Path("out.jsonl").exists()) == (2, False)

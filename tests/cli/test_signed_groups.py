@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from shinglefold.ingest.linking.prints import Prints
+
 
 @pytest.fixture
 def signed(run, examples_file) -> Path:
@@ -252,3 +254,22 @@ def test_a_folder_of_other_sources_is_told_in_words(run, examples_file):
     assert run("groups", "-", "--work", "piped", stdin=text).code == 0
     refused = run("groups", "-", "--work", "piped", stdin=text)
     assert "what came through another pipe (-), which nobody can read again" in refused.err
+
+
+@pytest.mark.parametrize("options", [(), ("--work", "kept.work")])
+@pytest.mark.parametrize("name", ["signed.jsonl", "texts.jsonl"])
+def test_a_file_that_changes_while_it_is_read_is_told(run, signed, examples_file, monkeypatch, name, options):
+    Path("texts.jsonl").write_bytes(Path(examples_file).read_bytes())
+    add, left = Prints.add, [1]
+
+    def changes(prints, block):
+        add(prints, block)
+        if left and left.pop():
+            # As those do who write a file anew.
+            Path("new").write_bytes(Path(name).read_bytes())
+            Path("new").replace(name)
+
+    monkeypatch.setattr(Prints, "add", changes)
+    ran = run("groups", name, *options)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"{name} changed while it was read" in ran.err

@@ -25,7 +25,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_job(scheme: Scheme, canonicalizer: Canonicalizer) -> Callable[..., Job]:
-    def make(source: object, target: object, *, workers: int = 1, **given: Any) -> Job:
+    def make(source: object, target: object, /, *, workers: int = 1, **given: Any) -> Job:
         reading = ReadOptions(
             **{name: given.pop(name) for name in ("id_field", "max_bytes") if name in given}
         )

@@ -1,11 +1,13 @@
 """Parquet in, Parquet out: columns stay, the fingerprints are a column beside them."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
-from shinglefold.errors import InputError
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.signing.run import sign
 
 pa = pytest.importorskip("pyarrow")
@@ -142,3 +144,146 @@ def test_a_column_of_bytes_is_told_with_the_remedy(make_job, tmp_path):
     assert reason.startswith("field [body] is binary, expected text; make the column one of strings: cast it")
     pq.write_table(table.cast(pa.schema({"id": pa.string(), "body": pa.string()})), tmp_path / "in.parquet")
     assert sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl")).signed == 1
+
+
+_TEXT = "some words of a text that is long enough"
+
+
+def write(path, **columns):
+    rows = len(next(iter(columns.values())))
+    given = {"id": [f"{path.stem}{n}" for n in range(rows)], "body": [_TEXT] * rows}
+    pq.write_table(pa.table({**given, **columns}), path)
+    return path
+
+
+_NANO = 1_234_567_890_123_456_789
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array([_NANO], pa.timestamp("ns")), "2009-02-13T23:31:30.123456789"),
+        (pa.array([_NANO], pa.timestamp("ns", "+02:00")), "2009-02-14T01:31:30.123456789+02:00"),
+        (pa.array([_NANO // 1000 * 1000], pa.timestamp("ns")), "2009-02-13T23:31:30.123456"),
+        (pa.array([123], pa.time64("ns")), "00:00:00.000000123"),
+        (pa.array([5_000], pa.duration("ns")), "PT0.000005S"),
+    ],
+)
+def test_nanoseconds_become_text_with_or_without_pandas(make_job, tmp_path, column, said):
+    source = write(tmp_path / "in.parquet", when=column)
+    sign(make_job(source, tmp_path / "out.jsonl"))
+    assert json.loads((tmp_path / "out.jsonl").read_text())["when"] == said
+    sign(make_job(source, tmp_path / "out.parquet", parquet=True))
+    assert pq.read_table(tmp_path / "out.parquet")["when"].equals(pa.chunked_array([column]))
+
+
+def test_times_of_pandas_inside_of_lists_are_said(make_job, tmp_path):
+    class Timestamp(datetime):
+        """What pandas makes of nanoseconds is a datetime, but not for msgspec."""
+
+    signer = make_job(write(tmp_path / "in.parquet", n=[1]), tmp_path / "out.jsonl").signer
+    assert signer._encode([Timestamp(2020, 1, 2, tzinfo=UTC)]) == b'["2020-01-02T00:00:00+00:00"]'
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (pa.array([10**7, 0], pa.date32()), "has a date32[day] JSON can't hold"),
+        (pa.array([10**18, 0], pa.timestamp("us")), "has a timestamp[us] JSON can't hold"),
+        (pa.array([b"\xff", b"a"]).view(pa.string()), "has text that is not UTF-8"),
+    ],
+)
+def test_what_json_cannot_hold_costs_its_row_and_no_other(make_job, tmp_path, column, reason):
+    source = write(tmp_path / "in.parquet", odd=column)
+    made = sign(make_job(source, tmp_path / "out.jsonl", workers=2))
+    assert (made.signed, made.failed) == (1, 1)
+    assert next(iter(made.reasons)).startswith(f"the column [odd] {reason}")
+    assert made.failures[0].line == 1
+
+
+def test_a_column_that_stays_a_column_may_hold_what_json_cannot(make_job, tmp_path):
+    columns = {
+        "rate": pa.array([float("nan"), float("inf")]),
+        "far": pa.array([10**7, 0], pa.date32()),
+        "long": pa.array([timedelta(days=1)] * 2),
+    }
+    source = write(tmp_path / "in.parquet", **columns)
+    assert sign(make_job(source, tmp_path / "out.parquet", parquet=True)).signed == 2
+    found = pq.read_table(tmp_path / "out.parquet").select(list(columns))
+    assert str(found.to_string()) == str(pa.table(columns).to_string())
+
+
+def several(make_job, tmp_path, sources, **given):
+    job = make_job(sources[0], tmp_path / "out.parquet", parquet=True, **given)
+    return replace(job, sources=tuple(map(str, sources)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        (pa.array([3]), pa.array(["007"]), "[n] is int64 and string"),
+        (pa.array(["2020-01-01"]), pa.array([0], pa.timestamp("us")), "[n] is string and timestamp[us]"),
+        (pa.array([1.5]), pa.array([2**60]), "[n] is double and int64"),
+    ],
+)
+def test_columns_of_different_types_are_refused_before_the_first_row(make_job, tmp_path, one, other, why):
+    sources = [write(tmp_path / "a.parquet", n=one), write(tmp_path / "b.parquet", n=other)]
+    with pytest.raises(ConfigError, match="into a file each, or add --only-ids") as refused:
+        sign(several(make_job, tmp_path, sources))
+    assert why in str(refused.value)
+    # What the message advises is not in the way of itself.
+    assert sign(several(make_job, tmp_path, sources, only_ids=True)).signed == 2
+
+
+def test_columns_that_others_lack_are_refused_before_the_first_row(make_job, tmp_path):
+    sources = [write(tmp_path / "a.parquet", n=[1]), write(tmp_path / "b.parquet", n=[1], more=[1])]
+    with pytest.raises(ConfigError, match=r"a\.parquet has no \[more\]"):
+        sign(several(make_job, tmp_path, sources))
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "values"),
+    [
+        (pa.nulls(1), pa.array([2.5]), [None, 2.5]),
+        (pa.array([2.5]), pa.nulls(1), [2.5, None]),
+        (pa.array([1], pa.int32()), pa.array([2**40]), [1, 2**40]),
+        (pa.array([1.5], pa.float32()), pa.array([0.1]), [1.5, 0.1]),
+        (pa.array(["a"]), pa.array(["b"], pa.large_string()), ["a", "b"]),
+        (pa.array(["a"]).dictionary_encode(), pa.array(["b"]), ["a", "b"]),
+    ],
+)
+def test_columns_that_hold_each_other_become_one(make_job, tmp_path, one, other, values):
+    sources = [write(tmp_path / "a.parquet", n=one), write(tmp_path / "b.parquet", n=other)]
+    sign(several(make_job, tmp_path, sources))
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table["id"].to_pylist() == ["a0", "b0"]
+    assert table["n"].to_pylist() == values
+
+
+def test_two_columns_of_one_name_are_refused(make_job, tmp_path):
+    table = pa.table([pa.array(["1"]), pa.array(["one"]), pa.array(["two"])], names=["id", "body", "body"])
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(InputError, match=r"two columns are called \[body\]"):
+        sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl"))
+
+
+@pytest.mark.parametrize("only_ids", [False, True])
+def test_fingerprints_below_a_path_stand_where_readers_look(make_job, source, tmp_path, prints, only_ids):
+    given = {"parquet": True, "target": "made.dedup", "only_ids": only_ids}
+    sign(make_job(source, tmp_path / "out.parquet", **given))
+    found = [row["dedup"] for row in pq.read_table(tmp_path / "out.parquet")["made"].to_pylist()]
+    assert [bare(row) for row in found] == prints
+    if only_ids:
+        made = tmp_path / "in.jsonl"
+        sign(make_job(made, tmp_path / "again.parquet", **given))
+        assert pq.read_table(tmp_path / "again.parquet").equals(pq.read_table(tmp_path / "out.parquet"))
+
+
+def test_a_path_into_a_column_that_is_there_is_refused(make_job, tmp_path):
+    source = write(tmp_path / "in.parquet", made=[{"by": "us"}])
+    with pytest.raises(ConfigError, match=r"has a column \[made\]"):
+        sign(make_job(source, tmp_path / "out.parquet", parquet=True, target="made.dedup"))
+    sign(make_job(source, tmp_path / "out.jsonl", target="made.dedup"))
+    (row,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert (row["made"]["by"], row["made"]["dedup"]["lang"]) == ("us", "en")

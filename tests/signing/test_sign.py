@@ -214,12 +214,14 @@ def test_a_line_longer_than_may_be_is_refused_and_not_held(tmp_path):
 
 
 @pytest.mark.usefixtures("small")
-def test_a_crash_costs_the_documents_that_made_it(make_job, tmp_path, monkeypatch):
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_crash_costs_the_documents_that_made_it(make_job, tmp_path, monkeypatch, form):
     parent = os.getpid()
     path = tmp_path / "d.jsonl"
     bodies = ["poison" if n in {7, 60} else f"some words of document {n}" for n in range(80)]
     path.write_text("".join(json.dumps({"id": n, "body": body}) + "\n" for n, body in enumerate(bodies)))
-    job = make_job(path, tmp_path / "out.jsonl", workers=2)
+    as_table = form == "parquet"
+    job = make_job(path, tmp_path / f"out.{form}", workers=2, parquet=as_table, only_ids=as_table)
     made_by = job.signer.tools.fingerprinter.fingerprint_json
 
     def deadly(texts, languages):
@@ -230,6 +232,10 @@ def test_a_crash_costs_the_documents_that_made_it(make_job, tmp_path, monkeypatc
     monkeypatch.setattr(job.signer.tools.fingerprinter, "fingerprint_json", deadly)
     made = sign(job)
     assert (made.signed, made.failed, made.counts["crashes"]) == (78, 2, 2)
-    found = [json.loads(line)["id"] for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    if as_table:
+        table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet")
+        found = list(map(int, table["_id"].to_pylist()))
+    else:
+        found = [json.loads(line)["id"] for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
     assert found == [n for n in range(80) if n not in {7, 60}]
     assert {one.line for one in made.failures} == {8}

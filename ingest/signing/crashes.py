@@ -1,0 +1,95 @@
+"""What becomes of a task that a worker died of: its lines are tried one by one, and the guilty ones fail."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from shinglefold.errors import InputError, is_full, why
+from shinglefold.ingest.readers.records import Record
+from shinglefold.ingest.signing.parts import SignOptions, Tally
+from shinglefold.ingest.signing.spans import read_lines
+from shinglefold.ingest.signing.tasks import RowGroup
+from shinglefold.ingest.signing.writing import Question
+from shinglefold.ingest.writing.process import WorkerProcess
+
+#: Lines of one task that workers die of, after which its other lines are given up.
+_PATIENCE = 3
+
+
+def line_by_line(
+    options: SignOptions, parquet: bool, worker: WorkerProcess, question: Question
+) -> tuple[Question, Tally]:
+    """Return the answer to a question a worker died of: the guilty lines failed, the others as usual.
+
+    Args:
+        parquet: parts are tables, which do not become one by standing one behind another.
+
+    Raises:
+        InputError: it was a row group, which has no lines.
+    """
+    task = question.task
+    if isinstance(task, RowGroup):
+        raise InputError(
+            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}"
+        )
+    whole, crashes = Tally(), 0
+    read = read_lines(task, options.reading.max_bytes)
+    made: list[bytes] = []
+    alone = Path(f"{question.path}.one")
+    with _told(whole):
+        for place, line in enumerate(read.lines):
+            found = None
+            if crashes < _PATIENCE:
+                worker.ask(replace(question, path=str(alone), alone=place))
+                found = worker.answer()
+            if found is None:
+                crashes += 1
+                reason = f"the worker process died: {worker.fate}"
+                raw = line.raw.decode("utf-8", "surrogateescape")
+                record = Record(None, line.file or task.source, line.number, reason, raw)
+                whole.refused.append(("worker", reason, record))
+                continue
+            _, one = found
+            _add(whole, one)
+            if one.problem:
+                break
+            made.append(alone.read_bytes())
+        whole.size = _joined(made, question.path, options.target if parquet else None)
+        alone.unlink(missing_ok=True)
+    whole.lines = read.count
+    whole.meter.counts["crashes"] += min(crashes, _PATIENCE)
+    return question, whole
+
+
+@contextmanager
+def _told(whole: Tally) -> Iterator[None]:
+    """Let the answer say why its part could not be written."""
+    try:
+        yield
+    except OSError as error:
+        whole.problem, whole.full = f"{error.filename}: {why(error)}", is_full(error)
+
+
+def _joined(made: Sequence[bytes], path: str, target: str | None) -> int:
+    """Make one part of those of single lines; return its bytes.
+
+    Args:
+        target: the column of the fingerprints where the parts are tables.
+    """
+    if target is not None:
+        from shinglefold.ingest.signing.parquet import join
+
+        join(made, target, path)
+    else:
+        Path(path).write_bytes(b"".join(made))
+    return Path(path).stat().st_size
+
+
+def _add(whole: Tally, one: Tally) -> None:
+    whole.signed += one.signed
+    whole.refused += one.refused
+    whole.meter.add(one.meter)
+    whole.present |= one.present
+    whole.problem = whole.problem or one.problem
+    whole.full = whole.full or one.full
