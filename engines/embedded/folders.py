@@ -1,7 +1,6 @@
 """The folders of indices: which there are, and how one goes or takes the place of another."""
 
 import os
-import shutil
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,6 +9,7 @@ import tantivy
 
 from shinglefold.checks import path_of
 from shinglefold.engines.embedded.catalog import CATALOG
+from shinglefold.engines.embedded.left import clear_left, deleted_of, remove
 from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
 
@@ -98,8 +98,9 @@ def delete_folder(folder: Path) -> None:
     Raises:
         EngineUnavailable: another process writes to it, or the folder can't be written.
     """
-    _set_aside(folder, f"deleting {folder.name}")
-    _remove(_trash(folder))
+    clear_left(folder.parent)
+    _set_aside(folder, f"deleting {folder.name}", note=False)
+    remove(deleted_of(folder))
 
 
 def replace_folder(folder: Path, by: Path) -> None:
@@ -109,6 +110,7 @@ def replace_folder(folder: Path, by: Path) -> None:
         EngineUnavailable: another process writes to one of them, or the folder can't be written.
     """
     doing = f"replacing {folder.name} by {by.name}"
+    clear_left(folder.parent)
     lock = _locked(by, doing)
     try:
         if folder.is_dir():
@@ -119,7 +121,7 @@ def replace_folder(folder: Path, by: Path) -> None:
     finally:
         if lock:
             lock.wait_merging_threads()
-    _remove(_trash(folder))
+    remove(deleted_of(folder))
 
 
 def _exchange(folder: Path, by: Path, doing: str) -> None:
@@ -133,12 +135,14 @@ def _exchange(folder: Path, by: Path, doing: str) -> None:
         raise
 
 
-def _set_aside(folder: Path, doing: str) -> None:
-    """Take an index out of sight while its lock is held."""
+def _set_aside(folder: Path, doing: str, *, note: bool = True) -> None:
+    """Take an index out of sight while its lock is held; without a ``note`` nothing else takes its place."""
     lock = _locked(folder, doing)
     with translated(doing):
-        _remove(_trash(folder))
-        folder.rename(_trash(folder))
+        if not note:
+            _note(folder).unlink(missing_ok=True)
+        remove(deleted_of(folder))
+        folder.rename(deleted_of(folder))
         if lock:
             lock.wait_merging_threads()
 
@@ -156,17 +160,6 @@ def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
         if "LockBusy" in str(error.__cause__):
             raise
         return None
-
-
-def _remove(folder: Path) -> None:
-    """Remove the folder of an index, and one elsewhere that it is a link to."""
-    shutil.rmtree(folder.resolve(), ignore_errors=True)
-    if folder.is_symlink():
-        folder.unlink()
-
-
-def _trash(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.deleted")
 
 
 def _note(folder: Path) -> Path:

@@ -1,6 +1,5 @@
 """One index: its folder, its catalog, the snapshot searches see, and its writer while there is one."""
 
-import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from shinglefold.engines.embedded.folders import check_free
 from shinglefold.engines.embedded.heads import FOLDER
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.journal import age, files
+from shinglefold.engines.embedded.left import made_apart
 from shinglefold.engines.embedded.portion import Portion
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.reclaiming import empty, living, sparse
@@ -56,16 +56,14 @@ class Index:
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
-        """Make an index; a crash leaves nothing or a folder whose name starts with a dot.
+        """Make an index; a crash leaves nothing or a folder out of sight, see ``left``.
 
         Raises:
-            EngineUnavailable: the folder can't be written.
+            EngineUnavailable: the folder can't be written, or another process is making the index.
         """
         check_free(folder)
-        part = folder.with_name(f".{folder.name}.new")
-        with translated(f"creating {folder.name}", _there(folder), lost=False):
-            shutil.rmtree(part, ignore_errors=True)
-            (part / TANTIVY).mkdir(parents=True)
+        with translated(f"creating {folder.name}", _there(folder), lost=False), made_apart(folder) as part:
+            (part / TANTIVY).mkdir()
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
             replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
             part.rename(folder)

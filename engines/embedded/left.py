@@ -1,0 +1,114 @@
+"""What processes that were killed have left beside the indices: halves of new ones, and of deleted ones."""
+
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from shinglefold.errors import EngineUnavailable
+
+#: What an index that is being made, or deleted, is called meanwhile.
+_NEW, _DELETED = "new", "deleted"
+_NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
+#: All there may be in the folder of an index, as files that are to replace others are called as well.
+_CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
+#: Seconds for which nothing happened in what is taken for left: earlier versions lock nothing.
+_LEFT = 60.0
+
+
+def new_of(folder: Path) -> Path:
+    """Return the folder that an index is made in before it takes its place."""
+    return folder.with_name(f".{folder.name}.{_NEW}")
+
+
+def deleted_of(folder: Path) -> Path:
+    """Return the folder that an index is deleted from."""
+    return folder.with_name(f".{folder.name}.{_DELETED}")
+
+
+@contextmanager
+def made_apart(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder to make an index in, which nobody else uses or takes for left until this ends.
+
+    What others have left that were killed goes first.
+
+    Raises:
+        OSError: it can't be made.
+        EngineUnavailable: another process is making the index.
+    """
+    part = new_of(folder)
+    clear_left(folder.parent)
+    held = _held(part)
+    if held is None:
+        raise EngineUnavailable(
+            f"creating {folder.name}: another process is making this index; run this again once it has"
+        )
+    try:
+        for entry in part.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        yield part
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    finally:
+        os.close(held)
+
+
+def _held(part: Path) -> int | None:
+    """Return what keeps a folder ours, made where it is missing; None where a living process has it.
+
+    The system tells who is killed from who stands still: a lock lasts as long as its process.
+    """
+    while True:
+        part.mkdir(parents=True, exist_ok=True)
+        held = os.open(part, os.O_RDONLY)
+        if not _locked(held):
+            os.close(held)
+            return None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(held), part.stat()):
+                return held
+        # Whoever had it has finished, or cleared it away, between our two looks.
+        os.close(held)
+
+
+def _locked(held: int) -> bool:
+    """Lock a folder, and tell whether it is ours; so it is where a system has no locks."""
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def clear_left(folder: Path) -> None:
+    """Remove what killed processes have left in an engine's folder; what can't be removed stays."""
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if _NAME.fullmatch(entry.name) and entry.is_dir():
+                _clear(Path(entry.path))
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder of an index, and one elsewhere that it is a link to."""
+    shutil.rmtree(folder.resolve(), ignore_errors=True)
+    if folder.is_symlink():
+        folder.unlink()
+
+
+def _clear(left: Path) -> None:
+    with suppress(OSError):
+        if time.time() - left.stat().st_mtime < _LEFT or not all(map(_CONTENT.fullmatch, os.listdir(left))):
+            return
+        held = os.open(left, os.O_RDONLY)
+        try:
+            if _locked(held):
+                remove(left)
+        finally:
+            os.close(held)
