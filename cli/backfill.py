@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
-from shinglefold.cli.hints import again
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.maintenance import (
     checkpoint_option,
     checkpoint_path,
     opened_index,
     reporter,
     scan_options,
+    stopped_early,
 )
 from shinglefold.cli.options import groups_verified
-from shinglefold.cli.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.output import printable, times, write_json, write_line
 from shinglefold.cli.rules import rules_of_groups
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ def check_groups(asked: "Asked", share: "Slice", *, numbered: bool) -> None:
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
     if summary.stopped:
-        remark(f"stopped: {printable(summary.stopped)}")
-        remark(f"the same command goes on from here: {again(invocation.arguments)}")
-        return stopped_code(summary.stopped)
+        return stopped_early(summary.stopped, invocation, anew=summary.anew)
     failed = summary.counts.failed or summary.counts.kept
     known = 0 <= summary.remaining <= summary.counts.dropped
     return DONE if known and not failed else PARTLY

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from shinglefold.cli.command import stopped_code
+from shinglefold.cli.hints import again
 from shinglefold.cli.options import (
     NumberRange,
     engine_option,
@@ -14,6 +16,7 @@ from shinglefold.cli.options import (
     preset_option,
     workers_option,
 )
+from shinglefold.cli.output import printable, remark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +98,20 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
         yield Opened(opened, chosen, recipe, asked)
     if settings.lexicon_file:
         keep_lexicon(lexicon, settings.lexicon_file)
+
+
+def stopped_early(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
+    """Tell why a run with a checkpoint ended early and what goes on with it, and return the exit code.
+
+    Args:
+        anew: whether there is nothing to go on from.
+    """
+    remark(f"stopped: {printable(invocation.hints().completed(stopped))}")
+    on = "goes on from here"
+    if anew:
+        on = "begins anew, with the index that has the name by then"
+    remark(f"the same command {on}: {again(invocation.arguments)}")
+    return stopped_code(stopped)
 
 
 def checkpoint_path(asked: "Asked", command: str, more: str = "") -> "Path":

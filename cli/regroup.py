@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.command import DONE, PARTLY, Invocation, command, stopped_code
+from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.hints import again
-from shinglefold.cli.maintenance import checkpoint_option, checkpoint_path
+from shinglefold.cli.maintenance import checkpoint_option, checkpoint_path, stopped_early
 from shinglefold.cli.options import NumberRange, deciding_by, engine_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
@@ -144,9 +144,7 @@ def check_numbered(asked: "Asked", recipe: "Recipe") -> None:
 
 def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
     if summary.stopped:
-        remark(f"stopped: {printable(summary.stopped)}")
-        remark(f"the same command goes on from here: {again(invocation.arguments)}")
-        return stopped_code(summary.stopped)
+        return stopped_early(summary.stopped, invocation, anew=summary.anew)
     if summary.dry_run:
         return DONE
     if not summary.settled:

@@ -189,7 +189,8 @@ class RegroupSummary:
     ``passes``: how often the index was read. ``settled``: a reading after the last write found nothing more
     to change. ``resumed``: an earlier run was gone on with. ``verify``: what decided. ``missing``: why texts
     could not be read though they would have decided, empty where they could. ``stopped``: why the run ended
-    early, empty where it did not.
+    early, empty where it did not. ``anew``: the index was deleted, or another has its place, so that the next
+    run has nothing to go on from.
     """
 
     index: str
@@ -203,6 +204,7 @@ class RegroupSummary:
     stopped: str = ""
     verify: str = "signature"
     missing: str = ""
+    anew: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""

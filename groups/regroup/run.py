@@ -10,7 +10,7 @@ from shinglefold.advice import advised, together
 from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.deciding import text_stage
 from shinglefold.groups.regroup.asking import Asking
@@ -188,7 +188,7 @@ class _Run:
 
     def run(self) -> RegroupSummary:
         start = perf_counter()
-        stopped = ""
+        stopped, anew = "", False
         left = self.journal.load()
         try:
             if not self.options.dry_run:
@@ -203,9 +203,10 @@ class _Run:
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
         except EngineError as error:
-            stopped = str(error)
+            # What was planned is for documents that are gone.
+            stopped, anew = str(error), isinstance(error, IndexMissing)
         asking = self.asking
-        if not stopped:
+        if not stopped or anew:
             self.journal.remove()
             if asking is not None:
                 asking.verdicts.remove()
@@ -221,6 +222,7 @@ class _Run:
             stopped,
             self._verify,
             "" if asking is None else asking.stage.missing,
+            anew,
         )
 
     def _all(self) -> None:

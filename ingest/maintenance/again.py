@@ -30,7 +30,7 @@ def fate(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
     if failure.status == _CONFLICT:
         return "conflict"
     if failure.status == _MISSING and "index_not_found" in failure.reason:
-        raise IndexMissing(f"the index was deleted meanwhile: {failure.reason}; begin anew")
+        raise IndexMissing(f"the index {failure.action['_index']!r} was deleted meanwhile")
     if failure.status == _MISSING:
         return "gone"
     if failure.status == _REFUSED:

@@ -18,7 +18,7 @@ from shinglefold.checks import (
     check_whole,
 )
 from shinglefold.contracts import Engine, GroupNumbers
-from shinglefold.errors import ConfigError, EngineError, PitExpired
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.obstacles import check_updatable
@@ -73,7 +73,8 @@ class BackfillSummary:
 
     ``resumed``: an earlier run was gone on with. ``remaining``: documents of the part without a fingerprint
     of the scheme now, −1 where the engine does not say. ``stopped``: why the run ended early, empty where it
-    did not.
+    did not. ``anew``: the index was deleted, or another has its place, so that the next run has nothing to go
+    on from.
     """
 
     index: str
@@ -83,6 +84,7 @@ class BackfillSummary:
     seconds: float
     resumed: bool = False
     stopped: str = ""
+    anew: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""
@@ -150,6 +152,7 @@ class _Run:
     updater: Updater = field(init=False)
     total: int = 0
     resumed: bool = False
+    anew: bool = False
 
     def __post_init__(self) -> None:
         given = self.options
@@ -179,12 +182,12 @@ class _Run:
         start = perf_counter()
         place = self._resume()
         stopped = self._stopped_by(lambda: self._all(place))
-        if not stopped:
+        if not stopped or self.anew:
             self.file.remove()
         remaining = self._remaining()
         seconds = perf_counter() - start
         return BackfillSummary(
-            self.index, self.job.scheme, self.counts, remaining, seconds, self.resumed, stopped
+            self.index, self.job.scheme, self.counts, remaining, seconds, self.resumed, stopped, self.anew
         )
 
     def _resume(self) -> Place | None:
@@ -207,6 +210,7 @@ class _Run:
         except KeyboardInterrupt as error:
             return str(error) or "interrupted"
         except EngineError as error:
+            self.anew = isinstance(error, IndexMissing)
             return str(error)
         return ""
 

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from support.maintenance import pages
 
+from shinglefold.cli.command import Invocation
+from shinglefold.cli.maintenance import stopped_early
+
 
 @pytest.fixture
 def site(run) -> str:
@@ -113,3 +116,18 @@ def test_what_can_not_be_done_is_one_line(run, arguments, code, said):
 
 def test_an_index_to_come_is_called_new_once(run):
     assert run("setup", "news").out.splitlines()[0] == "new index news:"
+
+
+def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_options(capsys):
+    asked = Invocation(arguments=("backfill", "pages", "--engine", "http://u:p@one"), engine="http://u:p@one")
+    assert stopped_early("damaged; delete it: `shinglefold delete pages`", asked, anew=False) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "stopped: damaged; delete it: shinglefold delete pages --engine http://one",
+        "the same command goes on from here: shinglefold backfill pages --engine http://one",
+    ]
+    stopped_early("the index 'pages-1' was deleted meanwhile", asked, anew=True)
+    told = capsys.readouterr().err
+    assert (
+        "the same command begins anew, with the index that has the name by then: shinglefold backfill" in told
+    )
+    assert "goes on" not in told

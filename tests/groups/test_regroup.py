@@ -8,6 +8,7 @@ from support.hits import SCHEME, fingerprint_of
 from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
 from support.random_pages import COUNT, SPECS
 
+from shinglefold.contracts import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.regroup.verdicts import Verdicts
@@ -225,6 +226,31 @@ def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, t
     plan.write_text(plan.read_text().replace('"passes": 1', '"passes": 2', 1))
     summary = regroup(engine, index, options)
     assert (summary.resumed, summary.settled, summary.counts.already) == (True, True, 0)
+
+
+class Moved:
+    """A real engine behind an alias: the documents that a plan names were in an index that is gone."""
+
+    def __init__(self, engine):
+        self._engine = engine
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def bulk(self, actions):
+        return BulkResult(0, tuple(BulkFailure(one, 404, "index_not_found_exception") for one in actions))
+
+
+def test_a_plan_for_an_index_that_was_deleted_is_not_gone_on_with_for_ever(
+    engine, index, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr("shinglefold.groups.regroup.run._ALONE", 100)
+    options = RegroupOptions(checkpoint=tmp_path / "kept.json")
+    assert not regroup(engine, index, options, report=interrupt).anew
+    summary = regroup(Moved(engine), index, options)
+    assert (summary.stopped, summary.anew) == ("the index 'pages' was deleted meanwhile", True)
+    assert not list(tmp_path.glob("kept*"))
+    assert not regroup(engine, index, options).resumed
 
 
 def test_no_new_group_gets_the_number_of_a_document_that_is_left_as_it_is(engine, index):

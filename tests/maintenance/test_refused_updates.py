@@ -72,3 +72,18 @@ def test_an_engine_that_takes_nothing_stops_the_run_with_its_reason(engine, unsi
     summary = backfill(Refusing(engine, status, "its queue is full", times=99), unsigned, pipeline, _ALONE)
     assert told in summary.stopped
     assert summary.counts.updated == summary.counts.read == 0
+
+
+def test_an_index_that_was_deleted_meanwhile_leaves_nothing_to_go_on_from(
+    engine, unsigned, pipeline, tmp_path
+):
+    file = tmp_path / "checkpoint"
+    gone = Refusing(engine, 404, "index_not_found_exception: no such index; create it first", times=99)
+    options = BackfillOptions(workers=1, checkpoint=file)
+    summary = backfill(gone, unsigned, pipeline, options)
+    assert (summary.stopped, summary.anew) == ("the index 'pages' was deleted meanwhile", True)
+    assert not file.exists()
+    busy = backfill(Refusing(engine, 403, "no", times=99), unsigned, pipeline, options)
+    assert (bool(busy.stopped), busy.anew) == (True, False)
+    whole = backfill(engine, unsigned, pipeline, options)
+    assert (whole.resumed, whole.stopped, whole.remaining) == (False, "", 0)
