@@ -128,13 +128,15 @@ class Bulk:
         return busy
 
     def _book(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
-        if ok and was_dropped(answer):
-            self._failures.append(BulkFailure(item.given, DROPPED, DROPPED_REASON, dropped=True))
-            return []
         if ok:
+            # Looked at once: this is done for each document there is.
+            ((verb, told),) = answer.items()
+            if (result := told.get("result")) == "noop" and was_dropped(answer):
+                self._failures.append(BulkFailure(item.given, DROPPED, DROPPED_REASON, dropped=True))
+                return []
             self._indexed += 1
-            self._written_over += (answer.get("index") or {}).get("result") == "updated"
-            (told,) = answer.values()
+            if result == "updated" and verb == "index":
+                self._written_over += 1
             if (index := told.get("_index")) != item.sent["_index"]:
                 self._renamed[index] += 1
             return []
