@@ -139,6 +139,7 @@ def collected(
     )  # fmt: skip
     signed = _signed(asked, scale.signed)
     if signed:
+        _check_signed(asked)
         _check_decision(scheme, decision)
     with (
         scale.kept(invocation.arguments),
@@ -173,6 +174,22 @@ def _signed(asked: _Asked, told: bool | None) -> bool:
             f"{advised('sign', tables[0], output='signed.parquet')}, and give that"
         )
     return are_signed(asked.sources, asked.target, asked.reading) if told is None else told
+
+
+def _check_signed(asked: _Asked) -> None:
+    """Refuse what says how texts are read, where none is."""
+    from shinglefold.recipe import LANGUAGE
+
+    given = {
+        "--field": asked.named,
+        "--language-field": asked.language_field != LANGUAGE,
+        "--html": asked.html,
+    }
+    if told := [name for name, is_there in given.items() if is_there]:
+        raise click.UsageError(
+            f"signed files are compared by their fingerprints, and no text is read: leave {told[0]} out, or "
+            "add --texts where the files hold the texts, too"
+        )
 
 
 def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:

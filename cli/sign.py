@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: How files end that readers would take for something else than JSON lines.
 _NOT_WRITTEN = (".gz", ".zip", ".bz2", ".xz", ".zst", ".csv", ".tsv", ".html", ".htm", ".xml")
 
+#: Links that the system follows, one after another.
+_LINKS = 40
+
 
 @command(
     examples="""
@@ -159,7 +162,7 @@ def check_output(
         )
     if any(Path(source).is_file() and place.exists() and Path(source).samefile(place) for source in sources):
         raise ConfigError(f"{output} is a source, too: name another file with -o")
-    if place.exists() and not overwrite and not is_named(place):
+    if place.exists() and not overwrite and not is_named(_place(place)):
         raise ConfigError(f"{output} is there already: name another file, or replace it with --overwrite")
     if is_parquet(output) and not options.only_ids and not all(map(is_parquet, sources)):
         raise ConfigError(
@@ -169,14 +172,22 @@ def check_output(
 
 
 def _is_descriptor(place: Path) -> bool:
-    """Tell whether a path means what this process has open, as ``/dev/stdout`` does."""
-    while True:
+    """Tell whether a path means what this process has open, as ``/dev/stdout`` does.
+
+    Raises:
+        ConfigError: it is a link that leads nowhere but to itself.
+    """
+    named = place
+    for _ in range(_LINKS):
         folder = os.path.realpath(place.absolute().parent)
         if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
             return True
         if not place.is_symlink():
             return False
         place = place.parent / os.readlink(place)
+    from shinglefold.errors import ConfigError
+
+    raise ConfigError(f"{named} is a link that leads back to itself: name another file")
 
 
 def check_apart(output: str | None, dead_letters: str | None) -> None:
@@ -207,10 +218,15 @@ def make_job(
 
     seal = seal_of_settings(settings)
     prefixes = page_prefixes(sources, options.reading)
-    target = sys.stdout.buffer if output is None else Path(output)
+    target = sys.stdout.buffer if output is None else _place(Path(output))
     made = identity(sources, options, scheme, "" if seal is None else seal.id)
     parquet = output is not None and is_parquet(output)
     return Job(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
+
+
+def _place(output: Path) -> Path:
+    """Return where a file is made: where a link leads, which stays, on the disk that somebody chose."""
+    return output.resolve() if output.is_symlink() else output
 
 
 def told(pace: "Pace") -> str:

@@ -12,7 +12,7 @@ from shinglefold.errors import ConfigError, InputError, SchemeMismatch
 from shinglefold.ingest.linking.answers import Answer
 from shinglefold.ingest.linking.prints import Prints
 from shinglefold.ingest.linking.shelf import State
-from shinglefold.ingest.linking.signed import SignedReader, first_parts
+from shinglefold.ingest.linking.signed import SignedReader, is_signed
 from shinglefold.ingest.linking.stages import Pause
 from shinglefold.ingest.readers.records import ReadOptions
 from shinglefold.ingest.signing.tasks import Lines, Task, is_parquet, is_repeatable, tasks
@@ -29,13 +29,14 @@ def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool
     Raises:
         ConfigError: some are and some are not; or a Parquet file is not.
     """
-    found: dict[str, bool] = {}
+    found: dict[str, bool | None] = {}
     for source in sources:
         # A table that is not there says so itself.
         if is_repeatable(source) or (is_parquet(source) and not Path(source).exists()):
-            found[source] = "scheme" in first_parts(source, field, options)
+            found[source] = is_signed(source, field, options)
     signed = [source for source, told in found.items() if told]
-    other = [source for source in sources if source not in signed]
+    # A file without documents goes with either.
+    other = [source for source in sources if found.get(source, False) is False]
     bare = [source for source in other if is_parquet(source)]
     if bare:
         raise ConfigError(
@@ -47,7 +48,7 @@ def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool
             f"{signed[0]} is signed and {other[0]} is not: sign that, too, or add --texts, which makes all "
             "fingerprints anew"
         )
-    return bool(signed)
+    return bool(signed) or (not other and any(map(is_parquet, sources)))
 
 
 def gather(  # noqa: PLR0917 - what it reads, by what, and into what

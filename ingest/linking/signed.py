@@ -1,7 +1,6 @@
 """What ``sign`` wrote, read as columns: no text is looked at, and no object made a keyword."""
 
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -131,19 +130,22 @@ class SignedReader:
         return row_of(made, self.layout, record.document.get("_id"), source, line.number)
 
 
-def first_parts(source: str, field: str, options: ReadOptions) -> dict[str, Any]:
-    """Return the parts of the fingerprint of the first document of a file, {} where it has none."""
+def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
+    """Tell whether the first document of a file has a fingerprint; None where there is no document."""
     if is_parquet(source):
-        from shinglefold.ingest.linking.signed_parquet import first_row
+        from shinglefold.ingest.linking.signed_parquet import holds_fingerprints
 
-        return stored_parts(first_row(source, field), field)
+        return holds_fingerprints(source, field)
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
-        return {}
-    for task in islice(tasks([source], options, {}), 1):
+        return False
+    told: bool | None = None
+    for task in tasks([source], options, {}):
         assert not isinstance(task, RowGroup)
         read = read_lines(task, options.max_bytes)
         for line in read.lines:
             record = parse_line(line, source, replace(options, encoding=read.encoding))
             if record.document is not None:
-                return stored_parts(record.document, field)
-    return {}
+                return "scheme" in stored_parts(record.document, field)
+            # It has something, if no document.
+            told = False if line.raw.strip() or line.reason else told
+    return told

@@ -11,6 +11,7 @@ from shinglefold.errors import InputError
 from shinglefold.ingest.linking.answers import DOTS, Answer, Row, check_scheme, row_of, sound_block
 from shinglefold.ingest.linking.prints import Block
 from shinglefold.ingest.linking.stored import Layout, decoded
+from shinglefold.ingest.paths import parts
 from shinglefold.ingest.signing.parquet import parquet_file
 from shinglefold.ingest.signing.tasks import RowGroup
 from shinglefold.model import Bytes, Fingerprint, Int64s
@@ -23,15 +24,29 @@ _ROWS = 1 << 16
 _DOT = ord(".")
 
 
-def first_row(source: str, field: str) -> dict[str, Any]:
-    """Return the field of the first row, with what is above it; {} where there is none."""
+def holds_fingerprints(source: str, field: str) -> bool | None:
+    """Tell whether a file has a column of fingerprints; None where it has no rows.
+
+    By its type, else by its first row, which may have none: Spark's is null where a document failed.
+    """
     file = parquet_file(source)
-    head = field.partition(".")[0]
+    import pyarrow as pa
+
+    head, *rest = parts(field)
+    if not file.metadata.num_rows:
+        return None
     if head not in file.schema_arrow.names:
-        return {}
+        return False
+    kind = file.schema_arrow.field(head).type
+    for name in (*rest, "scheme"):
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            break
+        kind = kind.field(name).type
+    else:
+        return True
     batch = next(file.iter_batches(1, columns=[head]), None)
     rows: list[dict[str, Any]] = [] if batch is None else batch.to_pylist()
-    return rows[0] if rows else {}
+    return bool(rows) and "scheme" in stored_parts(rows[0], field)
 
 
 def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answer:

@@ -230,6 +230,28 @@ def test_a_full_disk_of_temporary_files_is_not_called_standard_output(examples_f
     assert "set TMPDIR" in ran.stderr
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_the_file_is_made_where_it_leads(run, examples_file, there):
+    Path("disk").mkdir()
+    Path("signed.jsonl").symlink_to("disk/whole.jsonl")
+    if there:
+        Path("disk/whole.jsonl").write_text("of before")
+        assert run("sign", examples_file, "-o", "signed.jsonl").code == 2
+        assert Path("disk/whole.jsonl").read_text() == "of before"
+    assert run("sign", examples_file, "-o", "signed.jsonl", *["--overwrite"] * there).code == 0
+    assert os.readlink("signed.jsonl") == "disk/whole.jsonl"
+    assert len(documents_of(Path("disk/whole.jsonl").read_text("utf-8"))) == _COUNT
+    assert sorted(file.name for file in Path().iterdir()) == ["disk", "signed.jsonl"]
+
+
+def test_a_link_that_leads_to_itself_is_refused(run, examples_file):
+    Path("one.jsonl").symlink_to("two.jsonl")
+    Path("two.jsonl").symlink_to("one.jsonl")
+    ran = run("sign", examples_file, "-o", "one.jsonl")
+    assert ran.code == 2
+    assert "one.jsonl is a link that leads back to itself: name another file" in ran.err
+
+
 def test_letters_do_not_go_into_the_output_that_would_replace_them(run, examples_file):
     ran = run("sign", examples_file, "-o", "out.jsonl", "--dead-letters", "./out.jsonl")
     assert (ran.code, Path("out.jsonl").exists()) == (2, False)

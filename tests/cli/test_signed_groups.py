@@ -273,3 +273,49 @@ def test_a_file_that_changes_while_it_is_read_is_told(run, signed, examples_file
     ran = run("groups", name, *options)
     assert (ran.code, ran.out) == (1, "")
     assert f"{name} changed while it was read" in ran.err
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_file_without_documents_goes_with_the_others(run, signed, examples_file, form):
+    if form == "parquet":
+        arrow = pytest.importorskip("pyarrow")
+        run("sign", examples_file, "-o", "ids.parquet", "--only-ids")
+        signed, empty = Path("ids.parquet"), Path("empty.parquet")
+        table = pytest.importorskip("pyarrow.parquet")
+        table.write_table(table.read_table(signed).slice(0, 0), empty)
+        assert arrow
+    else:
+        empty = Path("empty.jsonl")
+        empty.write_text("\n\n")
+    whole = run("groups", signed).out
+    for sources in ((empty, signed), (signed, empty)):
+        ran = run("groups", *sources)
+        assert (ran.code, ran.out) == (0, whole), ran.err
+    alone = run("groups", empty)
+    assert alone.code == 1
+    assert "no documents found" in alone.err
+
+
+def test_a_first_document_far_down_says_what_a_file_is(run, signed):
+    Path("late.jsonl").write_bytes(b"\n" * 70_000 + signed.read_bytes())
+    assert "signatures decide" in run("groups", "late.jsonl").err
+
+
+def test_a_table_whose_first_row_has_no_fingerprint_is_signed_all_the_same(run, signed, examples_file):
+    table = pytest.importorskip("pyarrow.parquet")
+    run("sign", examples_file, "-o", "ids.parquet", "--only-ids")
+    rows = table.read_table("ids.parquet").to_pylist()
+    rows[0]["dedup"] = None
+    table.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), "spark.parquet")
+    ran = run("groups", "spark.parquet", "--json")
+    assert ran.code == 3
+    assert "1 document left out; first: spark.parquet:1: no fingerprint in its column [dedup]" in ran.err
+    assert ran.out.count("\n") == run("groups", signed, "--json").out.count("\n")
+
+
+@pytest.mark.parametrize("option", [("--field", "title"), ("--language-field", "l"), ("--html",)])
+def test_what_says_how_texts_are_read_is_refused_where_none_is(run, signed, option):
+    ran = run("groups", signed, *option)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"leave {option[0]} out, or add --texts" in ran.err
+    assert run("groups", signed, "--texts", *option).code in {0, 3}
