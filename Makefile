@@ -8,9 +8,9 @@ LINKED := $(VENV)/.linked
 # files, so a new module is linked before the next command needs it.
 FOLDERS := core canon sketch bloom fingerprints similarity passages ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank $(wildcard rerank/*/) groups $(wildcard groups/*/) plugins $(wildcard plugins/[a-z]*/) \
 	testing $(wildcard testing/[a-z]*/) cli spark examples
-# A few processes, each with whole files and whole servers, so that what a file shares is made once. Without
-# servers three keep two cores busy, as tests wait for disks and for commands.
-PARALLEL := -n $(if $(or $(SERVERS),$(CI)),2,3) --dist loadgroup --no-loadscope-reorder
+# A few processes, each with whole files and whole servers, so that what a file shares is made once. Three keep
+# two cores busy, as tests wait for disks, for commands, and for servers that come back.
+PARALLEL := -n 3 --dist loadgroup --no-loadscope-reorder
 # Tests of the files themselves, which any edit may break and which take a second.
 TREE := tests/packaging/test_tree.py \
 	tests/mutation/test_mutants.py::test_mutants_that_may_survive_are_still_in_the_code

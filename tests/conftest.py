@@ -44,16 +44,21 @@ _APART = {"secured", "knn", "spark"}
 #: Groups that take longest, begun first: at the end no process is to wait for another.
 _FIRST = (
     "opensearch-3",
-    "tests/servers/test_generations.py",
     "cluster",
+    "tests/servers/test_generations.py",
     "elasticsearch-9",
     "opensearch-2",
     "spark",
+    "tests/canon/test_two_faces_agree.py",
+    "tests/groups/test_every_interleaving.py",
+    "cluster-elasticsearch-9",
+    "secured",
     "tests/groups/test_killed_writers.py",
     "tests/servers/maintenance/test_killed.py",
-    "secured",
-    "cluster-elasticsearch-9",
     "tests/servers/test_secured.py",
+    "knn",
+    "tests/golden/test_results.py",
+    "tests/mutation/test_mutants.py",
 )
 _LEFT_OUT = (
     "Tests on real servers were left out: they take minutes and 400 MB. To run them: "

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.servers.again import as_it_runs
 from support.servers.choose import excused
 from support.servers.distribution import distribution
 from support.servers.java import java_home
@@ -85,6 +86,18 @@ def _gone(url: str, folder: str = "/no/such/folder") -> bool:
     while (Path(folder).exists() or answers(url)) and time.monotonic() < end:
         time.sleep(0.2)
     return not answers(url) and not Path(folder).exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system tells nothing about a process")
+def test_a_process_tells_how_it_runs(tmp_path):
+    command = ["sh", "-c", "echo here; read -r line"]
+    env = {"PATH": os.environ["PATH"], "EMPTY": "", "LONG": "a=b c\nd"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=env, cwd=tmp_path, **pipes) as run:
+        assert run.stdout.readline() == b"here\n"
+        found = as_it_runs(run.pid)
+    assert found == {"command": command, "env": env, "cwd": str(tmp_path)}
+    assert as_it_runs(run.pid) == {}
 
 
 def test_a_java_of_the_wrong_age_is_no_java():

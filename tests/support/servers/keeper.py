@@ -21,7 +21,7 @@ _TICK = 0.3
 
 
 def main(order: dict[str, Any]) -> int:
-    """Run the server of an order: command, env, folder, user (or None) and whether input is watched."""
+    """Run the server of an order: command, env, cwd, folder, user (or None) and whether input is watched."""
     folder = Path(order["folder"])
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -31,7 +31,7 @@ def main(order: dict[str, Any]) -> int:
     with (folder / "output").open("ab") as output:
         server = subprocess.Popen(
             order["command"],
-            cwd=folder,
+            cwd=order["cwd"],
             env=order["env"],
             stdin=subprocess.DEVNULL,
             stdout=output,

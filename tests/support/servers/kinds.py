@@ -1,8 +1,11 @@
 """The servers the tests run on, read from ``matrix.toml``."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 _FILE = Path(__file__).with_name("matrix.toml")
@@ -47,10 +50,11 @@ class Kind:
         return "-with-".join([self.folder, *(plugin.split(":")[1] for plugin in self.plugins)])
 
 
-def all_kinds() -> dict[str, Kind]:
-    """Return the matrix by name."""
+@cache
+def all_kinds() -> Mapping[str, Kind]:
+    """Return the matrix by name; read once, as it is asked for at every test that is collected."""
     table = tomllib.loads(_FILE.read_text("utf-8"))
-    return {name: Kind(name, **_tuples(row)) for name, row in table.items()}
+    return MappingProxyType({name: Kind(name, **_tuples(row)) for name, row in table.items()})
 
 
 def usual_kinds() -> dict[str, Kind]:
