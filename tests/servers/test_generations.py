@@ -15,6 +15,8 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import EngineError
 
 
+# It is some seven hundred tests, of which each ends by itself when it hangs.
+@pytest.mark.timeout(2_700)
 @pytest.mark.parametrize("name", wanted_elsewhere())
 def test_a_server_of_another_generation_passes_with_its_own_client(name, report):
     with excused():
