@@ -176,7 +176,7 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
         run = _Run(job, found, books, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
         if not stopped and books.signed:
-            sink.finish()
+            stopped = run.finish()
         elif not stopped:
             sink.discard()
     return _summary(job, books, stopped, perf_counter() - start)
@@ -241,6 +241,15 @@ class _Run:
                 self.progress(_pace(self.books, question.task, since, already, perf_counter() - start))
         self.interrupts.check()
         self.found.check()
+
+    def finish(self) -> str:
+        """Let the whole be seen; return why it can't be, as without room for it beside its parts."""
+        try:
+            with self._written():
+                self.sink.finish()
+        except Unwritable as error:
+            return str(error)
+        return ""
 
     def _note(self) -> None:
         if self.journal is not None:

@@ -203,6 +203,20 @@ def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run,
     assert (ran.code, ran.json()["signed"], ran.json()["failed"]) == (0, 400, 0)
 
 
+def test_a_disk_with_room_for_the_parts_of_a_table_alone_is_told_as_full(run, small_disk):
+    pytest.importorskip("pyarrow.parquet")
+    lines = [json.dumps({"id": os.urandom(500).hex(), "body": _TEXT}) for _ in range(1_000)]
+    Path("documents.jsonl").write_text("\n".join(lines))
+    command = ("sign", "documents.jsonl", "--only-ids", "-o", small_disk / "ids.parquet", "--workers", 1)
+    ran = run(*command, "--json")
+    assert (ran.code, ran.json()["signed"]) == (1, 1_000), ran.err
+    assert "ids.parquet: the disk is full; make room; the same command goes on from there" in ran.err
+    subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
+    ran = run(*command, "--json")
+    assert (ran.code, ran.json()["signed"], ran.json()["resumed"]) == (0, 1_000, 1_000)
+    assert [file.name for file in small_disk.iterdir()] == ["ids.parquet"]
+
+
 def test_standard_output_on_a_full_disk_is_named(examples_file):
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
