@@ -6,7 +6,7 @@ two languages of one script) are left to numpy.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shinglefold.canon.characters import INVISIBLE, characters
 from shinglefold.canon.clean import joined
 from shinglefold.canon.hashing import HashedBlock, merged
-from shinglefold.canon.lexicon import Lexicon, Slots
+from shinglefold.canon.lexicon import Found, Lexicon, Slots
 from shinglefold.canon.one_pass import hash_block
 from shinglefold.canon.routing import Router
 from shinglefold.canon.strings import Strings, spaced
@@ -23,10 +23,14 @@ from shinglefold.model import Int64s, Uint64s
 
 
 class Missing(NamedTuple):
-    """Words that the lexicon lacks: where each is, its key and language, and whether its scripts mix."""
+    """Words that the lexicon lacks: where each is, its key and language, and whether its scripts mix.
+
+    ``places``: among the hashes of the block, which have a 0 there.
+    """
 
     starts: Int64s
     ends: Int64s
+    places: Int64s
     keys: Uint64s
     chosen: Int64s
     mixed: NDArray[np.bool_]
@@ -38,6 +42,7 @@ class Work(NamedTuple):
     starts: Int64s
     ends: Int64s
     chosen: Int64s
+    places: Int64s
     keys: Uint64s
     hashes: Uint64s
     marks: NDArray[np.uint32]
@@ -46,10 +51,10 @@ class Work(NamedTuple):
     @classmethod
     def of(cls, codes: int) -> "Work":
         """Return room for a block of so many codes."""
-        starts, ends, chosen = (np.empty(codes, np.int64) for _ in range(3))
+        starts, ends, chosen, places = (np.empty(codes, np.int64) for _ in range(4))
         keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
         marks, groups = np.empty(codes, np.uint32), np.empty(codes, np.uint8)
-        return cls(starts, ends, chosen, keys, hashes, marks, groups)
+        return cls(starts, ends, chosen, places, keys, hashes, marks, groups)
 
 
 class Room:
@@ -114,8 +119,8 @@ class Kernel:
         declared: Int64s,
         slots: Slots,
         room: Room,
-    ) -> tuple[HashedBlock, Int64s] | Missing:
-        """Return the tokens of a block and the texts that numpy has to do, or the words to be learned first.
+    ) -> tuple[HashedBlock, Int64s, Missing]:
+        """Return the tokens of a block, the texts that numpy has to do, and the words to be learned first.
 
         Args:
             codes: uint32 (N,), code points: a line end before, between and behind the texts.
@@ -137,11 +142,13 @@ class Kernel:
             work,
             (counts, votes, repairs, unusual),
         )
-        if absent:
-            own = slice(0, absent)
-            starts, ends, chosen = (one[own].copy() for one in (work.starts, work.ends, work.chosen))
-            return Missing(starts, ends, work.keys[own].copy(), chosen, self.mixed(work.marks[own]))
-        return HashedBlock(work.hashes[:kept].copy(), counts, votes, repairs), np.flatnonzero(unusual)
+        own = slice(0, absent)
+        starts, ends, places, chosen = (
+            one[own].copy() for one in (work.starts, work.ends, work.places, work.chosen)
+        )
+        missing = Missing(starts, ends, places, work.keys[own].copy(), chosen, self.mixed(work.marks[own]))
+        made = HashedBlock(work.hashes[:kept].copy(), counts, votes, repairs)
+        return made, np.flatnonzero(unusual), missing
 
 
 class Table(Protocol):
@@ -152,8 +159,9 @@ class Table(Protocol):
         """Where they are looked up."""
         ...
 
-
-T = TypeVar("T", bound=Table)
+    def find(self, keys: Uint64s) -> Found:
+        """Look up keys."""
+        ...
 
 
 class Plain(Protocol):
@@ -204,8 +212,8 @@ class Run:
             origins: int64 (P,), where each text begins.
             declared: int64 (P,), the number of each text's declared language, or -1.
         """
-        found, _ = self._hash(codes, origins, declared, lambda: self.plain.lexicon)
-        if isinstance(found, Missing):
+        found = self._hash(codes, origins, declared, self.plain.lexicon)
+        if found is None:
             return self.plain.hash_block(_texts(codes, origins, range(len(origins))), declared)
         made, unusual = found
         if not len(unusual):
@@ -220,8 +228,9 @@ class Run:
         """
         codes, origins = joined(texts)
         declared = np.full(len(texts), -1, np.int64)
-        found, kept = self._hash(codes, origins, declared, lambda: self.plain.strings.kept)
-        if isinstance(found, Missing):
+        kept = self.plain.strings.kept
+        found = self._hash(codes, origins, declared, kept)
+        if found is None:
             return self.plain.said_block(texts)
         made, unusual = found
         # Read behind the numbers, which mean words that are there already.
@@ -234,19 +243,18 @@ class Run:
         return said
 
     def _hash(
-        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s, table: Callable[[], T]
-    ) -> tuple[tuple[HashedBlock, Int64s] | Missing, T]:
-        """Return what is found in a table, words that it lacked learned, and the table.
+        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s, known: Table
+    ) -> tuple[HashedBlock, Int64s] | None:
+        """Return what is found in a table, words that it lacked learned.
 
-        One that is too small for a block forgets what it just learned: then words are missing still.
+        None where they are not in it then: it was too small for them, or another stands in its place.
         """
-        known = table()
-        found = self.kernel.hash(codes, origins, declared, known.slots, self.room)
-        if isinstance(found, Missing):
-            self._learn(codes, found)
-            known = table()
-            found = self.kernel.hash(codes, origins, declared, known.slots, self.room)
-        return found, known
+        made, unusual, missing = self.kernel.hash(codes, origins, declared, known.slots, self.room)
+        if not len(missing.keys):
+            return made, unusual
+        self._learn(codes, missing)
+        learned = known.find(missing.keys)
+        return (_filled(made, missing, learned, origins), unusual) if learned.known.all() else None
 
     def _learn(self, codes: NDArray[np.uint32], missing: Missing) -> None:
         keys, first = np.unique(missing.keys, return_index=True)
@@ -259,6 +267,16 @@ class Run:
         seen = codes[self.kernel.kinds[codes] != INVISIBLE]
         folded: bytes = characters().fold[seen].tobytes()
         return folded.decode("utf-32-le", "surrogatepass")
+
+
+def _filled(made: HashedBlock, missing: Missing, learned: Found, origins: Int64s) -> HashedBlock:
+    """Return a block with the words that were missing, as they have been learned; those to be dropped are."""
+    texts = np.searchsorted(origins, missing.starts, "right") - 1
+    hashes, every = made.hashes.copy(), len(made.counts)
+    hashes[missing.places] = learned.values
+    repairs = np.bincount(texts, learned.repairs, every).astype(np.int64)
+    dropped = np.bincount(texts[learned.values == 0], minlength=every)
+    return HashedBlock(hashes[hashes != 0], made.counts - dropped, made.votes, made.repairs + repairs)
 
 
 def _texts(codes: NDArray[np.uint32], origins: Int64s, places: Sequence[int]) -> list[str]:

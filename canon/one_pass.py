@@ -21,11 +21,11 @@ _ALL_ALIKE = np.uint32((1 << _ALIKE) - 1)
 
 
 def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
-    """Return how many words the lexicon lacks, and how many tokens were kept."""
+    """Return how many words the lexicon lacks, and how many tokens were kept, with a 0 for each of those."""
     kinds, traits, values = tables
     group_of, members, salts, rest = routes
     slot_keys, slot_values, slot_repairs = slots
-    starts, ends, chosen, keys, hashes, marks, group_at = work
+    starts, ends, chosen, places, keys, hashes, marks, group_at = work
     counts, votes, repairs, unusual = told
     groups, most = members.shape
     last = np.uint64(len(slot_keys) - 1)
@@ -200,7 +200,10 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # 
                 language = winners[group_at[token]]
                 starts[missing], ends[missing] = starts[token], ends[token]
                 chosen[missing], keys[missing], marks[missing] = language, key, marks[token]
+                places[missing] = kept
+                hashes[kept] = 0
                 missing += 1
+                kept += 1
                 continue
             removed += slot_repairs[slot]
             value = slot_values[slot]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.lexicon import Lexicon, Slots, renew_lock_after_fork
+from shinglefold.canon.lexicon import Found, Lexicon, Slots, renew_lock_after_fork
 from shinglefold.model import Int64s, Uint64s
 
 #: A word for each of some places, which are int64 (N,).
@@ -90,6 +90,10 @@ class Kept:
     def slots(self) -> Slots:
         """Where the numbers are looked up."""
         return self.numbers.slots
+
+    def find(self, keys: Uint64s) -> Found:
+        """Look up the numbers of keys."""
+        return self.numbers.find(keys)
 
     def learn(self, keys: Uint64s, words: Sequence[str]) -> None:
         """Add words; those known already are left as they are."""

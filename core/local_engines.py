@@ -2,15 +2,30 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shinglefold.contracts import JSON, Document
 from shinglefold.long_texts import Text
 
-#: The words of texts of a document, by text.
+#: The words of texts of a document, by text; those of a long one are compressed.
 WordsOf = dict[Text, Text]
-#: Makes the words of documents that an engine wants; of a long text, they are compressed.
-Words = Callable[[Sequence[Document]], list[WordsOf]]
+#: A document as JSON: without the objects at its top level (null in their places), and these.
+Halves = tuple[bytes, bytes]
+
+
+class Ready(NamedTuple):
+    """What an engine wants to have of a document; ``halves`` are left to it where a text is long."""
+
+    words: WordsOf
+    halves: Halves | None = None
+
+    def of(self, texts: Mapping[Any, Any]) -> "Ready":
+        """Return the same of a document with other texts, by those it had."""
+        return self._replace(words={texts.get(text, text): made for text, made in self.words.items()})
+
+
+#: Makes what an engine wants of documents.
+MakeReady = Callable[[Sequence[Document]], list[Ready]]
 
 
 @runtime_checkable
@@ -70,15 +85,15 @@ class ExclusiveWrites(Protocol):
 
 
 @runtime_checkable
-class WantsWords(Protocol):
-    """What engines offer that find texts by their canonical words: other processes may make these beforehand.
+class WantsReady(Protocol):
+    """What engines offer that leave to other processes what is to be made of a document before it is written.
 
-    A bulk action may have ``_words``: the words of texts in its document, by text. The engine makes those it
-    is not given. The fields of a document may be ``LongText``, as may the words, which it takes out then.
+    A bulk action may have ``_ready``: what was made of its document; the engine makes what is missing
+    there. The fields of a document may be ``LongText``, as may the words, which it takes out then.
     """
 
-    def words_for(self, index: str, mappings: Mapping[str, Any]) -> Words:
-        """Return what makes the words of documents, many at once, here or in a process forked from this one.
+    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> MakeReady:
+        """Return what makes documents ready, many at once, here or in a process forked from this one.
 
         Args:
             mappings: of the index, where it is made later on.

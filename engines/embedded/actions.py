@@ -3,13 +3,13 @@
 import base64
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.local_engines import WordsOf
+from shinglefold.local_engines import Ready
 
 _VERBS = ("index", "create", "update", "delete")
-_META = frozenset({"_op_type", "_index", "_id", "_words"})
+_META = frozenset({"_op_type", "_index", "_id", "_ready"})
 #: Metadata the servers know and this engine does not.
 _REFUSED = frozenset(
     {"_routing", "routing", "_version", "version", "version_type", "if_seq_no", "if_primary_term", "pipeline",
@@ -37,7 +37,7 @@ class Action:
     """One thing to do to one document.
 
     ``source`` is the document, or what an update merges into it; ``otherwise`` what an update of a missing
-    document writes, None where it is to fail. ``words``: of texts in it, as far as they are made already.
+    document writes, None where it is to fail. ``ready``: what is made of it already.
     """
 
     verb: str
@@ -45,7 +45,7 @@ class Action:
     id: str
     source: Mapping[str, Any]
     otherwise: Mapping[str, Any] | None = None
-    words: WordsOf = field(default_factory=dict)
+    ready: Ready | None = None
 
 
 def read_action(given: Mapping[str, Any]) -> Action:
@@ -68,7 +68,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
         return _update(index, id, source, given)
-    return Action(verb, index, id, _document("_source", source), words=given.get("_words") or {})
+    return Action(verb, index, id, _document("_source", source), ready=given.get("_ready"))
 
 
 def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,18 +1,20 @@
-"""The words of documents made before these come to the engine, by the processes that fingerprint them."""
+"""What is made of documents before they come to the engine, by the processes that fingerprint them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shinglefold.engines.embedded.fields import Kind
 from shinglefold.engines.embedded.mapping import definition_for
-from shinglefold.long_texts import LongText, Text, is_long
+from shinglefold.engines.embedded.sources import halves
+from shinglefold.local_engines import Ready, WordsOf
+from shinglefold.long_texts import LongText, is_long
 
 #: What stands beside the fields of a document on its way.
 _BESIDE = ("_id", "_index")
 
 
 class Beforehand:
-    """Makes the words of texts that an index will want.
+    """Makes the words of texts that an index will want, and the JSON it will keep.
 
     Args:
         kinds: the kinds of the fields by the path of their values, as far as they are mapped.
@@ -30,15 +32,16 @@ class Beforehand:
     ) -> None:
         self._kinds, self._objects, self._words, self._long_words = kinds, objects, words, long_words
 
-    def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[dict[Text, Text]]:
-        """Return for each document the words of its texts, by text."""
+    def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[Ready]:
+        """Return what is made of each document."""
         fields = [{name: value for name, value in one.items() if name not in _BESIDE} for one in documents]
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
         made = iter(self._words([text for several in texts for text in several if not is_long(text)]))
-        return [
+        words: Iterator[WordsOf] = (
             {text: self._long_words(text) if is_long(text) else next(made) for text in several}
             for several in texts
-        ]
+        )
+        return [Ready(said, halves(own)) for said, own in zip(words, fields, strict=True)]
 
     def _texts(self, value: Mapping[str, Any], above: str, manner: str) -> Iterator[str]:
         for name, item in value.items():
@@ -52,9 +55,14 @@ class Beforehand:
             own = self._objects.get(path, manner)
             if own != "disabled":
                 yield from self._texts(item, path, own)
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, list | tuple) and self._may_have_texts(path):
             for one in item:
                 yield from self._of(one, path, manner)
+
+    def _may_have_texts(self, path: str) -> bool:
+        """Tell whether there may be texts under a path: not where it is mapped as something else."""
+        kinds = self._kinds.get(path)
+        return not kinds or Kind.TEXT in kinds
 
     def _is_text(self, item: str, path: str, manner: str) -> bool:
         if kinds := self._kinds.get(path):

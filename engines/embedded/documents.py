@@ -20,7 +20,7 @@ from shinglefold.engines.embedded.fields import (
 from shinglefold.engines.embedded.mapping import definition_for
 from shinglefold.engines.embedded.schema import MANY, NAMES
 from shinglefold.engines.embedded.sources import Source, make_source
-from shinglefold.local_engines import WordsOf
+from shinglefold.local_engines import Ready, WordsOf
 from shinglefold.long_texts import LongText, Text, give_back
 from shinglefold.source_values import items
 
@@ -124,17 +124,18 @@ def prepare(
     catalog: Catalog,
     id: str,  # noqa: A002
     source: Mapping[str, Any],
-    words: WordsOf | None = None,
+    made: Ready | None = None,
 ) -> Prepared:
     """Return a document ready for ``analyse``.
 
     Args:
-        words: of texts in it, by text, as far as they are made.
+        made: of it already.
 
     Raises:
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
-    written = make_source(id, source, catalog.filed)
+    ready = Ready({}) if made is None else made
+    written = make_source(id, source, catalog.filed, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
@@ -159,7 +160,7 @@ def prepare(
                 document.add_text(NAMES, MANY + own.path)
     for name in _with_parents(tuple(names)):
         document.add_text(NAMES, name)
-    return Prepared(document, catalog, written, texts, {} if words is None else words)
+    return Prepared(document, catalog, written, texts, ready.words)
 
 
 def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:

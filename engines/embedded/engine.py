@@ -208,10 +208,10 @@ class EmbeddedEngine(Holding):
         """
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
-    def words_for(self, index: str, mappings: Mapping[str, Any]) -> Beforehand:
-        """Return what makes the words of documents for an index, here or in a process forked from this one.
+    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> Beforehand:
+        """Return what makes documents ready for an index, here or in a process forked from this one.
 
-        A bulk action may bring them as ``_words``; those it does not bring are made here.
+        A bulk action may bring it as ``_ready``; what it does not bring is made here.
 
         Args:
             mappings: of the index, where it is made later on.

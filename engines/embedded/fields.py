@@ -91,7 +91,8 @@ def to_index(field: Field, value: object) -> Indexed | None:
     """
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")
-    if isinstance(value, LongText):
+    if isinstance(value, str | LongText):
+        # Most texts have a keyword beside them, which is left out before anything is done to it.
         if field.kind is Kind.KEYWORD and len(value) > field.ignore_above:
             return None
         value = str(value)
@@ -119,12 +120,13 @@ def are_short_strings(field: Field, values: Sequence[object]) -> bool:
     """Tell whether values are strings that are indexed as they are: all together shorter than a keyword."""
     if set(map(type, values)) - _TEXTS:
         return False
-    whole = "".join(map(str, values))
+    whole, most = "".join(map(str, values)), min(field.ignore_above, _LONGEST_KEYWORD)
+    if len(whole) > most:
+        return False
     try:
-        size = len(whole) if whole.isascii() else len(whole.encode())
+        return whole.isascii() or len(whole.encode()) <= most
     except UnicodeEncodeError:
         return False
-    return size <= min(field.ignore_above, _LONGEST_KEYWORD)
 
 
 def well_formed(text: str) -> str:

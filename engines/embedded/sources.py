@@ -13,6 +13,7 @@ import tantivy
 
 from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.schema import SOURCE
+from shinglefold.local_engines import Halves
 from shinglefold.long_texts import LEVEL, LongText, Text, give_back, is_long, slices, unpacked
 from shinglefold.plain_json import plain_json
 
@@ -61,11 +62,48 @@ class Source(NamedTuple):
             document.add_bytes(SOURCE, self.main)
 
 
-def make_source(id: str, source: Mapping[str, Any], may_be_apart: bool) -> Source:  # noqa: A002
+def make_source(
+    id: str,  # noqa: A002
+    source: Mapping[str, Any],
+    may_be_apart: bool,
+    made: Halves | None = None,
+) -> Source:
     """Return a document as JSON.
 
     Args:
         may_be_apart: the index has a place for it outside of tantivy.
+        made: what ``halves`` returns of it.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    if made is not None:
+        return Source(made[0], _head(id, made[1]))
+    said, parts = _halves(source)
+    head = _head(id, _json(parts))
+    long = [value for value in said.values() if is_long(value)]
+    if not long:
+        return Source(_json(said), head)
+    if not may_be_apart:
+        return Source(_json(unpacked(said)), head)
+    cut = _cut(said)
+    if all(isinstance(value, LongText) for value in long):
+        return Source(b"", head, apart=True, parts=cut)
+    return Source(_compressed(_flat(cut)), head, apart=True)
+
+
+def halves(source: Mapping[str, Any]) -> Halves | None:
+    """Return what of a source's JSON can be made beforehand; None where a text is long, or it is no JSON."""
+    try:
+        said, parts = _halves(source)
+        return None if any(map(is_long, said.values())) else (_json(said), _json(parts))
+    except ValueError:
+        # Whoever writes it tells why.
+        return None
+
+
+def _halves(source: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a source with null for each object at its top level, and these objects.
 
     Raises:
         ValueError: it is no JSON.
@@ -79,16 +117,11 @@ def make_source(id: str, source: Mapping[str, Any], may_be_apart: bool) -> Sourc
         }
     except RecursionError as error:
         raise ValueError("the source is no JSON: lists nested too deeply") from error
-    said, head = {**source, **dict.fromkeys(parts)}, _json([id, parts])
-    long = [value for value in said.values() if is_long(value)]
-    if not long:
-        return Source(_json(said), head)
-    if not may_be_apart:
-        return Source(_json(unpacked(said)), head)
-    cut = _cut(said)
-    if all(isinstance(value, LongText) for value in long):
-        return Source(b"", head, apart=True, parts=cut)
-    return Source(_compressed(_flat(cut)), head, apart=True)
+    return {**source, **dict.fromkeys(parts)}, parts
+
+
+def _head(id: str, parts: bytes) -> bytes:  # noqa: A002
+    return b"[" + _json(id) + b"," + parts + b"]"
 
 
 def loaded(main: bytes) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from shinglefold.engines.embedded.schema import TANTIVY, translated
 from shinglefold.engines.embedded.uncommitted import Uncommitted
 from shinglefold.engines.embedded.volumes import Appender
 from shinglefold.errors import EngineError
-from shinglefold.local_engines import WordsOf
+from shinglefold.local_engines import Ready
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
 _THREADS = 1
@@ -166,7 +166,7 @@ class Writer:
             )
             if action.verb == "create" and there:
                 raise Refused(409, f"[{action.id}]: version conflict, document already exists")
-            self._put(action.id, action.source, action.words, replaces=there)
+            self._put(action.id, action.source, action.ready, replaces=there)
             return there
         return False
 
@@ -304,12 +304,12 @@ class Writer:
         self,
         id: str,  # noqa: A002
         source: Mapping[str, Any],
-        words: WordsOf | None = None,
+        made: Ready | None = None,
         *,
         replaces: bool,
     ) -> None:
         try:
-            ready = prepare(self.catalog, id, source, words)
+            ready = prepare(self.catalog, id, source, made)
         except NoColumnLeft as error:
             if not error.too_many:
                 raise

@@ -19,7 +19,7 @@ from shinglefold.ingest.pipeline.reach import makes_fingerprints, target_field, 
 from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.processors.tools import Tools
-from shinglefold.local_engines import WordsOf
+from shinglefold.local_engines import Ready
 from shinglefold.recipe import FIELD, TEXTS, Recipe, check_field, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme, checked_scheme
@@ -34,14 +34,14 @@ class Outcome(NamedTuple):
     """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why.
 
     ``json`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
-    ``words`` are those of texts in it, by text, where they were asked for.
+    ``ready`` is what the engine wants of it, where that was asked for.
     """
 
     status: Literal["done", "dropped", "failed"]
     document: Document | None = None
     failure: Failure | None = None
     json: bytes | None = None
-    words: WordsOf | None = None
+    ready: Ready | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def encoded(outcome: Outcome) -> Outcome:
     source = dict(outcome.document)
     beside = {key: source.pop(key) for key in METADATA if key in source}
     try:
-        return Outcome(outcome.status, beside, None, to_json(source))
+        return outcome._replace(document=beside, json=to_json(source))
     except (TypeError, ValueError):
         # The engine's client may know more types than these.
         return outcome

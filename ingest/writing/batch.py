@@ -10,6 +10,7 @@ from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.step import METADATA
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.bulk import Action
+from shinglefold.ingest.writing.spared import restored
 from shinglefold.ingest.writing.workers import Answer
 from shinglefold.long_texts import LongText, Text
 
@@ -55,7 +56,7 @@ def make_batch(index: str, block: Sequence[Record], answer: Answer, verb: str = 
         if record.document is None or record.reason:
             batch.refused.append(Refused("read", record.reason, record))
         else:
-            _sort(batch, index, record, next(outcomes), verb)
+            _sort(batch, index, record, restored(next(outcomes), record.document), verb)
     return batch
 
 
@@ -70,8 +71,8 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str)
     else:
         shared = _share_long_texts(record.document, outcome.document)
         action = _action(index, outcome.document, outcome.json, verb)
-        if outcome.words is not None:
-            action["_words"] = {shared.get(text, text): words for text, words in outcome.words.items()}
+        if outcome.ready is not None:
+            action["_ready"] = outcome.ready.of(shared) if shared else outcome.ready
         if "_id" in action:
             batch.ids.add(action["_id"])
         batch.actions.append(action)

@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
 from shinglefold.ingest.mapping import appends_only, check_index, check_takes_new, ensure_index, new_mappings
-from shinglefold.local_engines import WantsWords, Words
+from shinglefold.local_engines import MakeReady, WantsReady
 from shinglefold.recipe import Recipe
 
 
@@ -44,16 +44,16 @@ class Destination:
             if appends_only(self.engine, self.index):
                 self.verb = "create"
 
-    def words(self) -> Words | None:
-        """Return what makes the words of documents that the engine wants beforehand, if it does.
+    def make_ready(self) -> MakeReady | None:
+        """Return what makes of documents what the engine wants beforehand, if it does.
 
         Raises:
             UnsupportedQuery: the index can't be made with these fields.
         """
-        if not isinstance(self.engine, WantsWords):
+        if not isinstance(self.engine, WantsReady):
             return None
         try:
-            return self.engine.words_for(self.index, new_mappings(self.recipe, self.properties))
+            return self.engine.ready_for(self.index, new_mappings(self.recipe, self.properties))
         except ShinglefoldError as error:
             self.refusal = error
             raise

@@ -16,7 +16,7 @@ from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.writing.batch import Batch, make_batch
-from shinglefold.ingest.writing.bulk import Backoff, patiently
+from shinglefold.ingest.writing.bulk import Action, Backoff, patiently
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.destination import Destination
 from shinglefold.ingest.writing.interrupts import Interrupts
@@ -24,7 +24,7 @@ from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
-from shinglefold.local_engines import Words
+from shinglefold.local_engines import MakeReady
 from shinglefold.long_texts import pack
 from shinglefold.stored import without_fingerprint
 
@@ -132,9 +132,9 @@ class _Run:
     def all_blocks(self, records: _Records, workers: int) -> None:
         """Take every block through the workers and the outbox."""
         flight: list[list[Record]] = []
-        words = self.destination.words()
+        make_ready = self.destination.make_ready()
         # Who numbers groups reads the texts as they are.
-        light = words is not None and self.groups is None
+        light = make_ready is not None and self.groups is None
         given = _records(records, self.ledger.interrupts, light)
         many = len(records) if isinstance(records, Sized) else 0
 
@@ -143,7 +143,7 @@ class _Run:
 
         with (
             closing(_documents(self.ledger, given, self.field, flight, expect)) as documents,
-            closing(self._answers(documents, workers, words)) as answers,
+            closing(self._answers(documents, workers, make_ready)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
                 batch = make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb)
@@ -155,12 +155,12 @@ class _Run:
             self._book()
 
     def _answers(
-        self, documents: Iterator[list[Document]], workers: int, words: Words | None
+        self, documents: Iterator[list[Document]], workers: int, make_ready: MakeReady | None
     ) -> Generator[Answer, None, None]:
         # Numbers go into the document as it is.
         as_json = self.ledger.engine.can.takes_json and self.groups is None
         check = self.ledger.interrupts.check
-        return process_blocks(self.pipeline, documents, workers, as_json, check, words=words)
+        return process_blocks(self.pipeline, documents, workers, as_json, check, make_ready=make_ready)
 
     def _put(self, batch: Batch) -> None:
         if batch.actions or batch.dropped:
@@ -179,7 +179,8 @@ class _Run:
         number = self.groups.number
         try:
             with self.ledger.meter.stage("groups"):
-                batch.actions = list(patiently(lambda: number(batch.actions), self.backoff, self._ends))
+                numbered = patiently(lambda: number(batch.actions), self.backoff, self._ends)
+            batch.actions = [_without_json(action) for action in numbered]
         except EngineError as error:
             self.ledger.book(batch, error)
 
@@ -202,6 +203,12 @@ class _Run:
             except EngineError as error:
                 self.ledger.lose(error)
                 raise
+
+
+def _without_json(action: Action) -> Action:
+    """Return an action without the JSON that was made of its document before this had a number."""
+    ready = action.get("_ready")
+    return action if ready is None else {**action, "_ready": ready._replace(halves=None)}
 
 
 def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:

@@ -17,7 +17,8 @@ from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.pipeline.step import Failure
 from shinglefold.ingest.readers.decode import without_surrogates
 from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order, settled
-from shinglefold.local_engines import Words
+from shinglefold.ingest.writing.spared import spared
+from shinglefold.local_engines import MakeReady
 from shinglefold.long_texts import LongText, packed, unpacked
 
 _Documents = list[Document]
@@ -36,11 +37,11 @@ def process(
     pipeline: Pipeline,
     documents: _Documents,
     as_json: bool = False,
-    words: Words | None = None,
+    make_ready: MakeReady | None = None,
     *,
     emptied: bool = False,
 ) -> Answer:
-    """Return what the pipeline makes of a block, the documents encoded or with words where asked for.
+    """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for.
 
     Long texts that come packed are packed in the answer, too, as are their words.
 
@@ -51,12 +52,12 @@ def process(
     light = any(map(_is_light, documents))
     with meter.stage("pipeline"):
         outcomes = pipeline.run_block(_clean(_taken_out(documents) if emptied else documents, meter))
+    if make_ready is not None:
+        with meter.stage("words"):
+            outcomes = _made_ready(outcomes, make_ready)
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encoded, outcomes))
-    if words is not None:
-        with meter.stage("words"):
-            outcomes = _with_words(outcomes, words)
     if light:
         outcomes = list(map(_packed, outcomes))
     return Answer(outcomes, meter.take())
@@ -78,9 +79,9 @@ def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
         yield value
 
 
-def _with_words(outcomes: Sequence[Outcome], words: Words) -> list[Outcome]:
-    made = iter(words([one.document for one in outcomes if one.document is not None]))
-    return [one if one.document is None else one._replace(words=next(made)) for one in outcomes]
+def _made_ready(outcomes: Sequence[Outcome], make_ready: MakeReady) -> list[Outcome]:
+    made = iter(make_ready([one.document for one in outcomes if one.document is not None]))
+    return [one if one.document is None else one._replace(ready=next(made)) for one in outcomes]
 
 
 def _packed(outcome: Outcome) -> Outcome:
@@ -88,8 +89,7 @@ def _packed(outcome: Outcome) -> Outcome:
     if outcome.document is None:
         return outcome
     document, long = packed(outcome.document)
-    words = outcome.words and {long.get(text, text): made for text, made in outcome.words.items()}
-    return outcome._replace(document=document, words=words)
+    return outcome._replace(document=document, ready=outcome.ready and outcome.ready.of(long))
 
 
 def process_blocks(
@@ -99,7 +99,7 @@ def process_blocks(
     as_json: bool = False,
     check: Callable[[], None] = go_on,
     *,
-    words: Words | None = None,
+    make_ready: MakeReady | None = None,
 ) -> Generator[Answer, None, None]:
     """Yield the answer to each block, in order.
 
@@ -107,7 +107,7 @@ def process_blocks(
         workers: processes; 0 means one per core, 1 means none but this one.
         as_json: have the documents encoded by the workers.
         check: called while a worker is waited for; what it raises ends the run.
-        words: makes the words that an engine wants of the documents.
+        make_ready: makes of the documents what an engine wants of them.
 
     Raises:
         ConfigError: ``workers`` is negative.
@@ -115,21 +115,21 @@ def process_blocks(
     check_whole("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
-        return _here(pipeline, blocks, as_json, words)
+        return _here(pipeline, blocks, as_json, make_ready)
     pipeline.tools.warm()
     return _in_processes(
         pipeline,
         iter(blocks),
-        [WorkerProcess(partial(_work, pipeline, as_json, words), check) for _ in range(count)],
+        [WorkerProcess(partial(_work, pipeline, as_json, make_ready), check) for _ in range(count)],
     )
 
 
 def _here(
-    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, words: Words | None
+    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: MakeReady | None
 ) -> Generator[Answer, None, None]:
     with settled():
         for block in blocks:
-            yield process(pipeline, block, as_json, words)
+            yield process(pipeline, block, as_json, make_ready)
 
 
 def forks() -> bool:
@@ -157,15 +157,12 @@ def _in_processes(
 def learn(lexicon: Lexicon, workers: Sequence[WorkerProcess]) -> None:
     """Take over the word forms the workers learned, so that they can be kept for the next run."""
     with tempfile.TemporaryDirectory() as folder:
-        for number, worker in enumerate(workers):
-            path = Path(folder) / str(number)
-            if worker.started and _saved_by(worker, path):
+        asked = {Path(folder) / str(number): one for number, one in enumerate(workers) if one.started}
+        for path, worker in asked.items():
+            worker.ask(path)
+        for path, worker in asked.items():
+            if worker.answer(patient=True):
                 lexicon.load(path)
-
-
-def _saved_by(worker: WorkerProcess, path: Path) -> bool:
-    worker.ask(path)
-    return bool(worker.answer(patient=True))
 
 
 def _one_by_one(worker: WorkerProcess, block: _Documents) -> Answer:
@@ -192,13 +189,18 @@ def _crashed(fate: str) -> Outcome:
     return Outcome("failed", None, Failure("worker", None, f"the worker process died: {fate}"))
 
 
-def _work(pipeline: Pipeline, as_json: bool, words: Words | None, asked: _Documents | Path) -> Answer | bool:
+def _work(
+    pipeline: Pipeline, as_json: bool, make_ready: MakeReady | None, asked: _Documents | Path
+) -> Answer | bool:
     """Answer a block, or save the lexicon to a file."""
-    return (
-        saved(pipeline.tools.canonicalizer.lexicon, asked)
-        if isinstance(asked, Path)
-        else process(pipeline, asked, as_json, words, emptied=True)
-    )
+    if isinstance(asked, Path):
+        return saved(pipeline.tools.canonicalizer.lexicon, asked)
+    if make_ready is None:
+        return process(pipeline, asked, as_json, emptied=True)
+    # Of a long text nothing may be held while others are worked on.
+    given: _Documents = [{} if _is_light(one) else dict(one) for one in asked]
+    answer = process(pipeline, asked, as_json, make_ready, emptied=True)
+    return answer._replace(outcomes=list(map(spared, answer.outcomes, given)))
 
 
 def saved(lexicon: Lexicon, path: Path) -> bool:

@@ -12,6 +12,7 @@ from support.servers.choose import examples
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon.segment import LONGEST_WORD
 from shinglefold.registry import make_scheme
+from shinglefold.scheme import CanonOptions
 
 pytest.importorskip("numba")
 
@@ -126,6 +127,22 @@ def test_a_lexicon_too_small_for_a_block_forgets_and_goes_on():
     texts = [" ".join(f"w{chance.randrange(2_000)}" for _ in range(300)) for _ in range(20)]
     for _ in range(3):
         alike((plain, quick), texts)
+
+
+@pytest.mark.parametrize("capacity", [50, 400, 3_000, 100_000])
+def test_words_met_for_the_first_time_in_the_midst_of_a_block_are_as_any_others(capacity):
+    # Some of them are dropped, some repaired, and of what is known some is forgotten between the blocks.
+    dropping = make_scheme(options=CanonOptions(drop_function_words=True))
+    plain, quick = (Canonicalizer.of(dropping, capacity=capacity) for _ in range(2))
+    quick.compile()
+    chance = random.Random(3)
+    known = ["слово", "мoст", "для", "этот", "the", "words", "中文"]
+    for block in range(6):
+        new = [f"{word}{chr(1072 + block)}" for word in ("слов", "мoст", "w", "ґан")] * 2
+        words = [*known, *new, "и", "of", *(f"ж{chance.randrange(900)}" for _ in range(60))]
+        texts = [" ".join(chance.choices(words, k=chance.randrange(40))) for _ in range(30)]
+        alike((plain, quick), texts)
+        assert quick.text_batch(texts) == plain.text_batch(texts)
 
 
 def test_what_one_learned_the_other_knows():

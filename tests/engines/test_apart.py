@@ -12,6 +12,7 @@ from support.earlier import unpack_first_format
 from shinglefold import long_texts
 from shinglefold.engines.embedded import EmbeddedEngine, volumes
 from shinglefold.errors import EngineUnavailable
+from shinglefold.local_engines import Ready
 from shinglefold.long_texts import LongText
 
 #: A text of many lines, with what JSON escapes, and one half of a pair that is no Unicode.
@@ -212,7 +213,7 @@ def test_words_that_are_brought_are_the_words(tmp_path: Path, words):
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index("pages", {"properties": {"body": {"type": "text"}}}, {})
         made = LongText.joined(["her", "on a", "b"])
-        _put(engine, "1", {"body": text}, _words={text: made})
+        _put(engine, "1", {"body": text}, _ready=Ready({text: made}))
         engine.refresh("pages")
         found = engine.search("pages", {"query": {"term": {"body": "heron"}}})["hits"]["hits"]
         assert [hit["_source"]["body"] for hit in found] == [_LINES]
@@ -245,7 +246,7 @@ def test_words_that_are_brought_serve_every_field_of_a_text(tmp_path: Path, word
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index("pages", {"properties": {"body": body, "copy": {"type": "text"}}}, {})
         brought = {text: made}
-        _put(engine, "1", {"body": text, "copy": LongText.of(_LINES)}, _words=brought)
+        _put(engine, "1", {"body": text, "copy": LongText.of(_LINES)}, _ready=Ready(brought))
         engine.refresh("pages")
         for field in ("body", "body.again", "copy"):
             found = engine.search("pages", {"query": {"match_phrase": {field: "heron pond"}}})

@@ -1,4 +1,4 @@
-"""Words that the workers make: the engine need make none, and finds what it finds by its own."""
+"""Words and JSON that workers make: the engine makes none, and finds and keeps what it would by its own."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.local_engines import WantsWords
+from shinglefold.local_engines import WantsReady
 from shinglefold.long_texts import LongText
 
 _DOCUMENTS = [
@@ -70,7 +70,7 @@ def test_workers_make_the_words_and_all_is_found_as_by_the_engine_s_own(tmp_path
     processes.mkdir()
     watched = _Watched(pipeline.tools.canonicalizer, processes)
     with EmbeddedEngine(tmp_path / "by-workers", watched) as engine:
-        assert isinstance(engine, WantsWords)
+        assert isinstance(engine, WantsReady)
         summary = index_documents(engine, "pages", _DOCUMENTS, pipeline, properties=_PROPERTIES, workers=2)
         assert summary.indexed == len(_DOCUMENTS)
         by_workers = _found(engine)
@@ -103,7 +103,7 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
             },
             {},
         )
-        make = engine.words_for("pages", {})
+        make = engine.ready_for("pages", {})
         document = {
             "_id": "an id",
             "key": "a key",
@@ -114,10 +114,36 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
             "new": ["new text", {"deep": "deep text"}],
         }
         (made,) = make([document])
-        assert sorted(made) == ["deep text", "found both ways", "known text", "new text"]
+        assert sorted(made.words) == ["deep text", "found both ways", "known text", "new text"]
         assert make([]) == []
         text = "a long text " * 200_000
         (made,) = make([{"body": text, "title": "short"}])
-        assert made["short"] == "short"
-        assert isinstance(made[text], LongText)
-        assert str(made[text]) == text.strip()
+        assert made.words["short"] == "short"
+        assert isinstance(made.words[text], LongText)
+        assert str(made.words[text]) == text.strip()
+
+
+def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words, monkeypatch):
+    document = {"title": "a title", "n": [1, 2.5, None], "dedup": {"shingles": 4}, "a.b": "c", "ім’я": "\x00"}
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+        (made,) = engine.ready_for("pages", {})([{"_id": "x", **document}])
+        assert made.halves is not None
+        action = {"_index": "pages", "_source": document, "_ready": made._replace(halves=None)}
+        engine.bulk([{**action, "_id": "by the engine"}])
+        monkeypatch.setattr("shinglefold.engines.embedded.sources._halves", None)
+        engine.bulk([{**action, "_id": "beforehand", "_ready": made}])
+        for id_ in ("by the engine", "beforehand"):
+            got = engine.get("pages", id_)
+            assert got is not None
+            assert got["_source"] == document
+        engine.refresh("pages")
+        hits = engine.search("pages", {"query": {"match": {"title": "title"}}})["hits"]["hits"]
+        assert [hit["_source"] for hit in hits] == [document, document]
+
+
+@pytest.mark.parametrize("value", ["long " * 500_000, float("nan"), {1, 2}], ids=["long", "NaN", "a set"])
+def test_what_is_long_or_no_json_is_left_to_the_engine(tmp_path: Path, words, value):
+    with EmbeddedEngine(tmp_path, words) as engine:
+        (made,) = engine.ready_for("pages", {})([{"title": value}])
+    assert made.halves is None
