@@ -133,9 +133,11 @@ class Reader:
         self.counts.languages.update(found)
         if len(codes) == 1:
             return np.full(len(languages), codes[languages[0]], np.int32)
-        return np.array([codes[language] for language in languages], np.int32)
+        return np.fromiter(map(codes.__getitem__, languages), np.int32, len(languages))
 
     def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:
+        if not self._scopes:
+            return np.empty((len(hits), 0))
         columns = np.full((len(hits), len(self._scopes)), np.nan)
         for column, scope in enumerate(self._scopes):
             for row, hit in enumerate(hits):

@@ -42,7 +42,7 @@ class Collapsed(NamedTuple):
     @property
     def folded(self) -> int:
         """How many hits are not shown."""
-        return sum(len(group.members) - 1 for group in self.groups)
+        return sum([len(members) for _, members in self.groups]) - len(self.groups)
 
 
 def collapse(

@@ -287,7 +287,7 @@ def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
     # Under search_after the total still counts the hits before it.
     known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
-    first = [group.members[0] for group in collapsed.groups]
+    first = [members[0] for _, members in collapsed.groups]
     return groups_total(first, len(reading.hits), total, ended=ended)
 
 

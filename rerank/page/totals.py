@@ -34,7 +34,7 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     if hits is None or hits <= read or not read:
         return {"value": seen, "relation": "gte"}
     half = read // 2
-    share = sum(rank >= half for rank in first) / (read - half)
+    share = sum(map(half.__le__, first)) / (read - half)
     value = seen + round((hits - read) * share)
     of = {"value": hits, "relation": "eq" if exact else "gte"}
     return {"value": value, "relation": "estimate", "method": METHOD, "window": read, "of": of}

@@ -17,8 +17,8 @@ def missing(answer: Mapping[str, Any]) -> JSON:
     Returns:
         ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
     """
-    clusters = answer.get("_clusters") or {}
-    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed"))
+    clusters = answer.get("_clusters")
+    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
     found = {
         "failed_shards": lost_shards(answer),
         "timed_out": bool(answer.get("timed_out")),

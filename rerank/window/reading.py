@@ -237,7 +237,8 @@ class Reading:
 
     def _read_from_start(self, index: str | None, size: int) -> Steps[None]:
         """Read a window in the engine's own order."""
-        self._restart()
+        if not self._is_fresh:
+            self._restart()
         size = size if self._rank_window is None else min(size, self._rank_window)
         answer = yield Call("search", (index, self._window(size)))
         refuse_small_windows(answer)
@@ -293,6 +294,7 @@ class Reading:
 
     def _noted(self, answer: JSON, asked: int) -> list[JSON]:
         """Return the hits of an answer and take down what it says of the whole result."""
+        self._is_fresh = False
         if self.first is None:
             self.first = answer
         hits: list[JSON] = answer["hits"]["hits"]
@@ -321,6 +323,8 @@ class Reading:
         return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
 
     def _restart(self) -> None:
+        #: Whether nothing was read since.
+        self._is_fresh = True
         self._folding: LeaderFolding | ConnectedFolding = folding_of(
             self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead
         )

@@ -7,6 +7,7 @@ but where an index was made of another with more shards (``_shrink``), whose num
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
+from functools import cached_property
 from typing import Any
 
 from shinglefold.contracts import JSON
@@ -57,8 +58,8 @@ class SeqNoFetch:
         keys = [self._key(hit, _number(hit)) for hit in hits]
         if len(set(keys)) < len(keys):
             raise Untold
-        filters: list[JSON] = [{"terms": {NUMBER: sorted({_number(hit) for hit in hits})}}]
-        digests = {self._text(hit) for hit in hits}
+        filters: list[JSON] = [{"terms": {NUMBER: sorted({number for _, number, _ in keys})}}]
+        digests = {text for _, _, text in keys}
         if self._shards > 1 and None not in digests:
             # Other shards have documents of the same numbers; hardly any is a copy of a hit as well.
             filters.append({"terms": {self._digest: sorted(map(str, digests))}})
@@ -103,12 +104,13 @@ class SeqNoFetch:
         kept = dict(hit)
         for name in self._dropped:
             kept.pop(name, None)
-        if "fields" in kept and not self._asks_for_digest():
+        if "fields" in kept and not self._asks_for_digest:
             kept["fields"] = {name: value for name, value in kept["fields"].items() if name != self._digest}
             if not kept["fields"]:
                 del kept["fields"]
         return kept
 
+    @cached_property
     def _asks_for_digest(self) -> bool:
         asked = [*(self._body.get("docvalue_fields") or ()), *(self._body.get("fields") or ())]
         names = [one["field"] if isinstance(one, Mapping) else one for one in asked]
@@ -124,6 +126,7 @@ def _number(hit: Hit) -> int:
 
 
 def _needs_query(body: Mapping[str, Any]) -> bool:
-    return any(key in body for key in _OF_QUERY) or any(
-        key in str(body.get("query")) for key in _INSIDE_QUERY
-    )
+    if any(key in body for key in _OF_QUERY):
+        return True
+    query = str(body.get("query"))
+    return any(key in query for key in _INSIDE_QUERY)
