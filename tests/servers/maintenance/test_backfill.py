@@ -36,6 +36,30 @@ def test_every_document_of_every_shard_is_signed_once(engine, unsigned, pipeline
     assert (again.counts.unchanged, again.counts.updated) == (COUNT, 0)
 
 
+def test_an_alias_that_means_another_index_meanwhile_is_begun_anew_with_that(
+    engine, server, unsigned, pipeline, tmp_path
+):
+    first, second = unsigned(COUNT), unsigned(COUNT)
+    alias, options = f"{first}-now", replace(ALONE, checkpoint=tmp_path / "checkpoint")
+    point = {"add": {"index": first, "alias": alias}}
+    ask(server.url, "POST", "/_aliases", {"actions": [point]})
+
+    def replaced() -> None:
+        point["add"]["index"] = second
+        ask(server.url, "POST", "/_aliases", {"actions": [point, {"remove_index": {"index": first}}]})
+
+    cut = backfill(engine, alias, pipeline, options, once(replaced))
+    # Where a point in time outlives its index, updates tell; else the next reading is of the other index.
+    if cut.stopped:
+        assert cut.anew
+        assert first in cut.stopped
+        assert not (tmp_path / "checkpoint").exists()
+        cut = backfill(engine, alias, pipeline, options)
+        assert not cut.resumed
+    assert (cut.stopped, cut.remaining) == ("", 0)
+    assert not list(wrongly_signed(stored(engine, second), pipeline.tools.fingerprinter))
+
+
 def test_edits_made_meanwhile_stay_and_are_signed(engine, server, unsigned, pipeline):
     index = unsigned(COUNT)
     edited = {page["id"]: page["body"] for page in pages(COUNT, seed=2)}
