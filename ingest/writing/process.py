@@ -50,7 +50,8 @@ class WorkerProcess:
         return self._channel is not None
 
     def _start(self) -> Connection:
-        # Forked, so that dictionaries and lexicon are shared and the work needs no pickling.
+        # Forked, so that dictionaries and lexicon are shared and the work needs no pickling. Why it may be,
+        # beside other threads of this process, stands in ARCHITECTURE.md.
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(self._work, theirs, ours), daemon=True)
