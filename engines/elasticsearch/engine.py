@@ -8,7 +8,6 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch, NotFoundErro
 from elasticsearch.helpers import streaming_bulk
 
 from shinglefold.contracts import JSON, Capabilities, Parameters
-from shinglefold.engines.elasticsearch.connection import QuickHttpNode
 from shinglefold.engines.elasticsearch.errors import ERRORS
 from shinglefold.engines.elasticsearch.options import client_options
 from shinglefold.engines.http.answers import check_given, version_in
@@ -61,7 +60,7 @@ class ElasticsearchEngine(GuardedEngine):
                 raise
 
     def _connect(self, connection: Connection) -> Elasticsearch:
-        return Elasticsearch(**client_options(connection), node_class=QuickHttpNode)
+        return Elasticsearch(**client_options(connection))
 
     def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return self._post(search_path(index, "_search"), parameters, body)

@@ -16,7 +16,6 @@ from shinglefold.engines.http.failures import ClientErrors
 from shinglefold.engines.http.guarded import GuardedEngine
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.product import told_version
-from shinglefold.engines.opensearch.connection import QuickHttpConnection
 from shinglefold.engines.opensearch.errors import ERRORS
 from shinglefold.engines.opensearch.options import UNALTERED, WHOLE_PIT, aws_credentials, client_options
 from shinglefold.errors import EngineError, PermissionDenied
@@ -90,7 +89,7 @@ class OpenSearchEngine(GuardedEngine):
             options["http_auth"] = Urllib3AWSV4SignerAuth(
                 credentials, connection.aws_region, connection.aws_service
             )
-        return OpenSearch(**options, connection_class=QuickHttpConnection)
+        return OpenSearch(**options)
 
     def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return self._client.search(index=index, body=body, params=parameters)
