@@ -31,7 +31,8 @@ def line_by_line(
     task = question.task
     if isinstance(task, RowGroup):
         raise InputError(
-            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}"
+            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}; "
+            "sign its rows as JSON lines, of which the guilty ones alone fail, or write smaller row groups"
         )
     whole, crashes = Tally(), 0
     read = read_lines(task, options.reading.max_bytes)

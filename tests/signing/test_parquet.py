@@ -1,6 +1,8 @@
 """Parquet in, Parquet out: columns stay, the fingerprints are a column beside them."""
 
 import json
+import os
+import signal
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -287,3 +289,17 @@ def test_a_path_into_a_column_that_is_there_is_refused(make_job, tmp_path):
     sign(make_job(source, tmp_path / "out.jsonl", target="made.dedup"))
     (row,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
     assert (row["made"]["by"], row["made"]["dedup"]["lang"]) == ("us", "en")
+
+
+def test_a_row_group_that_workers_die_of_is_told_with_what_else_can_be_done(
+    make_job, source, tmp_path, monkeypatch
+):
+    parent, job = os.getpid(), make_job(source, tmp_path / "out.jsonl", workers=2)
+
+    def deadly(texts, languages):
+        assert os.getpid() != parent
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(job.signer.tools.fingerprinter, "fingerprint_json", deadly)
+    with pytest.raises(InputError, match=r"died of row group 1: signal 9.*; sign its rows as JSON lines"):
+        sign(job)
