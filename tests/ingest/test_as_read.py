@@ -60,10 +60,22 @@ def test_what_could_be_changed_unseen_and_what_is_long_travels_as_it_is(tmp_path
 
 
 def test_garbage_is_looked_for_among_what_is_new_and_afterwards_everywhere():
-    assert gc.get_freeze_count() == 0
+    # Python 3.12 sets some hundred objects aside by itself.
+    assert gc.get_freeze_count() < 1_000
     with settled():
         assert gc.get_freeze_count() > 1_000
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() < 1_000
+
+
+def test_what_somebody_has_set_aside_stays_there():
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with settled():
+            assert gc.get_freeze_count() == before
+        assert gc.get_freeze_count() == before
+    finally:
+        gc.unfreeze()
 
 
 def test_garbage_is_looked_for_seldom_meanwhile_but_not_where_somebody_never_does():
