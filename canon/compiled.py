@@ -270,9 +270,9 @@ class Run:
 
 
 def _filled(made: HashedBlock, missing: Missing, learned: Found, origins: Int64s) -> HashedBlock:
-    """Return a block with the words that were missing, as they have been learned; those to be dropped are."""
+    """Fill the words that were missing into a block, and return it without those of them that are dropped."""
     texts = np.searchsorted(origins, missing.starts, "right") - 1
-    hashes, every = made.hashes.copy(), len(made.counts)
+    hashes, every = made.hashes, len(made.counts)
     hashes[missing.places] = learned.values
     repairs = np.bincount(texts, learned.repairs, every).astype(np.int64)
     dropped = np.bincount(texts[learned.values == 0], minlength=every)
