@@ -74,6 +74,10 @@ class Pace:
     left: float | None
 
 
+class _Unkept(Unwritable):
+    """Failed documents can't be kept; nothing of their task was taken."""
+
+
 @dataclass(slots=True)
 class _Books:
     """What became of all documents, over all runs of one output."""
@@ -115,12 +119,19 @@ class _Books:
             "reasons": dict(self.letters.reasons.most_common(_REASONS)),
         }
 
+    def keep(self, task: Task, tally: Tally) -> None:
+        """Keep the documents of a task that failed."""
+        before = self.lines if task.source == self.source else 0
+        try:
+            for stage, reason, record in tally.refused:
+                self.letters.write(stage, reason, replace(record, line=record.line + before))
+        except Unwritable as error:
+            raise _Unkept(str(error)) from error
+
     def book(self, task: Task, tally: Tally) -> None:
         """Account for every document of a task."""
         if task.source != self.source:
             self.source, self.lines = task.source, 0
-        for stage, reason, record in tally.refused:
-            self.letters.write(stage, reason, replace(record, line=record.line + self.lines))
         self.lines += tally.lines
         self.signed += tally.signed
         self.failed += len(tally.refused)
@@ -213,6 +224,8 @@ class _Run:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
+        except _Unkept as error:
+            stopped = str(error)
         except Unwritable as error:
             # The last note stands: a part may be half taken.
             return str(error)
@@ -231,8 +244,10 @@ class _Run:
             if tally.problem:
                 raise InputError(tally.problem)
             since = question.task.fraction if since is None else since
-            with self._written():
-                self.sink.take(Path(question.path), tally.size)
+            with self.books.letters.all_or_none():
+                self.books.keep(question.task, tally)
+                with self._written():
+                    self.sink.take(Path(question.path), tally.size)
             self.books.book(question.task, tally)
             if self.journal is not None and self.journal.due:
                 self.found.check_files()

@@ -5,6 +5,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -92,6 +93,26 @@ class DeadLetters:
         if self.path is not None:
             self._append(_line(stage, reason, record))
             self.kept += 1
+
+    @contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        """Count none of the documents that are kept meanwhile where this ends early.
+
+        Raises:
+            Unwritable: something can't be written; it says how many letters are of documents not counted.
+        """
+        reasons, first, kept = self.reasons.copy(), dict(self.first), self.kept
+        try:
+            yield
+        except BaseException as error:
+            uncounted = self.kept - kept
+            self.reasons, self.first, self.kept = reasons, first, kept
+            if not uncounted or not isinstance(error, Unwritable):
+                raise
+            raise type(error)(
+                f"{error} (dead letters of documents that are not counted, as they are read again: "
+                f"{uncounted:,})"
+            ) from error
 
     def _append(self, line: bytes) -> None:
         # One write a line: two writers of one file do not mix their lines.

@@ -217,6 +217,29 @@ def test_a_disk_with_room_for_the_parts_of_a_table_alone_is_told_as_full(run, sm
     assert [file.name for file in small_disk.iterdir()] == ["ids.parquet"]
 
 
+def test_a_disk_too_full_for_dead_letters_ends_a_run_whose_counts_add_up(run, small_disk):
+    lines = [json.dumps({"id": n, "body": n, "note": "x" * 500}) for n in range(2_000)]
+    Path("documents.jsonl").write_text("\n".join([*lines, json.dumps({"id": "last", "body": _TEXT})]))
+    (small_disk / "ballast").write_bytes(bytes(500_000))
+    dead = small_disk / "dead.jsonl"
+    command = ("sign", "documents.jsonl", "-o", "out.jsonl", "--dead-letters", dead, "--workers", 1)
+    ran = run(*command, "--json")
+    told = ran.json()
+    kept = dead.read_bytes().count(b"\n")
+    assert (ran.code, told["read"], told["signed"] + told["failed"]) == (1, told["failed"], told["read"])
+    assert told["failed"] == sum(told["reasons"].values())
+    again = kept - told["failed"]
+    assert again > 0
+    full = f"cannot write the dead-letter file {dead}: the disk is full; make room"
+    twice = "dead letters of documents that are not counted, as they are read again"
+    assert told["stopped"] == f"{full} ({twice}: {again:,})"
+    subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
+    ran = run(*command, "--json")
+    assert (ran.code, ran.json()["signed"], ran.json()["failed"]) == (3, 1, 2_000)
+    # Half a letter stands on a line of its own.
+    assert dead.read_bytes().count(b"\n") == 2_000 + again + 1
+
+
 def test_standard_output_on_a_full_disk_is_named(examples_file):
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
