@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
     from shinglefold.contracts import Engine
     from shinglefold.ingest import Summary
-    from shinglefold.ingest.signing.run import Signed
+    from shinglefold.ingest.signing.books import Signed
 
 #: Reasons of failures that are told in lines.
 _REASONS = 5

@@ -15,8 +15,9 @@ from shinglefold.cli.run_summary import ended, run_lines
 from shinglefold.cli.sources import check_sources, make_read_options, page_prefixes, reading_options
 
 if TYPE_CHECKING:
+    from shinglefold.ingest.signing.books import Pace, Signed
     from shinglefold.ingest.signing.parts import SignOptions
-    from shinglefold.ingest.signing.run import Job, Pace, Signed
+    from shinglefold.ingest.signing.run import Job
     from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.scheme import Scheme
     from shinglefold.settings import Settings

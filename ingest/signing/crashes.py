@@ -17,9 +17,7 @@ from shinglefold.ingest.writing.process import WorkerProcess
 _PATIENCE = 3
 
 
-def line_by_line(
-    options: SignOptions, parquet: bool, worker: WorkerProcess, question: Question
-) -> tuple[Question, Tally]:
+def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, question: Question) -> Tally:
     """Return the answer to a question a worker died of: the guilty lines failed, the others as usual.
 
     Args:
@@ -42,7 +40,7 @@ def line_by_line(
         for place, line in enumerate(read.lines):
             found = None
             if crashes < _PATIENCE:
-                worker.ask(replace(question, path=str(alone), alone=place))
+                worker.ask(replace(question, path=str(alone), hold=False, alone=place))
                 found = worker.answer()
             if found is None:
                 crashes += 1
@@ -51,16 +49,15 @@ def line_by_line(
                 record = Record(None, line.file or task.source, line.number, reason, raw)
                 whole.refused.append(("worker", reason, record))
                 continue
-            _, one = found
-            _add(whole, one)
-            if one.problem:
+            _add(whole, found)
+            if found.problem:
                 break
             made.append(alone.read_bytes())
         whole.size = _joined(made, question.path, options.target if parquet else None)
         alone.unlink(missing_ok=True)
     whole.lines = read.count
     whole.meter.counts["crashes"] += min(crashes, _PATIENCE)
-    return question, whole
+    return whole
 
 
 @contextmanager

@@ -196,6 +196,7 @@ class ParquetSink:
     """Keeps whole parts until all are there, then makes one file of them, a row group each."""
 
     suffix = ".parquet"
+    place = None
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -215,7 +216,7 @@ class ParquetSink:
         for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
             part.unlink()
 
-    def take(self, part: Path, size: int) -> None:
+    def take(self, part: Path, tally: Tally) -> None:
         """Keep a part."""
         self._parts.append(part)
         self._fresh.append(part)

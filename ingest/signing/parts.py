@@ -58,8 +58,9 @@ class Tally:
     """What became of the documents of a task.
 
     ``refused``: the documents that failed, with the stage and why. ``lines``: of a range, that begin in it.
-    ``present``: fields that some document has. ``sample``: a few documents of the first task. ``problem``:
-    why the part could not be written; ``full``: there was no room for it.
+    ``present``: fields that some document has. ``sample``: a few documents of the first task. ``held``: the
+    part is made, and waits for its place. ``placed``: it stands in the output. ``problem``: why it could not
+    be written; ``full``: there was no room for it.
     """
 
     signed: int = 0
@@ -69,6 +70,8 @@ class Tally:
     meter: Meter = field(default_factory=Meter)
     present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
+    held: bool = False
+    placed: bool = False
     problem: str = ""
     full: bool = False
 

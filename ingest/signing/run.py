@@ -2,9 +2,10 @@
 
 import errno
 import tempfile
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -12,133 +13,22 @@ from time import perf_counter
 from typing import IO, Any
 
 from shinglefold.errors import InputError, Unwritable
-from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.signing.books import Books, Pace, Signed, Unkept
 from shinglefold.ingest.signing.crashes import line_by_line
 from shinglefold.ingest.signing.identity import AsFound
-from shinglefold.ingest.signing.journal import Journal, State
+from shinglefold.ingest.signing.journal import Journal
 from shinglefold.ingest.signing.parts import Signer, Tally
 from shinglefold.ingest.signing.sinks import FileSink, Sink, StreamSink
-from shinglefold.ingest.signing.tasks import Task, is_parquet, tasks
-from shinglefold.ingest.signing.writing import PartWriter, Question
+from shinglefold.ingest.signing.tasks import is_parquet, tasks
+from shinglefold.ingest.signing.writing import PartWriter, Place, Question
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.process import WorkerProcess, in_order
-from shinglefold.ingest.writing.summary import Failed
 from shinglefold.ingest.writing.workers import cores, forks, learn, saved
 
-_REASONS = 20
 #: Bytes of sources from which on compiled code saves more than it takes to load, once for all workers; and
 #: the tasks before that.
 _LONG, _FIRST = 1 << 26, 4
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """The end of a run: ``read == signed + failed``.
-
-    ``resumed``: documents of these that a run before had read. ``seconds``: ``total`` of the clock, stages
-    added up over the workers. ``failures``: where each of the commonest reasons was met first. ``stopped``:
-    why the run ended early. ``present``: fields that some document has; ``sample``: a few documents.
-    """
-
-    target: str
-    scheme: str
-    read: int
-    signed: int
-    failed: int
-    resumed: int = 0
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    languages: Mapping[str, int] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[Failed, ...] = ()
-    dead_letters: str = ""
-    stopped: str = ""
-    present: frozenset[str] = frozenset()
-    sample: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as JSON, seconds to the millisecond."""
-        told = {name: value for name, value in asdict(self).items() if name not in ("present", "sample")}
-        return {**told, "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()}}
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How far a run is: the share of the sources, documents, how many a second, and seconds left."""
-
-    fraction: float
-    signed: int
-    failed: int
-    rate: float
-    left: float | None
-
-
-class _Unkept(Unwritable):
-    """Failed documents can't be kept; nothing of their task was taken."""
-
-
-@dataclass(slots=True)
-class _Books:
-    """What became of all documents, over all runs of one output."""
-
-    letters: DeadLetters
-    signed: int = 0
-    failed: int = 0
-    tasks: int = 0
-    #: The source that is being read, and its lines so far.
-    source: str = ""
-    lines: int = 0
-    resumed: int = 0
-    meter: Meter = field(default_factory=Meter)
-    present: set[str] = field(default_factory=set)
-    sample: tuple[Mapping[str, Any], ...] = ()
-
-    def take_over(self, state: State) -> None:
-        """Go on with the books of a run before."""
-        self.signed, self.failed, self.tasks = state["signed"], state["failed"], state["tasks"]
-        self.source, self.lines = state["source"], state["lines"]
-        self.meter.counts.update(state["counts"])
-        self.meter.languages.update(state["languages"])
-        self.present.update(state["present"])
-        self.letters.reasons.update(state["reasons"])
-        self.resumed = self.signed + self.failed
-
-    def state(self, size: int) -> State:
-        """Return the books as the journal notes them."""
-        return {
-            "tasks": self.tasks,
-            "bytes": size,
-            "signed": self.signed,
-            "failed": self.failed,
-            "source": self.source,
-            "lines": self.lines,
-            "counts": dict(self.meter.counts),
-            "languages": dict(self.meter.languages),
-            "present": sorted(self.present),
-            "reasons": dict(self.letters.reasons.most_common(_REASONS)),
-        }
-
-    def keep(self, task: Task, tally: Tally) -> None:
-        """Keep the documents of a task that failed."""
-        before = self.lines if task.source == self.source else 0
-        try:
-            for stage, reason, record in tally.refused:
-                self.letters.write(stage, reason, replace(record, line=record.line + before))
-        except Unwritable as error:
-            raise _Unkept(str(error)) from error
-
-    def book(self, task: Task, tally: Tally) -> None:
-        """Account for every document of a task."""
-        if task.source != self.source:
-            self.source, self.lines = task.source, 0
-        self.lines += tally.lines
-        self.signed += tally.signed
-        self.failed += len(tally.refused)
-        self.tasks += 1
-        self.meter.add(tally.meter)
-        self.present |= tally.present
-        self.sample = self.sample or tuple(tally.sample)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +66,7 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
     with ExitStack() as stack:
         letters = stack.enter_context(closing(DeadLetters(job.dead_letters)))
         letters.check()
-        books, interrupts = _Books(letters), Interrupts()
+        books, interrupts = Books(letters), Interrupts()
         sink, journal, folder = _opened(job, interrupts, stack)
         if journal is not None and (state := journal.open(job.restart)) is not None:
             books.take_over(state)
@@ -190,7 +80,8 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
             stopped = run.finish()
         elif not stopped:
             sink.discard()
-    return _summary(job, books, stopped, perf_counter() - start)
+    target = job.target if isinstance(job.target, Path) else None
+    return books.summary(target, job.signer.tools.scheme.id, stopped, perf_counter() - start)
 
 
 def _opened(job: Job, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, Journal | None, Path]:
@@ -209,7 +100,7 @@ def _opened(job: Job, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, J
 class _Run:
     job: Job
     found: AsFound
-    books: _Books
+    books: Books
     sink: Sink
     journal: Journal | None
     folder: Path
@@ -224,7 +115,7 @@ class _Run:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
-        except _Unkept as error:
+        except Unkept as error:
             stopped = str(error)
         except Unwritable as error:
             # The last note stands: a part may be half taken.
@@ -247,13 +138,13 @@ class _Run:
             with self.books.letters.all_or_none():
                 self.books.keep(question.task, tally)
                 with self._written():
-                    self.sink.take(Path(question.path), tally.size)
+                    self.sink.take(Path(question.path), tally)
             self.books.book(question.task, tally)
             if self.journal is not None and self.journal.due:
                 self.found.check_files()
                 self._note()
             if self.progress is not None:
-                self.progress(_pace(self.books, question.task, since, already, perf_counter() - start))
+                self.progress(self.books.pace(question.task, since, already, perf_counter() - start))
         self.interrupts.check()
         self.found.check()
 
@@ -304,15 +195,22 @@ class _Run:
             if task is None:
                 return
             yield Question(
-                task, str(self.folder / f"part-{number:08}{self.sink.suffix}"), sample=number == done
+                task,
+                str(self.folder / f"part-{number:08}{self.sink.suffix}"),
+                hold=self.sink.place is not None,
+                sample=number == done,
             )
 
     def _answers(self) -> Generator[tuple[Question, Tally], None, None]:
+        asked: deque[Question] = deque()
+        for tally in self._tallies(_noting(self._questions(), asked)):
+            yield asked.popleft(), tally
+
+    def _tallies(self, questions: Iterator[Question]) -> Generator[Tally, None, None]:
         make = PartWriter(self.job.signer, self.job.parquet)
-        processes = self.job.workers or cores()
-        tools, questions = self.job.signer.tools, self._questions()
+        processes, tools = self.job.workers or cores(), self.job.signer.tools
         if processes == 1 or not forks():
-            answers = partial(_by_itself, make)
+            answers = partial(self._by_itself, make)
         else:
             tools.warm()
             answers = partial(self._by_workers, make, processes)
@@ -324,25 +222,47 @@ class _Run:
                 quick.warm()
         yield from answers(questions)
 
+    def _by_itself(self, make: PartWriter, questions: Iterator[Question]) -> Generator[Tally, None, None]:
+        """Yield the answers of this process."""
+        for question in questions:
+            tally = make(question)
+            yield make(self._place) if tally.held else tally
+
     def _by_workers(
         self, make: PartWriter, processes: int, questions: Iterator[Question]
-    ) -> Generator[tuple[Question, Tally], None, None]:
+    ) -> Generator[Tally, None, None]:
         """Yield the answers of workers that are forked for them, and learn what they learned."""
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from in_order(workers, questions, alone)
+            yield from in_order(workers, questions, alone, self._settled)
             learn(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
 
+    def _settled(self, worker: WorkerProcess) -> Tally | None:
+        """Return a worker's answer once its part is written; None where it died before."""
+        tally: Tally | None = worker.answer()
+        if tally is None or not tally.held:
+            return tally
+        # All parts before this one are taken: the output ends where it begins.
+        worker.ask(self._place)
+        placed: Tally | None = worker.answer()
+        return placed
 
-def _by_itself(
-    make: PartWriter, questions: Iterator[Question]
-) -> Generator[tuple[Question, Tally], None, None]:
-    """Yield the answers of this process."""
-    yield from ((question, make(question)) for question in questions)
+    @property
+    def _place(self) -> Place:
+        place = self.sink.place
+        assert place is not None
+        return place
+
+
+def _noting(questions: Iterator[Question], asked: deque[Question]) -> Iterator[Question]:
+    """Yield questions and note which; what was asked need not come back with its answer."""
+    for question in questions:
+        asked.append(question)
+        yield question
 
 
 def _known_size(sources: Sequence[str]) -> int:
@@ -350,40 +270,8 @@ def _known_size(sources: Sequence[str]) -> int:
     return sum(Path(source).stat().st_size for source in sources if Path(source).is_file())
 
 
-def _work(make: PartWriter, asked: Question | Path) -> tuple[Question, Tally] | bool:
+def _work(make: PartWriter, asked: Question | Place | Path) -> Tally | bool:
     """Answer a question, or save the lexicon to a file."""
     if isinstance(asked, Path):
         return saved(make.signer.tools.canonicalizer.lexicon, asked)
-    return asked, make(asked)
-
-
-def _pace(books: _Books, task: Task, since: float, already: int, seconds: float) -> Pace:
-    done = books.signed + books.failed
-    share = task.fraction - since
-    left = seconds * (1 - task.fraction) / share if share > 0 and seconds > 1 else None
-    return Pace(task.fraction, books.signed, books.failed, (done - already) / max(seconds, 1e-9), left)
-
-
-def _summary(job: Job, books: _Books, stopped: str, total: float) -> Signed:
-    letters = books.letters
-    return Signed(
-        target=str(job.target) if isinstance(job.target, Path) else "-",
-        scheme=job.signer.tools.scheme.id,
-        read=books.signed + books.failed,
-        signed=books.signed,
-        failed=books.failed,
-        resumed=books.resumed,
-        seconds={**books.meter.seconds, "total": total},
-        languages=dict(books.meter.languages.most_common()),
-        counts={name: count for name, count in sorted(books.meter.counts.items()) if count},
-        reasons=dict(letters.reasons.most_common()),
-        failures=tuple(
-            Failed(reason, *letters.first[reason])
-            for reason, _ in letters.reasons.most_common(_REASONS)
-            if reason in letters.first
-        ),
-        dead_letters=str(letters.path) if letters.kept else "",
-        stopped=stopped,
-        present=frozenset(books.present),
-        sample=books.sample,
-    )
+    return make(asked)

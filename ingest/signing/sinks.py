@@ -1,4 +1,4 @@
-"""Where parts go: appended to one file in order, or handed on to standard output."""
+"""Where parts go: one behind another in one file, or handed on to standard output."""
 
 import os
 import shutil
@@ -8,6 +8,8 @@ from typing import IO, Protocol
 from shinglefold.durable import sync_folder
 from shinglefold.errors import InputError
 from shinglefold.ingest.signing.journal import OUTPUT, Journal, State, is_named
+from shinglefold.ingest.signing.parts import Tally
+from shinglefold.ingest.signing.writing import Place
 from shinglefold.ingest.writing.interrupts import Interrupts
 
 _CHUNK = 1 << 20
@@ -20,12 +22,17 @@ class Sink(Protocol):
 
     suffix: str
 
+    @property
+    def place(self) -> Place | None:
+        """Where the next part goes whoever made it writes it; None where parts are files."""
+        ...
+
     def resume(self, state: State | None) -> None:
         """Cut off what stands beyond the last note."""
         ...
 
-    def take(self, part: Path, size: int) -> None:
-        """Take a part, whose file is gone afterwards."""
+    def take(self, part: Path, tally: Tally) -> None:
+        """Take a part: a file, gone afterwards, or one that has its place."""
         ...
 
     def sync(self) -> int:
@@ -42,7 +49,11 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """Appends JSON lines to a file that gets its name once it is whole."""
+    """Puts JSON lines into a file that gets its name once it is whole.
+
+    Those who make parts write them there, one after another, as each byte that is moved costs. What they left
+    half written is behind the end, as this counts it.
+    """
 
     suffix = ".tmp"
 
@@ -50,6 +61,12 @@ class FileSink:
         self._journal = journal
         self._path = journal.folder / OUTPUT
         self._file: IO[bytes] | None = None
+        self._end = 0
+
+    @property
+    def place(self) -> Place:
+        """The end of the file."""
+        return Place(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
         """Cut off what stands beyond the last note.
@@ -68,21 +85,25 @@ class FileSink:
         if self._path.stat().st_size < noted:
             raise InputError(f"{self._path} is shorter than its journal says: begin anew with --restart")
         self._file.truncate(noted)
-        self._file.seek(noted)
+        self._end = noted
 
-    def take(self, part: Path, size: int) -> None:
-        """Append a part."""
+    def take(self, part: Path, tally: Tally) -> None:
+        """Count a part that has its place, and append one that is a file."""
         assert self._file is not None
-        with part.open("rb") as made:
-            _copied(made, self._file, size)
-        part.unlink()
+        if not tally.placed:
+            self._file.seek(self._end)
+            with part.open("rb") as made:
+                _copied(made, self._file, tally.size)
+            part.unlink()
+        self._end += tally.size
 
     def sync(self) -> int:
         """Bring everything to the disk and return its bytes."""
         assert self._file is not None
-        self._file.flush()
+        # Nobody writes while nobody is told a place; a worker that died may have left more than was taken.
+        self._file.truncate(self._end)
         os.fsync(self._file.fileno())
-        return os.fstat(self._file.fileno()).st_size
+        return self._end
 
     def finish(self) -> None:
         """Give the file its name."""
@@ -104,6 +125,7 @@ class StreamSink:
     """
 
     suffix = ".tmp"
+    place = None
 
     def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
@@ -113,7 +135,7 @@ class StreamSink:
     def resume(self, state: State | None) -> None:
         """Begin."""
 
-    def take(self, part: Path, size: int) -> None:
+    def take(self, part: Path, tally: Tally) -> None:
         """Write a part."""
         with part.open("rb") as made, self._interrupts.breakable(moving=lambda: self._moved):
             while piece := made.read(_PIECE):

@@ -134,12 +134,16 @@ def _look_seldom() -> None:
 
 
 def in_order(
-    workers: Sequence[WorkerProcess], questions: Iterator[_Q], after_death: Callable[[WorkerProcess, _Q], _A]
+    workers: Sequence[WorkerProcess],
+    questions: Iterator[_Q],
+    after_death: Callable[[WorkerProcess, _Q], _A],
+    answer: Callable[[WorkerProcess], _A | None] = WorkerProcess.answer,
 ) -> Iterator[_A]:
     """Yield the answer to each question, in the order of the questions, each worker at one at a time.
 
     Args:
         after_death: answers a question that a worker died of.
+        answer: fetches an answer; None when the worker died. All answers before are used by then.
     """
     waiting: deque[tuple[WorkerProcess, _Q]] = deque()
     free = deque(workers)
@@ -150,7 +154,7 @@ def in_order(
             waiting.append((worker, question))
         elif waiting:
             worker, question = waiting.popleft()
-            ready: list[_A] = [worker.answer() or after_death(worker, question)]
+            ready: list[_A] = [answer(worker) or after_death(worker, question)]
             # The worker gets its next question before this answer is used: it works meanwhile.
             if (following := next(questions, None)) is not None:
                 worker.ask(following)

@@ -1,8 +1,10 @@
 """A run that was killed or met a full disk goes on where it was: nothing torn, nothing doubled."""
 
+import errno
 import json
 import os
 import random
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,8 +14,7 @@ import pytest
 from support.power import Disk
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.signing import journal, tasks
-from shinglefold.ingest.signing import run as running
+from shinglefold.ingest.signing import journal, tasks, writing
 from shinglefold.ingest.signing.run import sign
 from shinglefold.ingest.signing.sinks import FileSink
 
@@ -175,24 +176,46 @@ def test_a_run_that_waited_for_another_to_end_begins_with_a_folder_of_its_own(tm
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
-    make_job, source, tmp_path, whole, monkeypatch
+    make_job, source, tmp_path, whole, monkeypatch, workers
 ):
-    job = make_job(source, tmp_path / "out.jsonl", workers=2)
-    made_by = running.PartWriter.__call__
+    job = make_job(source, tmp_path / "out.jsonl", workers=workers)
+    write = writing.write
 
-    def full(self, question):
-        tally = made_by(self, question)
-        if question.path.endswith("-00000006.tmp"):
-            tally.problem = f"{question.path}: No space left on device"
-        return tally
+    def half_written(pieces, path, at=None):
+        fails = at is not None and at > len(whole) // 2
+        write(pieces[: len(pieces) // 2] if fails else pieces, path, at)
+        if fails:
+            raise OSError(errno.EIO, "Input/output error", path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(running.PartWriter, "__call__", full)
-        with pytest.raises(InputError, match="No space left"):
+        patch.setattr(writing, "write", half_written)
+        with pytest.raises(InputError, match=r"out\.jsonl\.unfinished/output: .*Input/output error"):
             sign(job)
     made = sign(job)
     assert made.resumed > 0
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_that_die_when_they_have_written_leave_nothing_of_it(
+    make_job, source, tmp_path, whole, monkeypatch, seed
+):
+    job = make_job(source, tmp_path / "out.jsonl", workers=2)
+    write, chance = writing.write, random.Random(seed)
+    deadly = {len(whole) * n // 9 for n in chance.sample(range(8), 3)} | {len(whole) - 1}
+
+    def dies(pieces, path, at=None):
+        end = (at or 0) + sum(map(len, pieces))
+        dying = at is not None and any(at <= place < end for place in deadly)
+        write([*pieces, b"more than that"] if dying else pieces, path, at)
+        if dying:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(writing, "write", dies)
+    made = sign(job)
+    assert (made.signed, made.counts.get("crashes", 0)) == (whole.count(b"\n"), 0)
     assert (tmp_path / "out.jsonl").read_bytes() == whole
 
 
