@@ -23,7 +23,7 @@ from shinglefold.ingest.signing.tasks import is_parquet, tasks
 from shinglefold.ingest.signing.writing import PartWriter, Place, Question
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.process import WorkerProcess, in_order
+from shinglefold.ingest.writing.process import WorkerProcess, in_order, settled
 from shinglefold.ingest.writing.workers import cores, forks, learn, saved
 
 #: Bytes of sources from which on compiled code saves more than it takes to load, once for all workers; and
@@ -224,9 +224,10 @@ class _Run:
 
     def _by_itself(self, make: PartWriter, questions: Iterator[Question]) -> Generator[Tally, None, None]:
         """Yield the answers of this process."""
-        for question in questions:
-            tally = make(question)
-            yield make(self._place) if tally.held else tally
+        with settled():
+            for question in questions:
+                tally = make(question)
+                yield make(self._place) if tally.held else tally
 
     def _by_workers(
         self, make: PartWriter, processes: int, questions: Iterator[Question]

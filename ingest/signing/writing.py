@@ -12,7 +12,7 @@ from shinglefold.ingest.signing.tasks import Lines, RowGroup, Span, Task
 #: Pieces written in one call, of which there are four a document. Linux would take 1,024, and then makes room
 #: for megabytes at once, in large pages that were not in use yet: a virtual machine gets these from its host,
 #: at several times the processor time.
-_AT_ONCE = 128
+_AT_ONCE = 64
 Pieces = Sequence[bytes | memoryview]
 
 
