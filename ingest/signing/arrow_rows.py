@@ -1,6 +1,7 @@
 """Rows of Arrow as Python objects that JSON can hold, on every machine the same, pandas installed or not."""
 
 import re
+from contextlib import suppress
 from typing import Any
 
 #: What Arrow raises for a value that Python has nothing for: years beyond 9999, text that is not UTF-8,
@@ -52,13 +53,34 @@ def _plain(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
     try:
         return column.cast(coarse)
     except pa.ArrowInvalid:
-        if pa.types.is_duration(kind):
-            return column
-        return pa.array([_iso(text) for text in column.cast(pa.string()).to_pylist()], pa.string())
+        return _said(column)
 
 
-def _iso(text: str | None) -> str | None:
-    return None if text is None else _OFFSET.sub(r"\1:\2", text.replace(" ", "T", 1))
+def _said(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
+    """Return a column of nanoseconds as text; as it is where its time zone is none that anybody knows."""
+    import pyarrow as pa
+
+    if pa.types.is_duration(column.type):
+        texts = [one if one is None else _period(one) for one in column.cast(pa.int64()).to_pylist()]
+        return pa.array(texts, pa.string())
+    with suppress(pa.ArrowInvalid):
+        texts = column.cast(pa.string()).to_pylist()
+        return pa.array([one if one is None else _iso(one) for one in texts], pa.string())
+    return column
+
+
+def _iso(text: str) -> str:
+    return _OFFSET.sub(r"\1:\2", text.replace(" ", "T", 1))
+
+
+def _period(nanoseconds: int) -> str:
+    """Return a duration as JSON has those of microseconds: PT1.5S, -P1DT2S."""
+    days, rest = divmod(abs(nanoseconds), 86_400 * 10**9)
+    seconds, fraction = divmod(rest, 10**9)
+    sign, whole = "-" if nanoseconds < 0 else "", f"P{days}D" if days or not rest else "P"
+    if not rest:
+        return f"{sign}{whole}"
+    return f"{sign}{whole}T{f'{seconds}.{fraction:09}'.rstrip('0').rstrip('.')}S"
 
 
 def said(value: Any) -> str:  # noqa: ANN401 - anything

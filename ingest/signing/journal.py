@@ -178,10 +178,8 @@ def _folder(target: Path) -> Path:
 def _notes(path: Path) -> list[State]:
     """Return the notes that are whole; the one that was being written when the run ended is none."""
     found: list[State] = []
-    for line in path.read_bytes().splitlines(keepends=True):
-        if not line.endswith(b"\n"):
-            break
-        # A note that was cut off is followed by a new line and other notes.
+    for line in path.read_bytes().splitlines():
+        # One that was cut off is no JSON.
         with suppress(ValueError):
             found.append(json.loads(line))
     return found

@@ -169,14 +169,29 @@ _NANO = 1_234_567_890_123_456_789
         (pa.array([_NANO // 1000 * 1000], pa.timestamp("ns")), "2009-02-13T23:31:30.123456"),
         (pa.array([123], pa.time64("ns")), "00:00:00.000000123"),
         (pa.array([5_000], pa.duration("ns")), "PT0.000005S"),
+        (pa.array([5], pa.duration("ns")), "PT0.000000005S"),
     ],
 )
 def test_nanoseconds_become_text_with_or_without_pandas(make_job, tmp_path, column, said):
+    column = pa.concat_arrays([column, pa.nulls(1, column.type)])
     source = write(tmp_path / "in.parquet", when=column)
     sign(make_job(source, tmp_path / "out.jsonl"))
-    assert json.loads((tmp_path / "out.jsonl").read_text())["when"] == said
+    rows = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert [one["when"] for one in rows] == [said, None]
     sign(make_job(source, tmp_path / "out.parquet", parquet=True))
     assert pq.read_table(tmp_path / "out.parquet")["when"].equals(pa.chunked_array([column]))
+
+
+def test_a_duration_with_nanoseconds_changes_nothing_in_how_the_others_are_said(make_job, tmp_path):
+    day = 86_400 * 10**9
+    values = [0, 1_500_000_000, day, 3 * day + 12_000_000_000, -day - 2_000, 60 * 10**9, None]
+    said = []
+    for name, more in (("plain", 0), ("fine", 1)):
+        source = write(tmp_path / f"{name}.parquet", when=pa.array([*values, more], pa.duration("ns")))
+        sign(make_job(source, tmp_path / name))
+        rows = map(json.loads, (tmp_path / name).read_text().splitlines())
+        said.append([one["when"] for one in rows][:-1])
+    assert said[0] == said[1]
 
 
 def test_times_of_pandas_inside_of_lists_are_said(make_job, tmp_path):
@@ -193,6 +208,14 @@ def test_times_of_pandas_inside_of_lists_are_said(make_job, tmp_path):
         (pa.array([10**7, 0], pa.date32()), "has a date32[day] JSON can't hold"),
         (pa.array([10**18, 0], pa.timestamp("us")), "has a timestamp[us] JSON can't hold"),
         (pa.array([b"\xff", b"a"]).view(pa.string()), "has text that is not UTF-8"),
+        (
+            pa.array([1, None], pa.timestamp("us", "Mars/Olympus")),
+            "has a timestamp[us, tz=Mars/Olympus] JSON",
+        ),
+        (
+            pa.array([1, None], pa.timestamp("ns", "Mars/Olympus")),
+            "has a timestamp[ns, tz=Mars/Olympus] JSON",
+        ),
     ],
 )
 def test_what_json_cannot_hold_costs_its_row_and_no_other(make_job, tmp_path, column, reason):
@@ -226,6 +249,7 @@ def several(make_job, tmp_path, sources, **given):
         (pa.array([3]), pa.array(["007"]), "[n] is int64 and string"),
         (pa.array(["2020-01-01"]), pa.array([0], pa.timestamp("us")), "[n] is string and timestamp[us]"),
         (pa.array([1.5]), pa.array([2**60]), "[n] is double and int64"),
+        (pa.array([2**63], pa.uint64()), pa.array([-1]), "[n] is uint64 and int64"),
     ],
 )
 def test_columns_of_different_types_are_refused_before_the_first_row(make_job, tmp_path, one, other, why):
@@ -235,6 +259,23 @@ def test_columns_of_different_types_are_refused_before_the_first_row(make_job, t
     assert why in str(refused.value)
     # What the message advises is not in the way of itself.
     assert sign(several(make_job, tmp_path, sources, only_ids=True)).signed == 2
+
+
+def test_a_column_without_values_is_no_way_round_a_difference(make_job, tmp_path):
+    columns = {"a": pa.nulls(1), "b": pa.array([1]), "c": pa.array(["one"])}
+    sources = [write(tmp_path / f"{name}.parquet", n=column) for name, column in columns.items()]
+    with pytest.raises(ConfigError, match=r"\[n\] is int64 and string"):
+        sign(several(make_job, tmp_path, sources))
+
+
+def test_a_column_that_says_all_have_values_takes_none_of_another_file(make_job, tmp_path):
+    strict = pa.schema(
+        [("id", pa.string()), ("body", pa.string()), pa.field("n", pa.int32(), nullable=False)]
+    )
+    table = pa.table({"id": ["a0"], "body": [_TEXT], "n": pa.array([1], pa.int32())}).cast(strict)
+    pq.write_table(table, tmp_path / "a.parquet")
+    sign(several(make_job, tmp_path, [tmp_path / "a.parquet", write(tmp_path / "b.parquet", n=[None, 2])]))
+    assert pq.read_table(tmp_path / "out.parquet")["n"].to_pylist() == [1, None, 2]
 
 
 def test_columns_that_others_lack_are_refused_before_the_first_row(make_job, tmp_path):
@@ -253,6 +294,7 @@ def test_columns_that_others_lack_are_refused_before_the_first_row(make_job, tmp
         (pa.array([1.5], pa.float32()), pa.array([0.1]), [1.5, 0.1]),
         (pa.array(["a"]), pa.array(["b"], pa.large_string()), ["a", "b"]),
         (pa.array(["a"]).dictionary_encode(), pa.array(["b"]), ["a", "b"]),
+        (pa.array([b"a"]), pa.array([b"b"], pa.large_binary()), [b"a", b"b"]),
     ],
 )
 def test_columns_that_hold_each_other_become_one(make_job, tmp_path, one, other, values):

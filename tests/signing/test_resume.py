@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from support.power import Disk
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.signing import journal, tasks, writing
+from shinglefold.ingest.signing.identity import identity
 from shinglefold.ingest.signing.run import sign
 from shinglefold.ingest.signing.sinks import FileSink
+from shinglefold.registry import make_scheme
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -99,13 +102,38 @@ def test_lines_are_named_by_their_numbers_in_the_file_after_going_on_too(make_jo
     assert [(one.source, one.line) for one in made.failures] == [(str(source), 121)]
 
 
-def test_what_was_noted_but_is_gone_is_told(make_job, source, tmp_path):
-    job = make_job(source, tmp_path / "out.jsonl")
+@pytest.mark.parametrize("before", [None, b"of an earlier run"])
+@pytest.mark.parametrize("lose", [os.remove, lambda output: output.write_bytes(b"")])
+def test_what_was_noted_but_is_gone_is_told(make_job, source, tmp_path, before, lose):
+    target = tmp_path / "out.jsonl"
+    job = make_job(source, target)
+    if before is not None:
+        target.write_bytes(before)
     dies_after(job, 3)
-    (tmp_path / "out.jsonl.unfinished" / "output").write_bytes(b"")
+    lose(tmp_path / "out.jsonl.unfinished" / "output")
     with pytest.raises(InputError, match="--restart"):
         sign(job)
+    assert before is None or target.read_bytes() == before
     assert sign(replace(job, restart=True)).signed == 299
+
+
+def test_a_file_of_an_earlier_run_is_not_taken_for_what_was_made(
+    make_job, source, tmp_path, whole, monkeypatch
+):
+    target = tmp_path / "out.jsonl"
+    target.write_bytes(whole)
+    source.write_bytes(source.read_bytes().replace(b"many", b"more"))
+    job = make_job(source, target)
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr(journal.Journal, "name", lambda *_: os._exit(9))
+        sign(job)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert target.read_bytes() == whole
+    sign(job)
+    assert len(target.read_bytes()) == len(whole)
+    assert b"more" in target.read_bytes()
+    assert b"many" not in target.read_bytes()
 
 
 def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, whole):
@@ -117,8 +145,66 @@ def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, who
     changed = make_job(source, tmp_path / "out.jsonl")
     with pytest.raises(ConfigError, match=r"as it was before it changed.*--restart"):
         sign(changed)
-    assert sign(replace(changed, restart=True)).signed == 300
+    dies_after(replace(changed, restart=True), 3)
+    made = sign(changed)
+    assert (made.signed, made.resumed > 0) == (300, True)
     assert (tmp_path / "out.jsonl").read_bytes().startswith(whole)
+
+
+def test_half_a_note_costs_none_that_follows(tmp_path):
+    for number in range(1, 4):
+        with closing(journal.Journal(tmp_path / "out", {})) as kept:
+            assert kept.open() == ({"tasks": number - 1} if number > 1 else None)
+            kept.note({"tasks": number})
+        with (kept.folder / "journal").open("ab") as notes:
+            notes.write(b'{"tasks": 99, "by')
+
+
+def test_a_run_begun_anew_that_dies_before_its_first_note_begins_anew(make_job, source, tmp_path, whole):
+    job = make_job(source, tmp_path / "out.jsonl")
+    dies_after(job, 3)
+    with closing(journal.Journal(job.target, job.identity)) as kept:
+        assert kept.open(restart=True) is None
+        assert os.listdir(kept.folder) == ["journal"]
+    made = sign(job)
+    assert (made.signed, made.resumed) == (299, 0)
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+
+
+def test_nothing_that_decides_the_output_may_change_before_a_run_goes_on(make_job, source, tmp_path, whole):
+    target, scheme = tmp_path / "out.jsonl", make_job(source, "-").signer.tools.scheme
+    dies_after(make_job(source, target), 3)
+    changes = {
+        "fields": ("body",),
+        "language_field": "language",
+        "html": True,
+        "only_ids": True,
+        "target": "made",
+        "id_field": "id",
+        "max_bytes": 70,
+    }
+    for name, value in changes.items():
+        with pytest.raises(ConfigError, match=r"is left of a run with .*--restart"):
+            sign(make_job(source, target, **{name: value}))
+    job = make_job(source, target)
+    options = job.signer.options
+    for other, seal in ((make_scheme("once"), ""), (scheme, "another key")):
+        made = identity([str(source)], options, other, seal)
+        with pytest.raises(ConfigError, match=r"another (scheme|seal) .*--restart"):
+            sign(replace(job, identity=made))
+    sign(job)
+    assert target.read_bytes() == whole
+
+
+def test_what_came_through_a_pipe_is_no_other_pipes_to_go_on_with(make_job, tmp_path):
+    first, second = (make_job("-", tmp_path / "out.jsonl") for _ in range(2))
+    with closing(journal.Journal(first.target, first.identity)) as kept:
+        kept.open()
+    with (
+        closing(journal.Journal(second.target, second.identity)) as kept,
+        pytest.raises(ConfigError, match="through another pipe"),
+    ):
+        kept.open()
 
 
 def test_what_is_made_among_its_sources_goes_on_too(make_job, tmp_path):
