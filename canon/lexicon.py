@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError, InputError, why
@@ -21,6 +22,8 @@ from shinglefold.model import Uint64s
 _SMALLEST = 1 << 12
 #: How a saved file begins: a header of 30 bytes, and the name of the first array.
 _HEADER, _FIRST = 30, b"identity.npy"
+#: What reading a file raises that no lexicon was saved to, or in which a bit has changed since.
+_NO_FILE_OF_OURS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
 
 
 class Slots(NamedTuple):
@@ -123,15 +126,16 @@ class Lexicon:
     def load(self, path: str | Path) -> bool:
         """Add the forms of a saved file; False when there is none, or none that fits this lexicon."""
         try:
-            with np.load(path, allow_pickle=False) as data:
+            with Path(path).open("rb") as file, NpzFile(file, allow_pickle=False) as data:
                 if str(data["identity"]) != self.identity:
                     return False
-                keys, values, repairs = data["keys"], data["values"], data["repairs"]
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+                saved = data["keys"], data["values"], data["repairs"]
+        except _NO_FILE_OF_OURS:
             return False
-        if not (keys.dtype == values.dtype == np.uint64 and len(keys) == len(values) == len(repairs)):
+        if not _is_table(*saved):
             return False
-        self.learn(keys[: self.capacity], values, repairs.astype(np.uint8))
+        keys, values, repairs = (one[: self.capacity] for one in saved)
+        self.learn(keys, values, repairs)
         return True
 
     def _learn(self, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> None:
@@ -167,6 +171,14 @@ def _is_lexicon(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(_HEADER + len(_FIRST))
     return not head or head[_HEADER:] == _FIRST
+
+
+def _is_table(*columns: object) -> bool:
+    """Tell whether what was saved are keys, values and repairs, as many of each."""
+    found = [one for one in columns if isinstance(one, np.ndarray) and one.ndim == 1]
+    if [one.dtype for one in found] != [np.uint64, np.uint64, np.uint8]:
+        return False
+    return len({len(one) for one in found}) == 1
 
 
 def _empty(size: int) -> Slots:

@@ -81,6 +81,51 @@ def test_a_lexicon_of_other_rules_or_a_damaged_one_is_not_loaded(tmp_path):
     assert not Lexicon(identity="one").load(tmp_path / "missing.npz")
 
 
+def test_a_saved_lexicon_of_which_any_byte_has_changed_is_not_loaded_or_the_same(tmp_path):
+    keys, values, repairs = forms(4)
+    lexicon, place = Lexicon(identity="one"), tmp_path / "forms.npz"
+    lexicon.learn(keys, values, repairs)
+    lexicon.save(place)
+    whole = place.read_bytes()
+    for at, byte in enumerate(whole):
+        for change in (0x01, 0x08, 0xFF):
+            place.write_bytes(whole[:at] + bytes([byte ^ change]) + whole[at + 1 :])
+            found = Lexicon(identity="one")
+            if found.load(place):
+                assert (found.find(keys).values == values).all()
+
+
+def test_a_file_of_other_arrays_is_not_loaded(tmp_path):
+    keys, values, repairs = forms(4)
+    square, place = keys.reshape(2, 2), tmp_path / "forms.npz"
+    for saved in (
+        (keys[0], values, repairs),
+        (square, square, repairs.reshape(2, 2)),
+        (keys, values[:3], repairs),
+        (keys, values, np.array(list("abcd"))),
+        (keys, values, repairs.astype(float)),
+        (keys.astype(float), values, repairs),
+    ):
+        np.savez(
+            place, identity=np.array("one"), **dict(zip(("keys", "values", "repairs"), saved, strict=True))
+        )
+        assert not Lexicon(identity="one").load(place)
+    with place.open("wb") as file:
+        np.save(file, keys)
+    assert not Lexicon(identity="one").load(place)
+
+
+def test_of_a_saved_lexicon_no_more_is_loaded_than_fits(tmp_path):
+    keys, values, repairs = forms(100)
+    lexicon, small = Lexicon(), Lexicon(capacity=64)
+    lexicon.learn(keys, values, repairs)
+    lexicon.save(tmp_path / "forms.npz")
+    assert small.load(tmp_path / "forms.npz")
+    found = small.find(keys)
+    assert found.known.sum() == len(small) == 64
+    assert (found.values == values)[found.known].all()
+
+
 def test_saving_to_nowhere_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="can't be saved"):
         Lexicon().save(tmp_path / "no" / "such" / "folder.npz")
