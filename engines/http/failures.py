@@ -65,9 +65,13 @@ class NotRefreshed(EngineUnavailable):
     """Some copies of an index answer searches as they were before a refresh; ask for it again."""
 
 
+_MISSING_REMEDY = "Create it first, or check its name."
+_DELETED_REMEDY = (
+    "It was deleted while it was read under a point in time: begin anew with an index that is there."
+)
 _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
     {
-        "index_not_found_exception": (IndexMissing, "Create it first, or check its name."),
+        "index_not_found_exception": (IndexMissing, _MISSING_REMEDY),
         "resource_already_exists_exception": (IndexExists, "Delete it or take another name."),
         "search_context_missing_exception": (
             PitExpired,
@@ -155,6 +159,13 @@ def refusal(status: int, body: object, who: str) -> EngineError:
     said = reason(body)
     meaning, remedy = _meaning(status, error_type(body), said)
     return meaning(f"{who}: {said or 'refused without a word'} ({status}). {remedy}")
+
+
+def under_pit(error: EngineError) -> EngineError:
+    """Return the error of a search under a point in time, which was of an index that was there."""
+    if not isinstance(error, IndexMissing):
+        return error
+    return IndexMissing(str(error).replace(_MISSING_REMEDY, _DELETED_REMEDY))
 
 
 def shards_told(shards: Mapping[str, Any], who: str) -> str:

@@ -17,7 +17,7 @@ from shinglefold.engines.http.answers import (
     with_objects,
 )
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.failures import ClientErrors
+from shinglefold.engines.http.failures import ClientErrors, under_pit
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.engines.several import Answer
@@ -103,7 +103,7 @@ class HttpSearches(ABC):
     ) -> Steps[JSON]:
         """Return what one search finds."""
         check_searched(index, body)
-        with self._asking():
+        with self._asking(under_pit if index is None else None):
             if parameters:
                 return plain((yield lambda: self._search_with(index, dict(body), in_address(parameters))))
             return plain((yield lambda: self._client.search(index=index, body=dict(body))))
@@ -122,7 +122,7 @@ class HttpSearches(ABC):
         try:
             with self._asking():
                 answer = yield lambda: self._msearch(several.lines(searches))
-                return several.meant(plain(answer), self.who)
+                return several.meant(searches, plain(answer), self.who)
         except UnsupportedQuery as error:
             if len(searches) == 1:
                 return [error]
@@ -153,13 +153,18 @@ class HttpSearches(ABC):
         check_refreshed(answer, monotonic() - begun, self.who)
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Translate what the client raises."""
+    def _asking(self, meant: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
+        """Translate what the client raises.
+
+        Args:
+            meant: says of an error what else it means here.
+        """
         self._check_open()
         try:
             yield
         except self.client_errors.raised as error:
-            raise self.client_errors.translate(error, self.who) from error
+            told = self.client_errors.translate(error, self.who)
+            raise (told if meant is None else meant(told)) from error
 
     def _check_open(self) -> None:
         if self._closed:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from shinglefold.contracts import JSON, Search, search_parts
 from shinglefold.engines.http.answers import check_searched
-from shinglefold.engines.http.failures import refusal
+from shinglefold.engines.http.failures import refusal, under_pit
 from shinglefold.engines.http.parameters import fits_header, in_address
 from shinglefold.engines.several import Answer
 from shinglefold.errors import UnsupportedQuery
@@ -26,9 +26,9 @@ def fits(search: Search) -> bool:
     return fits_header(search_parts(search)[2] or {})
 
 
-def meant(answer: JSON, who: str) -> list[Answer]:
+def meant(searches: Sequence[Search], answer: JSON, who: str) -> list[Answer]:
     """Return what a server's answer says of each search, as if it had been sent alone."""
-    return [_meant(one, who) for one in answer["responses"]]
+    return [_meant(*each, who) for each in zip(searches, answer["responses"], strict=True)]
 
 
 def in_place(refusals: Sequence[UnsupportedQuery | None], answers: Sequence[Answer]) -> list[Answer]:
@@ -50,7 +50,8 @@ def _refused(search: Search) -> UnsupportedQuery | None:
     return None
 
 
-def _meant(answer: JSON, who: str) -> Answer:
+def _meant(search: Search, answer: JSON, who: str) -> Answer:
     if "error" in answer:
-        return refusal(int(answer.get("status", 500)), answer, who)
+        error = refusal(int(answer.get("status", 500)), answer, who)
+        return under_pit(error) if search[0] is None else error
     return {name: value for name, value in answer.items() if name != "status"}

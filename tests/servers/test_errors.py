@@ -48,6 +48,20 @@ def test_a_missing_index(engine: Engine):
         engine.mappings("shinglefold-absent-*")
 
 
+def test_an_index_that_is_deleted_under_a_point_in_time(engine, new_index):
+    index = new_index()
+    search = {"pit": {"id": engine.open_pit(index)}}
+    engine.delete_index(index)
+    meanwhile = "deleted while it was read under a point in time: begin anew"
+    with told(IndexMissing, index, meanwhile):
+        engine.search(None, search)
+    with told(IndexMissing, index, meanwhile):
+        engine.search(None, search, {"request_cache": True})
+    answers = engine.msearch([(None, search), ("shinglefold-absent", {})])
+    assert [isinstance(one, IndexMissing) for one in answers] == [True, True]
+    assert [meanwhile in str(one) for one in answers] == [True, False]
+
+
 def test_an_index_that_is_there_already(engine, new_index):
     index = new_index()
     with told(IndexExists, index, "take another name"):
