@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from operator import itemgetter
-from threading import Condition
+from threading import Condition, RLock
 from typing import Self
 
 from shinglefold.checks import check_is_text
@@ -76,10 +76,14 @@ class Gate(Face):
         self._waiting: list[Caller] = []
         #: What pauses, and until when.
         self._paused: list[tuple[float, Job]] = []
-        #: Whether some thread asks the engine: one at a time does.
-        self._busy = False
+        #: Who asks the engine, as one thread at a time does: a caller, or whoever else has the turn.
+        self._busy: object | None = None
+        #: What the caller whose turn it is takes further; None while it gathers those who wait.
+        self._in_hand: Job | None = None
         self._callers = 0
-        self._turn = Condition()
+        # Entered itself, not by the condition, whose own code an interrupt may end before it is given back.
+        self._lock = RLock()
+        self._turn = Condition(self._lock)
         self._process = os.getpid()
         self._closed = False
         self._patient: Patient | None = None
@@ -128,10 +132,10 @@ class Gate(Face):
         if self._closed:
             raise EngineError(f"this gate before {self.index!r} is closed: open another")
         own = Caller(documents)
-        with self._turn:
-            self._waiting.append(own)
-            self._turn.notify_all()
         try:
+            with self._lock:
+                self._waiting.append(own)
+                self._turn.notify_all()
             while (job := self._next(own)) is not None:
                 self._work(job)
         except BaseException as error:
@@ -206,9 +210,9 @@ class Gate(Face):
 
     def _next(self, own: Caller) -> Job | None:
         """Return what there is to do, once it is this thread's turn; None for a caller that is done."""
-        with self._turn:
+        with self._lock:
             while not own.done:
-                if self._busy:
+                if self._busy is not None:
                     self._turn.wait()
                     continue
                 at, job = min(self._paused, key=itemgetter(0), default=(0.0, None))
@@ -216,26 +220,24 @@ class Gate(Face):
                     if (left := at - time.monotonic()) > 0:
                         self._turn.wait(left)
                         continue
+                    # In this order, as an interrupt may come in between: see ``_put_back``.
+                    self._in_hand = job
+                    self._busy = own
                     self._paused.remove((at, job))
-                    self._busy = True
                     return job
                 if own.job is None:
-                    return self._gathered()
+                    return self._gathered(own)
                 self._turn.wait()
         return None
 
-    def _gathered(self) -> Job:
+    def _gathered(self, own: Caller) -> Job:
         """Return a job of all who wait, a moment later, as those that were there are about to come again."""
-        try:
-            self._busy = True
-            self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
-        except BaseException:
-            # Interrupted: it is somebody else's turn, or the others would wait for ever.
-            self._busy = False
-            self._turn.notify_all()
-            raise
-        together, self._waiting = self._waiting, []
-        return self.job(together)
+        self._in_hand = None
+        self._busy = own
+        self._turn.wait_for(lambda: len(self._waiting) >= self._callers, _GATHERED)
+        self._in_hand = job = self.job(list(self._waiting))
+        self._waiting = []
+        return job
 
     def _work(self, job: Job) -> None:
         """Take a job as far as it goes, and let others have their turn."""
@@ -245,22 +247,29 @@ class Gate(Face):
                 self._aside.look(self._store.answer)
                 pause = drive(job.until_pause(), self._store.answer)
         except BaseException as failure:
-            job.fail(failure)
             if not isinstance(failure, Exception):
+                # Of this thread alone: others are told that they may try again.
+                job.fail(_interrupted())
                 raise
+            job.fail(failure)
         finally:
-            with self._turn:
+            with self._lock:
                 job.tell()
-                if pause is not None:
+                if pause is None:
+                    # Interrupted where nobody was told of it; else all are done.
+                    job.fail(_interrupted())
+                else:
                     due = time.monotonic() + pause * random.uniform(0.5, 1.5) / 1000
                     self._paused.append((due, job))
-                self._busy = False
+                self._busy = None
                 self._callers = len(job.callers) + len(self._waiting)
                 self._turn.notify_all()
 
     def _abandon(self, own: Caller, error: BaseException) -> None:
-        """Give back what is kept for a caller that was interrupted while it waited."""
-        with self._turn:
+        """Give back what is kept for a caller that was interrupted."""
+        with self._lock:
+            if self._busy is own:
+                self._put_back()
             if own in self._waiting:
                 self._waiting.remove(own)
             paused = [one for one in self._paused if one[1] is own.job]
@@ -268,18 +277,44 @@ class Gate(Face):
         for _, job in paused:
             with self._turn_taken(), suppress(type(error)):
                 drive(job.until_pause(error), self._store.answer)
-            job.fail(EngineError("whoever waited for this, too, was interrupted; try again"))
+            job.fail(_interrupted())
+
+    def _put_back(self) -> None:
+        """Leave to others what a caller had in hand that was interrupted before it gave its turn back.
+
+        Nothing is decided twice: a job goes on where it was, or is at its end.
+        """
+        if (job := self._in_hand) is None:
+            for caller in self._waiting:
+                # Of a job that was not begun.
+                caller.job = None
+        else:
+            self._waiting = [one for one in self._waiting if one.job is not job]
+            if all(one is not job for _, one in self._paused):
+                self._paused.append((0.0, job))
+        self._busy = None
+        self._turn.notify_all()
 
     @contextmanager
     def _turn_taken(self) -> Iterator[None]:
-        with self._turn:
-            self._turn.wait_for(lambda: not self._busy)
-            self._busy = True
+        own = object()
         try:
-            yield
-        finally:
-            with self._turn:
-                self._busy = False
+            try:
+                with self._lock:
+                    self._turn.wait_for(lambda: self._busy is None)
+                    self._busy = own
+                yield
+            finally:
+                self._give_turn(own)
+        except BaseException:
+            # Interrupted in giving it, too; again it does nothing.
+            self._give_turn(own)
+            raise
+
+    def _give_turn(self, own: object) -> None:
+        with self._lock:
+            if self._busy is own:
+                self._busy = None
                 self._turn.notify_all()
 
     def _alone(self) -> AbstractContextManager[None]:
@@ -290,6 +325,10 @@ class Gate(Face):
         if self._patient is None:
             self._patient = Patient(self.engine, self.index, watched(self.recipe.field))
         return self._patient
+
+
+def _interrupted() -> EngineError:
+    return EngineError("whoever waited for this, too, was interrupted; try again")
 
 
 def _length(passages: Sequence[JSON]) -> int:

@@ -1,7 +1,9 @@
 """What a gate lets in, by each policy."""
 
+import linecache
 import re
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -222,6 +224,74 @@ def test_an_interrupt_while_others_are_waited_for_leaves_the_gate_to_them(
     other.join(60)
     assert [verdict.status for verdict in verdicts] == ["accepted"]
     gate.close()
+
+
+#: What takes a turn, takes documents further in it, and gives it back.
+_TURNS = {"admit", "_next", "_gathered", "_work", "_turn_taken", "_give_turn"}
+
+
+def _interrupted(call, lines):
+    """Call, and interrupt at the first line of a turn that is not among some; tell whether there was one.
+
+    Entering and leaving a lock is no such line: a lock's own code is not Python's, and ends whole.
+    """
+
+    def interrupt(frame, event, _):
+        code, at = frame.f_code, frame.f_lineno
+        if code.co_filename != gate_module.__file__ or code.co_name not in _TURNS:
+            return None
+        locks = linecache.getline(code.co_filename, at).lstrip().startswith("with ")
+        if event == "line" and not locks and at not in lines:
+            lines.add(at)
+            raise KeyboardInterrupt
+        return interrupt
+
+    sys.settrace(interrupt)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.parametrize(("method", "most"), [("add", 20), ("refresh", 5)])
+def test_an_interrupt_anywhere_in_a_turn_leaves_the_others_theirs(
+    engine, pipeline, text, monkeypatch, method, most
+):
+    monkeypatch.setattr(gate_module, "_GATHERED", 0.05)
+    gate, told, lines, whole = _gate(engine, pipeline), {}, set(), 0
+
+    def add(id_):
+        try:
+            told[id_] = gate.add({"id": id_, "body": text(id_)}).status
+        except EngineError as error:
+            told[id_] = str(error)
+
+    def begun(id_):
+        # Where nobody's turn ends, it waits for ever.
+        thread = threading.Thread(target=add, args=(id_,), daemon=True)
+        thread.start()
+        return thread
+
+    def call():
+        return gate.refresh() if method == "refresh" else gate.add({"id": "own", "body": text("own")})
+
+    # Who gets whose turn is a matter of chance.
+    while whole < 8:
+        number, gate._callers = len(told), 2
+        other = begun(f"other-{number}")
+        whole = 0 if _interrupted(call, lines) else whole + 1
+        for thread in (other, begun(f"next-{number}")):
+            thread.join(60)
+            assert not thread.is_alive(), sorted(lines)
+        assert told[f"next-{number}"] == "accepted"
+    assert len(lines) >= most
+    again = "whoever waited for this, too, was interrupted; try again"
+    assert set(told.values()) <= {"accepted", again}
+    gate.close()
+    assert all(engine.get("texts", id_) for id_, status in told.items() if status == "accepted")
 
 
 def test_threads_that_share_a_gate_let_one_of_each_class_in(engine, pipeline, text):
