@@ -14,7 +14,7 @@ from shinglefold.cli.maintenance import (
     stopped_early,
 )
 from shinglefold.cli.options import groups_verified
-from shinglefold.cli.output import printable, times, write_json, write_line
+from shinglefold.cli.output import printable, remark, times, write_json, write_line
 from shinglefold.cli.rules import rules_of_groups
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def backfill(
 
     from shinglefold.cli.index import numbering_told
     from shinglefold.cli.progress import progress_bar
+    from shinglefold.cli.unread_texts import unread_texts
     from shinglefold.groups.insert import Numbering
     from shinglefold.ingest.maintenance import BackfillOptions, Slice
     from shinglefold.ingest.maintenance import backfill as run
@@ -92,12 +93,17 @@ def backfill(
         )
         with numbering_told(asked, numbering), progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=reporter(bar))
+        vain = 0 < summary.counts.empty == summary.counts.read
+        other = unread_texts(opened, asked, index, chosen, recipe) if vain else ""
     if invocation.json:
         write_json(summary.to_json())
     else:
         for line in _lines(summary):
             write_line(printable(line))
-    return _exit_code(summary, invocation)
+    if other:
+        remark(f"warning: {printable(other)}")
+    code = _exit_code(summary, invocation)
+    return PARTLY if code == DONE and vain else code
 
 
 def check_groups(asked: "Asked", share: "Slice", *, numbered: bool) -> None:

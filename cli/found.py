@@ -49,8 +49,8 @@ def page_options(what: str, least: int) -> Callable[[Function], Function]:
 def print_found(console: "Console", place: int, name: str, source: Mapping[str, Any], told: str) -> None:
     """Print the title of a document, and below it where it is from, its name, and what is told of it."""
     console.print(f"{place}. {printable(source.get('title') or name)}", soft_wrap=True, style="bold")
-    where = f"{source['url']}  {name}" if source.get("url") else name
-    console.print(f"   {printable(where)}  {told}", soft_wrap=True)
+    named = [source.get("url"), name if source.get("title") else ""]
+    console.print(f"   {printable('  '.join([one for one in [*named, told] if one]))}", soft_wrap=True)
 
 
 def print_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: tuple[str, ...]) -> None:

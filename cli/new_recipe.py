@@ -14,12 +14,12 @@ from shinglefold.cli.recipes import (
     one_recipe,
 )
 from shinglefold.cli.seals import needed_seal, seal_of_index
-from shinglefold.cli.stores import checked_pipeline, new_pipeline
+from shinglefold.cli.stores import check_dictionaries, checked_pipeline, new_pipeline
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.recipe import Recipe, retargeted, stored_recipe, with_keywords
-from shinglefold.registry import references
+from shinglefold.registry import installed, references
 from shinglefold.scheme import PRESETS, LanguageRef, Scheme
 from shinglefold.seal import Seal
 
@@ -59,6 +59,8 @@ def setup_recipe(
         recipe = None
     if recipe is None:
         return new_pipeline(asked, invocation)[1]
+    if not chosen_codes(asked)[0]:
+        check_dictionaries(replace(asked, index=asked.index or min(noted)), recipe)
     return changed_recipe(asked, recipe, own or seal_of_index(asked, recipe))
 
 
@@ -103,6 +105,8 @@ def changed_scheme(asked: Asked, scheme: Scheme) -> Scheme:
     codes, _ = chosen_codes(asked)
     made = {ref.code: ref for ref in scheme.languages}
     if codes:
+        if "all" in asked.languages:  # None that the index has is left out in silence.
+            codes = tuple({*codes, *(made.keys() & installed().keys())})
         # Named, they are taken as they are installed.
         chosen = {ref.code: ref for ref in references(codes, asked.settings.canon_options())}
         kept = chosen.keys() & made.keys()

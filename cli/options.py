@@ -203,11 +203,11 @@ def chosen_scheme(
     given = {name: value for name, value in decision.items() if value is not None}
     scheme = settings.scheme().with_options(**given)
     if not settings.languages:
-        _tell_left_out(scheme)
+        tell_left_out(scheme)
     return scheme
 
 
-def _tell_left_out(scheme: "Scheme") -> None:
+def tell_left_out(scheme: "Scheme") -> None:
     """Say which installed languages the scheme lacks, because their dictionaries are not there."""
     from shinglefold.registry import installed, usable
 

@@ -11,10 +11,10 @@ from shinglefold.cli.hints import Hints, together
 from shinglefold.cli.pipelines import read_definition
 from shinglefold.contracts import JSON, Templates
 from shinglefold.engines import is_server, open_engine
-from shinglefold.engines.http import without_secrets
+from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
 from shinglefold.recipe import TEXTS, Recipe, essence, first_difference, stored_recipe
-from shinglefold.registry import installed
+from shinglefold.registry import usable
 from shinglefold.scheme import PRESETS
 from shinglefold.settings import Settings
 
@@ -43,8 +43,12 @@ class Asked:
 
     @property
     def where(self) -> str:
-        """The address of the server, or the folder of the embedded engine."""
-        return self.hints.engine or self.settings.data_dir
+        """The address of the server, or the folder of the embedded engine.
+
+        The setting may be an address, too, and then wins over those that a connection in the environment has.
+        """
+        folder = self.settings.data_dir
+        return self.hints.engine or (not is_server(folder) and named_addresses()) or folder
 
     def definition(self, field: str) -> JSON | None:
         """Return the pipeline that is asked for, None where none is.
@@ -230,7 +234,7 @@ def check_field(asked: Asked, recipe: Recipe) -> None:
 def chosen_codes(asked: Asked) -> tuple[tuple[str, ...], str]:
     """Return the codes of the languages that are asked for, and by whom; none where nobody asks."""
     if asked.languages:
-        return (tuple(installed()) if "all" in asked.languages else asked.languages), "--languages"
+        return (tuple(usable()[0]) if "all" in asked.languages else asked.languages), "--languages"
     given = asked.settings.given.get("languages", "")
     return (asked.settings.languages if given else ()), given
 

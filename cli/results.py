@@ -147,7 +147,8 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     shown = dict(hit.get("highlight") or {})
     titles = shown.pop("title", None) or [title_of(hit)]
     console.print(_marked(console, f"{place:>2}. {titles[0]}{score}", style="bold"))
-    console.print(f"    {place_of(hit)}", style="green")
+    if place_of(hit) != titles[0]:  # One without a title stands there by its id.
+        console.print(f"    {place_of(hit)}", style="green")
     snippet = " … ".join(part for parts in shown.values() for part in parts)
     if snippet:
         _print_indented(console, _marked(console, snippet))
@@ -156,7 +157,8 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
 def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:
     others = duplicates(hit)
     for other in others:
-        console.print(f"    = {title_of(other)}  {place_of(other)}", style="cyan")
+        named = dict.fromkeys((title_of(other), place_of(other)))
+        console.print(f"    = {'  '.join(named)}", style="cyan")
         if why := told.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:

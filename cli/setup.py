@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.options import engine_option, fields_option, pipeline_option, preset_option
+from shinglefold.cli.options import (
+    engine_option,
+    fields_option,
+    pipeline_option,
+    preset_option,
+    tell_left_out,
+)
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
@@ -114,6 +120,7 @@ def setup(
 
     from shinglefold.cli.new_recipe import recipe_storing, setup_recipe
     from shinglefold.cli.stores import search_canonicalizer
+    from shinglefold.cli.unread_texts import unread_texts
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
@@ -128,6 +135,8 @@ def setup(
         given = {**asked.settings.given, "field": "--dedup-field"}
         asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
     recipe = setup_recipe(asked, invocation, indices, patterns, name, seal=seal)
+    if "all" in codes:
+        tell_left_out(recipe.scheme)
     if keywords is not None:
         recipe = recipe_storing(recipe, keywords=keywords)
     if groups:
@@ -150,6 +159,8 @@ def setup(
     with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
         check_fitting(opened, indices, asked.hints)
         plan = make_plan(opened, request)
+        made = Pipeline.from_json(recipe.pipeline or {}, recipe.scheme)
+        unread = [unread_texts(opened, asked, name, made, recipe) for name in plan.backfills]
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
@@ -157,10 +168,15 @@ def setup(
     else:
         for line in _lines(plan, dry_run, asked.hints):
             write_line(printable(asked.hints.completed(line)))
-    made = Pipeline.from_json(recipe.pipeline or {}, recipe.scheme)
-    for why in not_repeatable(made.steps, recipe.field):
-        remark(f"note: {printable(why)}")
+    _tell(filter(None, unread), not_repeatable(made.steps, recipe.field))
     return PARTLY if plan.problems else DONE
+
+
+def _tell(warnings: Iterable[str], notes: Iterable[str]) -> None:
+    for told in warnings:
+        remark(f"warning: {printable(told)}")
+    for told in notes:
+        remark(f"note: {printable(told)}")
 
 
 def check_fitting(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
@@ -199,7 +215,7 @@ def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
         if change.kind == "mappings" and change.name not in plan.backfills and (said := _other(change.lines))
     ]
     if not plan.changes:
-        return [*lines, "nothing to change"]
+        return [*lines, "nothing was changed" if plan.problems else "nothing to change"]
     return [*lines, "nothing was changed: this was a dry run" if dry_run else "done"]
 
 

@@ -64,7 +64,7 @@ def similar(
     from shinglefold.cli.filters import checked_terms
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store, same_id, stored_hit
-    from shinglefold.cli.texts import read_text
+    from shinglefold.cli.texts import text_as_indexed
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
@@ -87,7 +87,7 @@ def similar(
         seal = seal_of_index(asked, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
-            said = what if text else read_text(what, kind, encoding)
+            said = what if text else text_as_indexed(what, kind, encoding, store.recipe)
             wanted: tuple[str, str] | Asked = _asked(store, said, language)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")

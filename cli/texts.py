@@ -8,9 +8,10 @@ import click
 
 from shinglefold.canon import strip_html
 from shinglefold.cli.output import printable, remark
+from shinglefold.contracts import Document
 from shinglefold.errors import InputError, UnknownLanguage
 from shinglefold.ingest import ReadOptions, read
-from shinglefold.recipe import TEXTS
+from shinglefold.recipe import TEXTS, Recipe
 from shinglefold.scheme import Scheme
 
 _PAGES = (".html", ".htm", ".xhtml")
@@ -41,19 +42,55 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
     name = path.lower().removesuffix(".gz")
     if kind == "auto" and name.endswith(_RECORDS):
         return _only_text(path, encoding)
-    if kind == "auto":
-        kind = "html" if name.endswith(_PAGES) else "text"
+    kind = _kind(path, kind)
+    return _plain(kind, _only_document(path, kind, encoding))
+
+
+def text_as_indexed(path: str, kind: str, encoding: str, recipe: Recipe) -> str:
+    """Return the text of a file or of standard input that a fingerprint is made of in an index.
+
+    A page of HTML goes through the pipeline of the index, so that the file of a stored page is equal to it,
+    title and all. Where the index takes no text from a page, as its fields have other names, it is the body.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    from shinglefold.ingest import Pipeline, default_definition
+    from shinglefold.ingest.processors.texts import gather
+
+    if _kind(path, kind) != "html":
+        return read_text(path, kind, encoding)
+    page = _only_document(path, "html", encoding)
+    pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
+    (made,) = pipeline.run([page])
+    besides = [name for name in recipe.fields if name != "title"]
+    if made.document is None or not gather(made.document, besides, True):
+        return _plain("html", page)
+    return gather(made.document, recipe.fields, True) or ""
+
+
+def _plain(kind: str, document: Document) -> str:
+    body = str(document["body"])
+    return strip_html(body, keep_hidden=True) if kind == "html" else body
+
+
+def _kind(path: str, kind: str) -> str:
+    if kind != "auto":
+        return kind
+    return "html" if path.lower().removesuffix(".gz").endswith(_PAGES) else "text"
+
+
+def _only_document(path: str, kind: str, encoding: str) -> Document:
     options = ReadOptions(format="html" if kind == "html" else "text", encoding=encoding)
     record = next(iter(read(path, options)), None)
     if record is None or record.document is None:
         raise InputError(f"{path}: {record.reason if record else 'nothing in it'}; give another file")
-    body = str(record.document["body"])
-    if "\0" in body:
+    if "\0" in str(record.document["body"]):
         remark(
             f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that "
             "do not say so (--encoding utf-16-le): what is read of it may be no words"
         )
-    return strip_html(body, keep_hidden=True) if kind == "html" else body
+    return record.document
 
 
 def _only_text(path: str, encoding: str) -> str:

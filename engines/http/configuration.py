@@ -38,6 +38,18 @@ def load_connection(
     return Connection(**{"urls": (), **values})
 
 
+def named_addresses(environ: Mapping[str, str] | None = None) -> str:
+    """Return the addresses that the environment or its file names, separated by commas; empty where none is.
+
+    Raises:
+        ConfigError: as ``load_connection``.
+    """
+    environ = os.environ if environ is None else environ
+    if not any(environ.get(f"{_PREFIX}{name}") for name in ("URL", "FILE")):
+        return ""
+    return ",".join(load_connection(environ=environ).urls)
+
+
 def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the fields a table says, their types checked; no value is named in an error."""
     values: dict[str, Any] = {}

@@ -130,15 +130,17 @@ def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
                 yield f'it takes no writes ({name}); allow them: PUT /{index}/_settings {{"{name}": false}}'
 
 
-def _foreign(field: str, why: str, index: str, mappings: Mapping[str, Any]) -> str:
+def in_another_field(index: str, mappings: Mapping[str, Any]) -> str:
+    """Return what to do where the field for fingerprints is taken, with the command."""
     taken = mappings.get("properties") or {}
     free = next(
         name for number in count(1) if (name := f"copies{number}" if number > 1 else "copies") not in taken
     )
-    return (
-        f"[{field}] {why}, so it is not shinglefold's; keep fingerprints in another field: "
-        f"{advised('setup', index, dedup_field=free)}"
-    )
+    return f"keep fingerprints in another field: {advised('setup', index, dedup_field=free)}"
+
+
+def _foreign(field: str, why: str, index: str, mappings: Mapping[str, Any]) -> str:
+    return f"[{field}] {why}, so it is not shinglefold's; {in_another_field(index, mappings)}"
 
 
 def _on(settings: Mapping[str, Any], name: str) -> bool:

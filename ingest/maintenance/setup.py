@@ -19,6 +19,7 @@ from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.obstacles import (
     field_obstacles,
+    in_another_field,
     settings_of,
     source_obstacles,
     write_obstacles,
@@ -312,10 +313,11 @@ def _against(engine: Engine, name: str, there: Mapping[str, Any], request: Setup
     """Return what stands against fingerprints in an index; it is left as it is then."""
     settings = settings_of(engine, name).get(name, {})
     wrong = layout(there, request.recipe).wrong
+    beside = in_another_field(name, there)
     return (
         *source_obstacles(there, settings),
         *field_obstacles(name, there, request.field),
-        *(f"{one}; this can't be changed in place: index into a new one" for one in wrong),
+        *(f"{one}; this can't be changed in place: index into a new one, or {beside}" for one in wrong),
         *write_obstacles(name, settings),
     )
 

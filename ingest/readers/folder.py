@@ -103,7 +103,8 @@ def _record(
     if html_page:
         document |= {"title": _title(text), "format": "html", "body": text}
     else:
-        document |= {"title": Path(name).stem, "format": "text", "body": text}
+        # Its name is no title: that counts as text, and equal texts under two names would not be equal.
+        document |= {"format": "text", "body": text}
     return Record(document, source, 1, "", "", replaced, fraction)
 
 

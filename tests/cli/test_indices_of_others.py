@@ -1,0 +1,92 @@
+"""Indices that another program made: their own fields, their own mappings, and what setup says of them."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+from support.maintenance import pages, store
+
+from shinglefold import registry
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import MissingExtra
+from shinglefold.language import Language
+from shinglefold.registry import installed, language_class
+
+_TEXT = {"type": "text"}
+_OWN = {"title": "headline", "body": "content"}
+
+
+class Lacking(Language):
+    """A language whose dictionary is not installed."""
+
+    code = "xx"
+
+    @classmethod
+    def version(cls) -> str:
+        raise MissingExtra("Martian", "zh")
+
+
+@pytest.fixture
+def make(canonicalizer):
+    """Make an index as another program would: with documents whose texts have its names, and no recipe."""
+
+    def made(properties, names=None):
+        names = names or {}
+        with EmbeddedEngine(".shinglefold", canonicalizer) as engine:
+            engine.create_index("theirs", {"properties": properties}, {})
+            kept = ({"id": one["id"], **{names.get(n, n): one[n] for n in _OWN}} for one in pages(5))
+            store(engine, "theirs", kept)
+
+    return made
+
+
+def test_setup_warns_that_no_document_has_a_text_where_it_will_be_read(run, make):
+    make({"headline": _TEXT, "content": _TEXT}, _OWN)
+    for flags in (["--dry-run"], []):
+        ran = run("setup", "theirs", *flags)
+        assert ran.code == 0
+        assert "none of the 5 documents of theirs looked at has text in title, body" in ran.err
+        assert "setup theirs --field headline --field content && " in ran.err
+    ran = run("setup", "theirs", "--field", "headline", "--field", "content")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_backfill_that_found_no_text_at_all_is_no_success(run, make):
+    make({"headline": _TEXT, "content": _TEXT}, _OWN)
+    run("setup", "theirs")
+    for more in ([], ["--json"]):
+        ran = run("backfill", "theirs", "--workers", 1, *more)
+        assert ran.code == 3
+        assert "there is text in headline, content; to take it from there: shinglefold setup" in ran.err
+    run("setup", "theirs", "--field", "headline", "--field", "content")
+    ran = run("backfill", "theirs", "--workers", 1)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_part_of_a_fingerprint_with_a_wrong_type_leads_to_another_field(run, make):
+    make({"title": _TEXT, "body": _TEXT, "dedup": {"properties": {"signature": _TEXT}}})
+    ran = run("setup", "theirs")
+    assert ran.code == 3
+    assert "shinglefold setup theirs --dedup-field copies" in ran.out
+    assert ran.out.endswith("nothing was changed\n")
+    assert run("setup", "theirs", "--dedup-field", "copies").code == 0
+    assert run("backfill", "theirs", "--workers", 1).code == 0
+
+
+def test_all_languages_are_those_whose_dictionaries_are_there(run, make, monkeypatch):
+    make({"title": _TEXT, "body": _TEXT})
+    run("setup", "theirs")
+    points = {**installed(), "xx": EntryPoint("xx", f"{__name__}:Lacking", registry.LANGUAGES)}
+    monkeypatch.setattr(registry, "installed", lambda: points)
+    ran = run("setup", "theirs", "--languages", "all")
+    assert ran.code == 0
+    assert "left out because their dictionaries are not installed: xx" in ran.err
+
+
+def test_setup_of_an_index_whose_language_has_another_version_names_what_moves_it(run, make, monkeypatch):
+    make({"title": _TEXT, "body": _TEXT})
+    run("setup", "theirs")
+    monkeypatch.setattr(language_class("en"), "version", classmethod(lambda _: "999"))
+    ran = run("setup", "theirs")
+    assert ran.code == 1
+    assert "index 'theirs' was made with scheme en 1, but en 999 is in use" in ran.err
+    assert "shinglefold index FILE --index theirs --recreate" in ran.err

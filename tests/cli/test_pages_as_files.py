@@ -1,0 +1,68 @@
+"""Pages and texts as files: what counts as their text, in an index and beside it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+_TEXT = (
+    "The old bridge over the river is closed for repairs from Monday, and the buses take the road along the "
+    "mill until the end of October."
+)
+_PAGE = f"<html><title>A long title of words of its own</title><body><p>{_TEXT}</p></body></html>"
+
+
+@pytest.fixture
+def site(run):
+    """Index two equal texts under two names, and a page whose title is no part of its body."""
+    Path("site").mkdir()
+    Path("site/one.txt").write_text(_TEXT, "utf-8")
+    Path("site/another.txt").write_text(_TEXT, "utf-8")
+    Path("site/page.html").write_text(_PAGE, "utf-8")
+    assert run("index", "site").code == 0
+
+
+@pytest.mark.usefixtures("site")
+def test_equal_texts_are_equal_whatever_their_files_are_called(run):
+    told = run("explain", "one.txt", "another.txt", "--json").json()
+    assert told["same_text"] is True
+    assert run("pairs", "site", "--min-resemblance", "1", "--json").out.count("\n") == 1
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("how", ["file", "stdin"])
+def test_the_file_of_a_stored_page_is_that_page(run, how):
+    stdin = how == "stdin"
+    asked = ["-", "--format", "html"] if stdin else ["site/page.html"]
+    first = run("similar", *asked, "--json", stdin=_PAGE if stdin else "").json()["matches"][0]
+    assert (first["_id"], first["same_text"]) == ("page.html", True)
+
+
+def test_a_page_beside_an_index_goes_through_the_pipeline_of_the_index(run):
+    pipeline = {
+        "processors": [
+            {"html_strip": {"field": "body"}},
+            {"gsub": {"field": "body", "pattern": "Printed on .*", "replacement": ""}},
+            {"supershingle": {"fields": ["body"]}},
+        ]
+    }
+    Path("pipeline.json").write_text(json.dumps(pipeline), "utf-8")
+    Path("page.html").write_text(_PAGE.replace("</body>", " Printed on Tuesday, the third of May</body>"))
+    assert run("index", "page.html", "--pipeline", "pipeline.json").code == 0
+    first = run("similar", "page.html", "--json").json()["matches"][0]
+    assert first["same_text"] is True
+
+
+@pytest.mark.parametrize("fields", [["content"], ["title", "content"]])
+def test_a_page_beside_an_index_of_other_fields_is_read_by_its_body(run, fields):
+    Path("a.jsonl").write_text(json.dumps({"id": "a", "title": "", "content": _TEXT}), "utf-8")
+    assert run("index", "a.jsonl", *[part for name in fields for part in ("--field", name)]).code == 0
+    Path("page.html").write_text(_PAGE, "utf-8")
+    first = run("similar", "page.html", "--json").json()["matches"][0]
+    assert (first["_id"], first["same_text"]) == ("a", True)
+
+
+@pytest.mark.usefixtures("site")
+def test_a_document_without_a_title_is_shown_by_its_id_once(run):
+    for shown in (run("search", "bridge", "--show-duplicates").out, run("similar", "one.txt").out):
+        assert shown.count("another.txt") == 1
