@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shinglefold.errors import Unwritable
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.signing.journal import State
 from shinglefold.ingest.signing.parts import Tally
@@ -58,10 +57,6 @@ class Pace:
     left: float | None
 
 
-class Unkept(Unwritable):
-    """Failed documents can't be kept; nothing of their task was taken."""
-
-
 @dataclass(slots=True)
 class Books:
     """What became of all documents, over all runs of one output."""
@@ -107,14 +102,11 @@ class Books:
         """Keep the documents of a task that failed.
 
         Raises:
-            Unkept: there is no room for them.
+            Unwritable: there is no room for them.
         """
         before = self.lines if task.source == self.source else 0
-        try:
-            for stage, reason, record in tally.refused:
-                self.letters.write(stage, reason, replace(record, line=record.line + before))
-        except Unwritable as error:
-            raise Unkept(str(error)) from error
+        for stage, reason, record in tally.refused:
+            self.letters.write(stage, reason, replace(record, line=record.line + before))
 
     def book(self, task: Task, tally: Tally) -> None:
         """Account for every document of a task."""

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import IO, Any
 
 from shinglefold.errors import InputError, Unwritable
-from shinglefold.ingest.signing.books import Books, Pace, Signed, Unkept
+from shinglefold.ingest.signing.books import Books, Pace, Signed
 from shinglefold.ingest.signing.crashes import line_by_line
 from shinglefold.ingest.signing.identity import AsFound
 from shinglefold.ingest.signing.journal import Journal
@@ -115,12 +115,10 @@ class _Run:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
-        except Unkept as error:
-            stopped = str(error)
         except Unwritable as error:
-            # The last note stands: a part may be half taken.
-            return str(error)
+            stopped = str(error)
         try:
+            # What was half taken is cut off first, which makes room for a note where there was none.
             self._note()
         except Unwritable as error:
             return stopped or str(error)

@@ -188,20 +188,22 @@ def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, nu
     assert [one["id"] for one in documents_of(Path("out.jsonl").read_text())] == list(range(3_000))
 
 
-def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run, small_disk):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run, small_disk, workers):
     lines = [json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(400)]
     Path("documents.jsonl").write_text("\n".join(lines))
-    command = ("sign", "documents.jsonl", "-o", small_disk / "signed.jsonl", "--workers", 1)
+    command = ("sign", "documents.jsonl", "-o", small_disk / "signed.jsonl", "--workers", workers)
     ran = run(*command, "--json")
     told = ran.json()
     assert ran.code == 1
     assert "the disk is full; make room" in told["stopped"]
-    goes_on = f"shinglefold sign documents.jsonl -o {small_disk}/signed.jsonl --workers 1 --json"
+    goes_on = f"shinglefold sign documents.jsonl -o {small_disk}/signed.jsonl --workers {workers} --json"
     assert ran.err.splitlines()[-1].endswith(f"make room; the same command goes on from there: {goes_on}")
-    assert told["read"] == told["signed"] + told["failed"]
+    assert told["read"] == told["signed"] + told["failed"] > 0
     subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
     ran = run(*command, "--json")
     assert (ran.code, ran.json()["signed"], ran.json()["failed"]) == (0, 400, 0)
+    assert ran.json()["resumed"] == told["read"]
 
 
 def test_a_disk_with_room_for_the_parts_of_a_table_alone_is_told_as_full(run, small_disk):
