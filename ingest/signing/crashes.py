@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from shinglefold.errors import InputError, is_full, why
+from shinglefold.errors import InputError
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.signing.parts import SignOptions, Tally
 from shinglefold.ingest.signing.spans import read_lines
 from shinglefold.ingest.signing.tasks import RowGroup
-from shinglefold.ingest.signing.writing import Question
+from shinglefold.ingest.signing.writing import Question, tell, write
 from shinglefold.ingest.writing.process import WorkerProcess
 
 #: Lines of one task that workers die of, after which its other lines are given up.
@@ -36,7 +36,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, que
     read = read_lines(task, options.reading.max_bytes)
     made: list[bytes] = []
     alone = Path(f"{question.path}.one")
-    with _told(whole):
+    with _told(whole, question.path):
         for place, line in enumerate(read.lines):
             found = None
             if crashes < _PATIENCE:
@@ -61,12 +61,12 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, que
 
 
 @contextmanager
-def _told(whole: Tally) -> Iterator[None]:
+def _told(whole: Tally, path: str) -> Iterator[None]:
     """Let the answer say why its part could not be written."""
     try:
         yield
     except OSError as error:
-        whole.problem, whole.full = f"{error.filename}: {why(error)}", is_full(error)
+        tell(whole, error, path)
 
 
 def _joined(made: Sequence[bytes], path: str, target: str | None) -> int:
@@ -80,7 +80,7 @@ def _joined(made: Sequence[bytes], path: str, target: str | None) -> int:
 
         join(made, target, path)
     else:
-        Path(path).write_bytes(b"".join(made))
+        write(made, path)
     return Path(path).stat().st_size
 
 
@@ -90,4 +90,4 @@ def _add(whole: Tally, one: Tally) -> None:
     whole.meter.add(one.meter)
     whole.present |= one.present
     whole.problem = whole.problem or one.problem
-    whole.full = whole.full or one.full
+    whole.unwritten = whole.unwritten or one.unwritten

@@ -59,8 +59,8 @@ class Tally:
 
     ``refused``: the documents that failed, with the stage and why. ``lines``: of a range, that begin in it.
     ``present``: fields that some document has. ``sample``: a few documents of the first task. ``held``: the
-    part is made, and waits for its place. ``placed``: it stands in the output. ``problem``: why it could not
-    be written; ``full``: there was no room for it.
+    part is made, and waits for its place. ``placed``: it stands in the output. ``problem``: why there is
+    none; ``unwritten``: the number of the error, where it was one of writing it.
     """
 
     signed: int = 0
@@ -73,7 +73,7 @@ class Tally:
     held: bool = False
     placed: bool = False
     problem: str = ""
-    full: bool = False
+    unwritten: int = 0
 
 
 class Plain(NamedTuple):

@@ -1,6 +1,6 @@
 """Sign documents from file to file: workers make parts, the parent puts them together in order."""
 
-import errno
+import os
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
 
-from shinglefold.errors import InputError, Unwritable
+from shinglefold.errors import InputError, Unwritable, is_full, why
 from shinglefold.ingest.signing.books import Books, Pace, Signed
 from shinglefold.ingest.signing.crashes import line_by_line
 from shinglefold.ingest.signing.identity import AsFound
@@ -29,6 +29,7 @@ from shinglefold.ingest.writing.workers import cores, forks, learn, saved
 #: Bytes of sources from which on compiled code saves more than it takes to load, once for all workers; and
 #: the tasks before that.
 _LONG, _FIRST = 1 << 26, 4
+_REMEDY = "look after the disk and its limits (ulimit -f)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ class _Run:
         start, already, since = perf_counter(), self.books.resumed, None
         for question, tally in answers:
             self.interrupts.check()
-            if tally.full:
-                raise self._no_room()
+            if tally.unwritten:
+                raise self._unwritten(OSError(tally.unwritten, os.strerror(tally.unwritten)))
             if tally.problem:
                 raise InputError(tally.problem)
             since = question.task.fraction if since is None else since
@@ -160,13 +161,14 @@ class _Run:
             with self._written():
                 self.journal.note(self.books.state(self.sink.sync()))
 
-    def _no_room(self) -> Unwritable:
-        """Return the error of a part for which there was no room."""
+    def _unwritten(self, error: OSError) -> Unwritable:
+        """Return the error of a part that could not be written."""
         if self.journal is not None:
-            return Unwritable.of(self._target, OSError(errno.ENOSPC, ""))
+            return Unwritable.of(self._target, error, _REMEDY)
+        cause = "the disk is full; make room" if is_full(error) else f"{why(error)}; {_REMEDY}"
         return Unwritable(
-            f"cannot write temporary files to {self.folder.parent}: the disk is full; make room, or set "
-            "TMPDIR to a folder on another disk"
+            f"cannot write temporary files to {self.folder.parent}: {cause}, or set TMPDIR to a folder on "
+            "another disk"
         )
 
     @property

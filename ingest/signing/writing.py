@@ -61,7 +61,7 @@ class PartWriter:
             else:
                 return self._made(asked, tally)
         except OSError as error:
-            tally.problem, tally.full = f"{error.filename or asked.path}: {why(error)}", is_full(error)
+            tell(tally, error, asked.path)
         except InputError as error:
             tally.problem = str(error)
         return tally
@@ -95,6 +95,14 @@ class PartWriter:
         return question.hold
 
 
+def tell(tally: Tally, error: OSError, path: str) -> None:
+    """Let an answer say what kept the part from being made, or from being written to a path."""
+    tally.problem = f"{error.filename or path}: {why(error)}"
+    # Not all libraries name the file; but nobody runs out of room by reading.
+    if error.errno and (is_full(error) or error.filename == path):
+        tally.unwritten = error.errno
+
+
 def one_line(task: Span | Lines, place: int | None, signer: Signer) -> Span | Lines:
     """Return a task, or the one of a single of its lines."""
     if place is None:
@@ -122,5 +130,7 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
                 # On a disk that fills up only the next call tells why.
                 written += os.pwrite(file, b"".join(some)[written:], at + written)
             at += size
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
     finally:
         os.close(file)
