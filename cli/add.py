@@ -94,7 +94,7 @@ def add(
     header: bool | None,
     **rules: Any,  # noqa: ANN401 - of the policy
 ) -> int:
-    """Add documents to an INDEX, each decided at once against everything stored.
+    """Add documents, each decided at once against all stored ones.
 
     FILE is read as by index; - is standard input. Many may add to an index at the same time. Exit code 3 says
     that some documents were not let in, 1 that none was.

@@ -35,7 +35,7 @@ class _Advise(Group):
     """,
 )
 def advise() -> None:
-    """Compute what to choose."""
+    """Compute which layout, threshold or width to choose."""
 
 
 @command(

@@ -58,11 +58,11 @@ def backfill(
     workers: int | None,
     preset: str | None,
 ) -> int:
-    """Give every document of an INDEX the fingerprint of its text, while it is in use.
+    """Give the documents of an INDEX their fingerprints.
 
-    Only fingerprints are written. A document that somebody else changes meanwhile keeps that change and gets
-    the fingerprint of it. When it is cut short, the same command goes on where it was. Exit code 3 says that
-    some documents have no fingerprint.
+    Only fingerprints are written, and the INDEX may be in use. A document that somebody else changes
+    meanwhile keeps that change and gets the fingerprint of it. When it is cut short, the same command goes on
+    where it was. Exit code 3 says that some documents have no fingerprint.
     """
 
     from shinglefold.cli.index import numbering_told

@@ -50,10 +50,10 @@ def delete(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Delete a whole INDEX, or with --id or --query some of its documents.
+    """Delete an INDEX, or some of its documents.
 
-    What goes is shown first. On a terminal the command asks; elsewhere it needs --yes. Exit code 3 says that
-    some documents were not deleted, or not there.
+    With --id or --query only those documents go. What goes is shown first. On a terminal the command asks;
+    elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or not there.
     """
     from shinglefold.ingest.maintenance import delete as carry_out
     from shinglefold.ingest.maintenance import plan_deletion

@@ -32,7 +32,7 @@ _NEXT = """What to try next:
 @click.option("--size", type=click.IntRange(1, 100), default=5, show_default=True, help="Results per page.")
 @click.pass_obj
 def demo(invocation: Invocation, /, *, size: int) -> int:
-    """Index the example corpus and show its pages of results before and after folding.
+    """Show results of an example site before and after folding.
 
     Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
     """

@@ -52,9 +52,10 @@ def doctor(
     workers: int | None,
     preset: str | None,
 ) -> int:
-    """Examine an INDEX: its mappings, and whether each stored fingerprint is that of its text.
+    """Examine the mappings and the fingerprints of an INDEX.
 
-    Nothing is changed. Exit code 3 says that something has to be mended; the last lines say how.
+    Tells whether each fingerprint is that of its text; nothing is changed. Exit code 3 says that something
+    has to be mended; the last lines say how.
     """
     from dataclasses import replace
 

@@ -58,6 +58,6 @@ def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary
     """Yield what is to be known where pages have taken the place of others, maybe those of another folder."""
     if summary.counts.get("written_over") and any(is_page_source(source, options) for source in sources):
         yield (
-            "pages are named by their paths in the folder given, so that those of another folder are written "
-            "over where their paths are equal; folders given in one run are kept apart"
+            "pages are named by their paths in the folder given: if these were of another folder, give both "
+            "in one run, which keeps them apart"
         )

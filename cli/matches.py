@@ -61,7 +61,7 @@ def matches(
     filters: tuple[str, ...],
     passages: int,
 ) -> int:
-    """Find the documents of an index that contain a part of a text, and show which.
+    """Find the documents that contain a part of a text.
 
     The index must store what passages are found by ("index --passages"). The largest share comes first. What
     is given is a file, or - for standard input.

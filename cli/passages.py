@@ -72,7 +72,7 @@ def passages(
     passages: int,
     html: str | None,
 ) -> int:
-    """Show the passages that two texts have in common, and the share of each that the other has.
+    """Show the passages that two texts have in common.
 
     A and B are files, or - for standard input. Words are compared by their canonical forms, so that other
     endings match. For a text against a whole index there is "shinglefold matches".

@@ -92,8 +92,10 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     counters = answer.get("dedup")
     if counters is None:
         return f"{hits} of {of} hit{one}, not folded"
-    parts = [f"{hits} result{'' if hits == 1 else 's'} from {of} hit{one}", _folded_part(counters)]
-    parts.append(f"read until: {counters['stopped_by'].replace('_', ' ')}")
+    parts = [f"{hits} result{'' if hits == 1 else 's'} from {of} hit{one}"]
+    if total.get("value") or counters["stopped_by"] != "end_of_results":
+        until = counters["stopped_by"].replace("_", " ")
+        parts += [_folded_part(counters), f"read until: {until}"]
     if reason := counters.get("mode_reason"):
         parts.append(f"folded by window: {printable(reason)}")
     if counters["other_schemes"]:

@@ -110,7 +110,7 @@ def setup(
     dry_run: bool,
     preset: str | None,
 ) -> int:
-    """Set up indices for fingerprints: their mappings, and templates for indices to come.
+    """Set up indices for fingerprints: mappings and templates.
 
     An INDEX that is missing is made. What is there already stays as it is, so a second run changes nothing.
     Exit code 3 says that something can't be changed in place.

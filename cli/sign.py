@@ -72,7 +72,7 @@ def sign(
     preset: str | None,
     **given: Any,  # noqa: ANN401 - what is signed, and how it is read
 ) -> int:
-    """Write documents with their fingerprints, in order, for any loader.
+    """Write documents with their fingerprints, for any loader.
 
     SOURCE is JSONL, CSV (both also .gz), Parquet, an HTML or text file, a folder of such files, or - for
     standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says

@@ -55,7 +55,7 @@ def similar(
     filters: tuple[str, ...],
     **asked_for: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
-    """Find the copies of a document, or of a text that is not stored, anywhere in an index.
+    """Find the copies of a document or a text, anywhere in an index.
 
     What is given is the id of a document, a file if there is one of this name, or - for standard input.
     Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that

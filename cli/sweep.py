@@ -27,7 +27,7 @@ _SHOWN = 10
 @engine_option
 @click.pass_obj
 def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str | None) -> int:
-    """Remove from an INDEX the places of documents that writers kept at a gate and died.
+    """Remove the places that dead writers left in an INDEX.
 
     A gate keeps the place of a document by an empty one while it decides, for some milliseconds. What a
     writer leaves that is killed is mostly cleared away by the next one that meets it; this clears away the

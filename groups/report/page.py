@@ -66,7 +66,7 @@ def page(report: Report) -> str:
         for one in _without_gaps(report.months)
     ]
     parts = [
-        _section("Groups by size", "Groups of so many documents.", _columns(sizes)),
+        _section("Groups by size", "How many groups have how many documents.", _columns(sizes)),
         *(
             _section(f"Copies by {kind.removesuffix('s')}", _told(report, kind), _rows(bars))
             for kind, bars in shares.items()
@@ -77,7 +77,7 @@ def page(report: Report) -> str:
         parts.append(_section("Copies by month", _told(report, "months"), _columns(months)))
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:
-            parts.append(_section(title, "Each by the document that leads it.", _table(groups)))
+            parts.append(_section(title, "Each is shown by the document that leads it.", _table(groups)))
     name = escape(report.index)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Groups in {name}</title>'
@@ -88,7 +88,7 @@ def page(report: Report) -> str:
 
 def _told(report: Report, kind: str) -> str:
     left_out = report.left_out(kind)
-    return f"Strong: copies; faint: the other documents.{f' Not here: {left_out}.' if left_out else ''}"
+    return f"Strong: copies; faint: other documents.{f' Not here: {left_out}.' if left_out else ''}"
 
 
 def _figures(report: Report) -> str:
@@ -114,17 +114,19 @@ def _section(title: str, told: str, body: str) -> str:
 def _rows(bars: Sequence[_Bar]) -> str:
     """Return bars from left to right, one below the other."""
     most = max(bar.whole for bar in bars)
-    room = _WIDTH - _LABEL - _VALUE
+    left = min(_LABEL, 14 + max(_long(bar.label) for bar in bars))
+    room = _WIDTH - left - _VALUE
     drawn = []
     for at, bar in enumerate(bars):
         top = at * _ROW
         whole, part = (max(1.0, room * value / most) if value else 0 for value in (bar.whole, bar.part))
         drawn.append(
             f"<g><title>{escape(bar.label)}: {escape(bar.told)}</title>"
-            f'<text x="{_LABEL - 10}" y="{top + 17}" text-anchor="end">{_fitting(bar.label)}</text>'
-            f'<rect class="rest" x="{_LABEL}" y="{top + 4}" width="{whole:.1f}" height="{_ROW - 8}" rx="2"/>'
-            f'<rect class="bar" x="{_LABEL}" y="{top + 4}" width="{part:.1f}" height="{_ROW - 8}" rx="2"/>'
-            f'<text class="soft" x="{_LABEL + whole + 8:.1f}" y="{top + 17}">{escape(bar.told)}</text></g>'
+            f'<text x="{left - 10:.0f}" y="{top + 17}" text-anchor="end">{_fitting(bar.label)}</text>'
+            f'<rect class="rest" x="{left:.0f}" y="{top + 4}" width="{whole:.1f}" '
+            f'height="{_ROW - 8}" rx="2"/>'
+            f'<rect class="bar" x="{left:.0f}" y="{top + 4}" width="{part:.1f}" height="{_ROW - 8}" rx="2"/>'
+            f'<text class="soft" x="{left + whole + 8:.1f}" y="{top + 17}">{escape(bar.told)}</text></g>'
         )
     return _svg(drawn, len(bars) * _ROW)
 
@@ -199,11 +201,15 @@ def _without_gaps(months: Sequence[Share]) -> list[Share]:
 
 def _fitting(text: str) -> str:
     """Return a label as long as there is room; of a long one the middle is left out: ends tell most."""
-    room, widths = _LABEL - 14, [_WIDE if ord(one) > 0x2E80 else _CHARACTER for one in text]
-    if sum(widths) <= room:
+    room, long = _LABEL - 14, _long(text)
+    if long <= room:
         return escape(text)
-    most = int(room / max(_CHARACTER, sum(widths) / len(widths))) - 1
+    most = int(room / max(_CHARACTER, long / len(text))) - 1
     return escape(f"{text[: most - most // 2]}…{text[len(text) - most // 2 :]}")
+
+
+def _long(text: str) -> float:
+    return sum(_WIDE if ord(one) > 0x2E80 else _CHARACTER for one in text)
 
 
 def _short(text: str, most: int) -> str:

@@ -178,8 +178,8 @@ class Ledger:
                 f"default_pipeline and final_pipeline of {self.index!r}"
             )
         if count := self.meter.counts["written_over"]:
-            have = "1 document has" if count == 1 else f"{count:,} documents have"
-            yield f"{have} taken the place of one with the same id that the index had before"
+            many = "1 document" if count == 1 else f"{count:,} documents"
+            yield f"{many} took the place of {'one' if count == 1 else 'those'} with the same id"
 
 
 def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:

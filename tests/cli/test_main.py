@@ -38,6 +38,12 @@ def test_without_a_command_the_help_is_shown(run):
         assert f"  {name}" in shown.out
 
 
+def test_the_help_says_in_a_line_what_each_command_is_for(run):
+    commands = run("--help").out.partition("Commands:")[2]
+    assert "..." not in commands
+    assert len(commands.strip().splitlines()) == len(cli.commands)
+
+
 @pytest.mark.parametrize("name", cli.commands)
 def test_every_command_has_help_with_examples(run, name):
     long, short = run(name, "--help"), run(name, "-h")

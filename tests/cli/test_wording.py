@@ -115,7 +115,7 @@ def test_one_of_something_is_said_as_one(run):
         "1 result from 1 hit; none folded; read until: end of results\n"
     )
     assert run("search", "bridge", "--no-fold").out.endswith("1 of 1 hit, not folded\n")
-    assert run("search", "nothing").out == "0 results from 0 hits; none folded; read until: end of results\n"
+    assert run("search", "nothing").out == "0 results from 0 hits\n"
     found = run("similar", "--text", _TEXT, "--language", "en").out
     assert found.endswith("among 1 document that shares a supershingle or the text\n")
     assert "--verify decides on groups" in run("index", "-", "--index", "b", "--verify", "text").err

@@ -193,6 +193,13 @@ def texts_of(html: str) -> list[tuple[float, str, str]]:
     return [(float(x), anchor, told) for x, anchor, told in found]
 
 
+def test_short_labels_take_no_room_from_the_bars():
+    languages = ["ru", "uk", "en"]
+    made = tallied(*({"dedup": {"group": at, "leader": True, "lang": languages[at % 3]}} for at in range(9)))
+    (start,) = {x for x, anchor, told in texts_of(page(made)) if anchor == "end" and told in languages}
+    assert start < 60
+
+
 def test_no_label_of_a_plot_leaves_it():
     hosts = [f"news{at}.with-a-very-long-name-of-a-host.example.org" for at in range(5)] + [
         "新闻" * 20 + ".cn"

@@ -23,7 +23,7 @@ PROBING = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgette
 #: What opens an engine or reads its address; whoever has it open needs the contract alone.
 OPENING = {
     "Connection", "each_with_scheme", "folder_of", "is_server", "load_connection", "looks_like_server",
-    "open_engine", "without_secrets",
+    "named_addresses", "open_engine", "without_secrets",
 }  # fmt: skip
 #: Rooms that open engines: commands, Spark's executors, and whoever is given an address to open a gate by.
 OPENERS = {"cli", "spark", "groups/gate/aio.py", "groups/processor.py"}
