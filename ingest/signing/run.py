@@ -236,13 +236,13 @@ class _Run:
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from in_order(workers, questions, alone, self._settled)
+            yield from in_order(workers, questions, alone, self._answer)
             learn(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
 
-    def _settled(self, worker: WorkerProcess) -> Tally | None:
+    def _answer(self, worker: WorkerProcess) -> Tally | None:
         """Return a worker's answer once its part is written; None where it died before."""
         tally: Tally | None = worker.answer()
         if tally is None or not tally.held:
