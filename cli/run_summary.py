@@ -77,11 +77,13 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     Args:
         retried: the command that tries again what failed, where it is not simply ``retry``.
     """
-    stages = [f"{name} {value:.1f}" for name, value in summary.seconds.items() if name != "total"]
+    # What shows as 0.0 says nothing, and a short run would be a line of it.
+    took = [(name, f"{value:.1f}") for name, value in summary.seconds.items() if name != "total"]
+    stages = ", ".join(f"{name} {told}" for name, told in took if told != "0.0")
     lines = [
         f"{summary.indexed:,} indexed into {summary.index}, {summary.dropped:,} dropped, "
         f"{summary.failed:,} failed, of {summary.read:,} read",
-        *run_lines(summary, summary.read, f" (seconds: {', '.join(stages)})"),
+        *run_lines(summary, summary.read, f" (seconds: {stages})" if stages else ""),
     ]
     lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:

@@ -75,6 +75,13 @@ def test_documents_with_fields_of_letters_and_more_are_documents(run):
     assert run("index", _write("a.jsonl", odd), "--workers", 1).code == 0
 
 
+def test_stages_that_took_no_time_are_not_told(run):
+    told = run("index", _write("a.jsonl", {"id": "1", "body": _TEXT}), "--workers", 1).out
+    assert "documents/s" in told
+    assert " 0.0," not in told
+    assert " 0.0)" not in told
+
+
 def test_documents_that_were_written_over_are_counted_and_told(run, tmp_path, monkeypatch):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
