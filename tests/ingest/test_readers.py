@@ -288,7 +288,7 @@ def test_a_folder_gives_its_pages_and_texts_by_name(tmp_path: Path):
         "body": "<title> Заго&shy;ловок\n и </title><p>да",
     }
     assert empty.document == {"_id": "a/empty.htm", "title": "", "format": "html", "body": ""}
-    assert text.document == {"_id": "b.txt", "title": "b", "format": "text", "body": "просто текст"}
+    assert text.document == {"_id": "b.txt", "format": "text", "body": "просто текст"}
 
 
 @pytest.mark.parametrize(
