@@ -40,6 +40,7 @@ BENCHMARKS: Mapping[str, str] = {
     "storage.passages": "bench.storage_passages",
     "versions": "bench.versions",
     "versions.embedded": "bench.versions_embedded",
+    "versions.writing": "bench.versions_writing",
     "main_content": "bench.main_content",
     "collisions": "bench.collisions",
     "bloom": "bench.bloom",

@@ -42,12 +42,13 @@ def measure() -> list[Row]:
     with TemporaryDirectory() as folder:
         return [
             row
-            for name, path in _inputs(Path(folder)).items()
+            for name, path in inputs(Path(folder)).items()
             for row in _rows(name, [_turn(pythons, path, number) for number in range(_ROUNDS)])
         ]
 
 
-def _inputs(folder: Path) -> Mapping[str, Path]:
+def inputs(folder: Path) -> Mapping[str, Path]:
+    """Write the inputs into a folder where they are not at hand, and return them by name."""
     pages = corpora.folder() / f"{CORPUS}.jsonl.gz"
     drawn = folder / "drawn.jsonl"
     with drawn.open("w", encoding="utf-8") as lines:
