@@ -1,6 +1,5 @@
 """What processes that were killed have left beside the indices: halves of new ones, and of deleted ones."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shinglefold.errors import EngineUnavailable
+from shinglefold.locks import lock, stands_at
 
 #: What an index that is being made, or deleted, is called meanwhile.
 _NEW, _DELETED = "new", "deleted"
@@ -69,22 +69,15 @@ def _held(part: Path) -> int | None:
         if not _locked(held):
             os.close(held)
             return None
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(held), part.stat()):
-                return held
+        if stands_at(held, part):
+            return held
         # Whoever had it has finished, or cleared it away, between our two looks.
         os.close(held)
 
 
 def _locked(held: int) -> bool:
     """Lock a folder, and tell whether it is ours; so it is where a system has no locks."""
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
+    return lock(held) is not False
 
 
 def clear_left(folder: Path) -> None:

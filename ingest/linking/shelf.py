@@ -1,6 +1,5 @@
 """Where the columns of a collection are: in a folder that a killed run goes on with, or in nameless files."""
 
-import fcntl
 import json
 import os
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shinglefold.errors import ConfigError, InputError, why
+from shinglefold.locks import lock
 
 State = dict[str, Any]
 _BUFFER = 1 << 20
@@ -45,12 +45,8 @@ class Shelf:
             raise InputError(f"cannot work in {folder}: {why(error)}; check the path") from error
         if foreign:
             raise ConfigError(f"{folder} holds other files: name an empty or a new folder with --work")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ConfigError(
-                f"another run works in {folder}: wait for it, or name another folder"
-            ) from error
+        if not lock(self._lock):
+            raise ConfigError(f"another run works in {folder}: wait for it, or name another folder")
         if not restart:
             # A note is whole or not there: it is renamed into its place.
             with suppress(FileNotFoundError, ValueError):

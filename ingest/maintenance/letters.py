@@ -1,6 +1,5 @@
 """A file of dead letters before and after they are tried again: looked at first, replaced in one step."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from shinglefold.durable import replaced
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.decode import announced
 from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter
+from shinglefold.locks import lock, stands_at
 
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
@@ -85,13 +85,8 @@ def locked(path: Path) -> Iterator[None]:
         InputError: another run is at work on them.
     """
     with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Else another run has replaced it in between, and a third may have that locked.
-            free = os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except OSError:
-            free = False
-        if not free:
+        # Where another stands there, a run has replaced it in between, and a third may have that locked.
+        if not (lock(file.fileno()) and stands_at(file.fileno(), path)):
             raise InputError(f"another run is trying the letters of {path} now; wait for its end")
         yield
 

@@ -5,7 +5,6 @@ only then the journal notes how much that is, both brought to the disk in this o
 last note is cut off and made again.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from typing import Any
 from shinglefold.durable import sync_folder
 from shinglefold.errors import ConfigError, Unwritable
 from shinglefold.ingest.signing.tasks import is_repeatable
+from shinglefold.locks import lock, stands_at
 from shinglefold.quoted import shortened
 
 #: Seconds between notes: what a kill costs at most.
@@ -57,7 +57,8 @@ class Journal:
             ConfigError: the folder is of a run with other sources or options, or another run writes to it.
             Unwritable: the folder can't be made.
         """
-        while self._file is None or self._is_gone(self._file):
+        # Where it is not there any more, the run that was waited for has removed it, as it was whole.
+        while self._file is None or not stands_at(self._file, self._path):
             self.close()
             self._file = self._opened()
             self._lock(self._file)
@@ -111,24 +112,12 @@ class Journal:
                 if not missing or not self.target.parent.is_dir():
                     raise Unwritable.of(f"beside {self.target}", error) from error
 
-    def _is_gone(self, file: int) -> bool:
-        """Tell whether the run that was waited for has removed the journal, as it was whole."""
-        try:
-            return not os.path.samestat(os.fstat(file), self._path.stat())
-        except FileNotFoundError:
-            return True
-
     def _lock(self, file: int) -> None:
         # The workers of a killed run hold it, too, and finish their parts before they notice.
         end = monotonic() + _PATIENCE
-        while True:
-            try:
-                return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if monotonic() > end:
-                    raise ConfigError(
-                        f"another run is writing {self.target}: wait for it, or name another file"
-                    ) from error
+        while not lock(file):
+            if monotonic() > end:
+                raise ConfigError(f"another run is writing {self.target}: wait for it, or name another file")
             sleep(0.05)
 
     def _clear(self) -> None:
