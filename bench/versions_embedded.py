@@ -73,19 +73,23 @@ def _turn(pythons: Mapping[str, str], path: Path, number: int) -> dict[str, _Run
 
 
 def _run(python: str, path: Path) -> _Run:
-    script = Path(__file__).with_name("versions_index.py")
+    told = told_by(python, "versions_index.py", str(path), str(_WORKERS))
+    return _Run(told["clock"], told["processor"], tuple(told["found"]))
+
+
+def told_by(python: str, script: str, *arguments: str) -> Any:  # noqa: ANN401 - JSON
+    """Return what a script beside this one prints, run by the Python of a checkout."""
     # Not in this folder: the other checkout's modules must be found, and never these.
     done = subprocess.run(
-        [python, str(script), str(path), str(_WORKERS)],
+        [python, str(Path(__file__).with_name(script)), *arguments],
         text=True,
         capture_output=True,
         check=False,
         cwd=Path(python).parent,
     )
     if done.returncode:
-        raise RuntimeError(f"{python} could not index {path}: {done.stderr[-2000:]}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return _Run(told["clock"], told["processor"], tuple(told["found"]))
+        raise RuntimeError(f"{python} could not run {script} {' '.join(arguments)}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout)
 
 
 def _rows(name: str, turns: list[dict[str, _Run]]) -> Iterator[Row]:

@@ -6,10 +6,8 @@ tantivy's threads beside it, and without the commit at the end, which waits for 
 Python is ``SHINGLEFOLD_BENCH_OTHER`` (``../before/.venv/bin/python``), takes turns with this one.
 """
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ from tempfile import TemporaryDirectory
 from bench import corpora
 from bench.table import Row
 from bench.versions import OTHER
-from bench.versions_embedded import CORPUS, inputs
+from bench.versions_embedded import CORPUS, inputs, told_by
 
 #: Documents of each input, and turns of the checkouts.
 _DOCUMENTS, _TURNS = 3_000, 3
@@ -51,16 +49,5 @@ def _rows(name: str, path: Path, pythons: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _run(python: str, path: Path) -> _Stages:
-    script = Path(__file__).with_name("versions_stages.py")
-    # Not in this folder: the other checkout's modules must be found, and never these.
-    done = subprocess.run(
-        [python, str(script), str(path), str(_DOCUMENTS)],
-        text=True,
-        capture_output=True,
-        check=False,
-        cwd=Path(python).parent,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{python} could not index {path}: {done.stderr[-2000:]}")
-    stages: _Stages = json.loads(done.stdout)
+    stages: _Stages = told_by(python, "versions_stages.py", str(path), str(_DOCUMENTS))
     return stages
