@@ -28,6 +28,7 @@ _SCHEMA = (
     "sketch long"
 )
 _TEXTS = ", written binary, canonical binary"
+_FACTS = ", facts long"
 
 
 def prints(signed: Frame, scheme: Scheme, *, target: str = "dedup", id_field: str = "") -> Frame:
@@ -35,8 +36,9 @@ def prints(signed: Frame, scheme: Scheme, *, target: str = "dedup", id_field: st
 
     Columns: ``number``, by which all that follows names the document; ``id``; ``state``; ``digest``, empty
     where there is none that counts; ``keys``, its supershingles; ``shingles``; ``signature``; ``sketch``, one
-    number for keys, shingles and signature. Where texts decide and their words are at hand, also ``written``
-    and ``canonical``. A row's number is of its partition and place: keep the frame before it is used twice.
+    number for keys, shingles and signature. Where texts decide and their words are at hand, also ``written``,
+    ``canonical``, and ``facts`` where they count. A row's number is of its partition and place: keep the
+    frame before it is used twice.
 
     Args:
         signed: as ``sign`` returns it, here or from a Parquet file.
@@ -44,17 +46,23 @@ def prints(signed: Frame, scheme: Scheme, *, target: str = "dedup", id_field: st
         id_field: the column of ids; by default ``_id``, or else ``id``.
 
     Raises:
-        ConfigError: there is no such column.
+        ConfigError: there is no such column, or facts count and are not at hand.
     """
     name = id_field or ("_id" if "_id" in signed.columns else "id")
     columns_of(signed, (name, target))
     parts = [f"`{target}`.{part} AS {part}" for part in ("digest", "supershingles", "signature")]
     beside = "beside" in signed.columns
+    texts = beside and scheme.decision.verify == "text"
+    facts = scheme.decision.facts == "numbers"
+    if facts and "facts" not in (signed.schema["beside"].dataType.names if beside else ()):
+        raise ConfigError("facts are not beside these fingerprints: sign the documents again with --beside")
     if beside:
         parts += [f"beside.{part} AS {place}" for part, place in _BESIDE.items()]
+    if facts:
+        parts.append("beside.facts AS facts")
     rows = signed.selectExpr(f"CAST(`{name}` AS string) AS id", *parts)
-    texts = beside and scheme.decision.verify == "text"
-    return rows.mapInArrow(_Reader(scheme, beside, texts), _SCHEMA + (_TEXTS if texts else ""))
+    schema = _SCHEMA + (_TEXTS if texts else "") + (_FACTS if facts else "")
+    return rows.mapInArrow(_Reader(scheme, beside, texts), schema)
 
 
 _BESIDE = {"supershingles": "every", "written": "written", "canonical": "canonical"}
@@ -112,13 +120,18 @@ class _Reader:
             "sketch": pa.array(sketches),
         }
         if self.texts:
-            columns |= {name: batch.column(name) for name in ("written", "canonical")}
+            words = [name for name in ("written", "canonical", "facts") if name in batch.schema.names]
+            columns |= {name: batch.column(name) for name in words}
         return pa.RecordBatch.from_pydict(columns)
 
     def _every(self, batch: Batch, signed: NDArray[np.bool_]) -> Uint64s:
         """Return all supershingles, or those an index stores, where the further ones don't count."""
         sketch, decision = self.scheme.sketch, self.scheme.decision
         column = batch.column("every").filter(pa.array(signed))
+        if column.null_count:
+            raise ConfigError(
+                "some fingerprints lack what others have beside them: sign all with --beside, or none"
+            )
         every = matrix(column, sketch.values // sketch.group_size * 8).view(np.uint64)
         stored = decision.min_shared > 1 or decision.verify == "keywords"
         return np.ascontiguousarray(every[:, : sketch.groups] if stored else every)

@@ -55,6 +55,10 @@ def free(found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], 
     for source in inputs:
         if any(_together(place.toString(), read) for read in _meant(found, source)):
             raise ConfigError(f"{output} is read from, too: name another output with -o")
+        if work and _within(place_of(found, work)[1].toString(), _meant(found, source)):
+            raise ConfigError(
+                f"{source} is read: name another folder with --work, as stages are no documents"
+            )
     if work and _together(place.toString(), place_of(found, work)[1].toString()):
         raise ConfigError(f"{output} is worked in, too: name another output, or another folder with --work")
     if not overwrite and system.exists(place):
@@ -65,6 +69,11 @@ def _meant(found: Session, source: str) -> list[str]:
     """Return the addresses that one with wildcards means, and itself where it has none."""
     system, place = place_of(found, source)
     return [one.getPath().toString() for one in system.globStatus(place) or ()] or [place.toString()]
+
+
+def _within(place: str, folders: list[str]) -> bool:
+    """Tell whether an address is in one of some folders, or one of these."""
+    return any((place.rstrip("/") + "/").startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _together(one: str, other: str) -> bool:

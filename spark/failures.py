@@ -36,6 +36,8 @@ def _translated(text: str, condition: str) -> ShinglefoldError:
         # Others are made of more than a message.
         return ConfigError(found[2]) if found[1] == "ConfigError" else InputError(found[2])
     line = _told(text)
+    if "CANNOT_MERGE" in condition + line:
+        return InputError(f"columns of one name must be of one type in all files, so cast them: {line}")
     if condition.startswith(_FILES):
         return InputError(f"{line}: check the path")
     return EngineError(f"Spark stopped: {line}; its log says more")

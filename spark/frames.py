@@ -62,6 +62,14 @@ def session(options: Mapping[str, str], master: str = "") -> Session:
         ) from error
 
 
+def read(session: Session, *sources: str) -> Frame:
+    """Return the rows of Parquet files with the columns of all of them, not of one that Spark picks.
+
+    Where it picks one, what only others have is left out, and nothing says so: a title is not signed.
+    """
+    return session.read.option("mergeSchema", "true").parquet(*sources)
+
+
 def columns_of(frame: Frame, wanted: Iterable[str]) -> None:
     """Check that a frame has columns.
 

@@ -155,7 +155,8 @@ def _paired(
 def _named(labels: Frame, whole: Frame, work: Work, least: int, summary: Summary) -> Frame:
     named = labels.join(whole.selectExpr("number", "id AS _id"), "number")
     of_group = "OVER (PARTITION BY root)"
-    found = named.selectExpr("_id", f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size")
-    kept = work.keep(found.where(f"size >= {least}"), "groups")
-    summary.take(totals(kept, members="count(1)", groups="count_if(_id = `group`)"))
-    return kept
+    told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")
+    kept = work.keep(named.selectExpr("_id", *told).where(f"size >= {least}"), "groups")
+    # By their roots, as documents of several groups may have one id.
+    summary.take(totals(kept, members="count(1)", groups="count_if(counts)"))
+    return kept.drop("counts")

@@ -8,7 +8,10 @@ import click
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import chosen_scheme, decision_options, preset_option
 from shinglefold.cli.output import write_json, write_line
+from shinglefold.errors import ConfigError
+from shinglefold.scheme import Scheme
 from shinglefold.spark.command import free, job, job_options, progress, write
+from shinglefold.spark.frames import Frame, read
 from shinglefold.spark.grouping import GroupOptions, Summary, groups
 from shinglefold.spark.nominating import Bounds
 from shinglefold.spark.work import Work
@@ -86,7 +89,9 @@ def groups_command(
         free(session, output, overwrite, sources, work)
         kept = Work(session, work)
         try:
-            found = groups(session.read.parquet(*sources), scheme, kept, options, progress)
+            signed = read(session, *sources)
+            _check_decision(signed, scheme, decision)
+            found = groups(signed, scheme, kept, options, progress)
             write(found.groups, output, overwrite)
         finally:
             if not keep_work:
@@ -97,6 +102,25 @@ def groups_command(
         for line in told(found.summary):
             write_line(line)
     return PARTLY if found.summary.unreadable or found.summary.foreign else DONE
+
+
+def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> None:
+    """Refuse to let texts decide where only fingerprints are there, and tell what does instead."""
+    if "beside" in signed.columns:
+        return
+    if (
+        given.get("verify") == "text"
+        or given.get("facts") == "numbers"
+        or given.get("min_similarity") is not None
+    ):
+        raise ConfigError(
+            "only fingerprints are there, without texts: sign with --beside, or leave --verify text, "
+            "--min-similarity and --facts out"
+        )
+    if scheme.decision.verify == "text":
+        progress(
+            f"signatures decide (--min-resemblance {scheme.decision.min_resemblance:g}), no text is read"
+        )
 
 
 def told(summary: Summary) -> Iterator[str]:

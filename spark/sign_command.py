@@ -5,10 +5,11 @@ import click
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.options import chosen_scheme, fields_option, preset_option
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.text_warnings import named_language
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.recipe import TEXTS
 from shinglefold.spark.command import free, job, job_options, progress, write
-from shinglefold.spark.frames import Frame, Session, totals
+from shinglefold.spark.frames import Frame, Session, columns_of, read, totals
 from shinglefold.spark.signing import PROBLEM, sign
 
 
@@ -60,7 +61,9 @@ def sign_command(
     with job(master) as session:
         free(session, output, overwrite, sources)
         progress(f"signing with scheme {scheme.id}")
-        made = sign(session.read.parquet(*sources), scheme, options, beside=beside)
+        documents = read(session, *sources)
+        columns_of(documents, [name.partition(".")[0] for name in (*fields, *_named(language_field))])
+        made = sign(documents, scheme, options, beside=beside)
         counts = _written(session, made, output, overwrite)
         worst = _problems(session, output) if counts["failed"] else []
     counts["scheme"] = scheme.id
@@ -74,6 +77,12 @@ def sign_command(
         remark("no document was signed; check the sources and --field")
         return FAILED
     return PARTLY if counts["failed"] else DONE
+
+
+def _named(language_field: str) -> list[str]:
+    """Return the column of languages where it is one that somebody has named."""
+    named = named_language(language_field)
+    return [named] if named else []
 
 
 def _written(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:

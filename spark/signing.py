@@ -8,6 +8,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from shinglefold.canon.facts import facts_of
+from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprint import Beside
 from shinglefold.ingest.signing.parquet import print_type
 from shinglefold.ingest.signing.parts import Plain, Signer, SignOptions, Tally
@@ -21,7 +23,7 @@ PRINT = (
     "struct<scheme: string, lang: string, shingles: bigint, digest: string, supershingles: array<string>, "
     "signature: string>"
 )
-_BESIDE = "struct<supershingles: binary, written: binary, canonical: binary>"
+_BESIDE = "struct<supershingles: binary, written: binary, canonical: binary, facts: bigint>"
 #: Documents that are Python objects at a time.
 _ROWS = 1_000
 
@@ -35,21 +37,36 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
         options: which columns hold text; ``reading`` and ``only_ids`` are not looked at.
         beside: add the column ``beside``, by which ``groups`` decides as ``shinglefold groups`` does with
             the texts themselves: all supershingles, not only those an index stores, and where texts decide
-            their words as numbers. It has some 8 bytes a word.
+            their words as numbers, and a hash of their facts. It has some 8 bytes a word.
 
     Raises:
-        ConfigError: no column holds text.
+        ConfigError: no column holds text, or one has a name of those that are added and something else in it.
     """
     heads = [name.partition(".")[0] for name in options.fields]
     present = [name for name in dict.fromkeys(heads) if name in documents.columns]
     if not present:
         columns_of(documents, heads)
-    added = [options.target, BESIDE, PROBLEM]
-    bare = documents.drop(*(name for name in added if name in documents.columns))
+    bare = _bare(documents, options.target)
     types = {options.target: PRINT, **({BESIDE: _BESIDE} if beside else {}), PROBLEM: "string"}
     own = [f"`{field.name}` {field.dataType.simpleString()}" for field in bare.schema.fields]
     schema = ", ".join([*own, *(f"`{name}` {kind}" for name, kind in types.items())])
     return bare.mapInArrow(_Sign(scheme, options, beside), schema)
+
+
+def _bare(documents: Frame, target: str) -> Frame:
+    """Return documents without what an earlier run has added."""
+    added = {
+        target: ("struct<scheme:", "void"),
+        BESIDE: ("struct<supershingles:", "void"),
+        PROBLEM: ("string", "void"),
+    }
+    for field in documents.schema.fields:
+        kinds = added.get(field.name, "")
+        if kinds and not field.dataType.simpleString().startswith(kinds):
+            raise ConfigError(
+                f"the column {field.name} would be lost, as sign adds one of that name: rename it before"
+            )
+    return documents.drop(*(name for name in added if name in documents.columns))
 
 
 @lru_cache(maxsize=2)  # a process works on many partitions, and keeps the words it has learnt
@@ -82,7 +99,10 @@ class _Sign:
         others: dict[int, Beside] = {}
         if self.beside:
             found = signer.tools.fingerprinter.fingerprint_beside(texts, languages)
-            others = {one.line: two for one, two in zip(kept, found, strict=True)}
+            facts = facts_of(texts).view(np.int64).tolist()
+            others = {
+                one.line: two._replace(facts=own) for one, two, own in zip(kept, found, facts, strict=True)
+            }
             made = dict(zip(others, _fields(self.scheme, found), strict=True))
         else:
             for one, print_ in zip(kept, signer.made(texts, languages), strict=True):
@@ -113,6 +133,6 @@ def _fields(scheme: Scheme, found: Sequence[Beside]) -> list[dict[str, object]]:
 
 
 def _beside(found: Sequence[Beside | None]) -> pa.StructArray:
-    names = ("supershingles", "written", "canonical")
-    rows = [None if one is None else {name: getattr(one, name) for name in names} for one in found]
-    return pa.array(rows, pa.struct([(name, pa.binary()) for name in names]))
+    kinds = dict.fromkeys(("supershingles", "written", "canonical"), pa.binary()) | {"facts": pa.int64()}
+    rows = [None if one is None else {name: getattr(one, name) for name in kinds} for one in found]
+    return pa.array(rows, pa.struct(list(kinds.items())))

@@ -12,7 +12,7 @@ from shinglefold.spark.frames import Batch, Frame
 #: What is looked up by the keys of candidates, and only of documents that can be any.
 _LOOKED_UP = ("keys", "signature")
 #: What stays where it is, as most documents are in no pair.
-_LEFT = ("written", "canonical")
+_LEFT = ("written", "canonical", "facts")
 
 
 def originals(prints: Frame) -> Frame:

@@ -54,13 +54,15 @@ def _hopeful(scheme: Scheme) -> Decision:
     sketch, decision = scheme.sketch, scheme.decision
     width = max(sketch.word_width, sketch.char_width)
     least = min(decision.min_resemblance, least_estimate(decision.min_similarity, width, sketch))
-    return replace(decision, verify="signature", min_resemblance=least)
+    return replace(decision, verify="signature", facts="any", min_resemblance=least)
 
 
 def _decided(
     pairs: Frame, prints: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]
 ) -> Frame:
     joined = pairs
+    if "facts" in prints.columns:
+        columns = (*columns, "facts")
     for side in "ab":
         named = (f"{name} AS {name}_{side}" for name in columns)
         joined = joined.join(prints.selectExpr(f"number AS {side}", *named), side)
@@ -97,7 +99,10 @@ def _texts(batch: Batch) -> Texts:
     written, canonical = (
         _words([batch.column(f"{name}_{side}") for side in "ab"]) for name in ("written", "canonical")
     )
-    return Texts(written, canonical)
+    facts = None
+    if "facts_a" in batch.schema.names:
+        facts = np.concatenate([numbers(batch.column(f"facts_{side}")) for side in "ab"]).view(np.uint64)
+    return Texts(written, canonical, facts)
 
 
 def _words(columns: Sequence[Column]) -> Words:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from shinglefold.errors import ConfigError
 from shinglefold.spark.frames import Frame, Session
@@ -25,25 +26,33 @@ class Work:
     session: Session
     folder: str
     _kept: list[str] = field(default_factory=list)
+    _name: str = field(default_factory=lambda: uuid4().hex)
 
     def keep(self, frame: Frame, name: str) -> Frame:
         """Compute a frame, write it as Parquet, and return what reads it."""
         if not self._kept:
             self._begin()
+        self._check_own()
         place = f"{self.folder.rstrip('/')}/{name}"
-        frame.write.mode("overwrite").parquet(place)
         if place not in self._kept:
+            # Before it is written, as what a failure leaves of it is removed, too.
             self._kept.append(place)
+        frame.write.mode("overwrite").parquet(place)
+        self._check_own()
         return self.session.read.parquet(place)
 
     def remove(self) -> None:
-        """Remove what was kept, and the folder where nothing else is in it."""
-        for place in self._kept:
-            system, path = place_of(self.session, place)
-            system.delete(path, True)
-        system, folder = place_of(self.session, self.folder)
-        if self._kept and [one.getPath().getName() for one in system.listStatus(folder)] == [_MARK]:
-            system.delete(folder, True)
+        """Remove what was kept, and the folder where nothing else is in it.
+
+        Nothing is removed where another job has taken the folder over.
+        """
+        if self._kept and self._taken_by() == self._name:
+            for place in self._kept:
+                system, path = place_of(self.session, place)
+                system.delete(path, True)
+            system, folder = place_of(self.session, self.folder)
+            if [one.getPath().getName() for one in system.listStatus(folder)] == [_MARK]:
+                system.delete(folder, True)
         self._kept.clear()
 
     def _begin(self) -> None:
@@ -51,7 +60,32 @@ class Work:
         mark = folder.suffix(f"/{_MARK}")
         if system.exists(folder) and not system.exists(mark) and len(system.listStatus(folder)):
             raise ConfigError(f"{self.folder} holds other files: name an empty or a new folder with --work")
-        system.create(mark, True).close()
+        written = system.create(mark, True)
+        written.writeBytes(self._name)
+        written.close()
+
+    def _taken_by(self) -> str:
+        """Return the name of the job that the folder is of, as its mark says."""
+        system, folder = place_of(self.session, self.folder)
+        mark = folder.suffix(f"/{_MARK}")
+        if not system.exists(mark):
+            return ""
+        read = system.open(mark)
+        try:
+            return "".join(chr(byte) for byte in iter(read.read, -1))
+        finally:
+            read.close()
+
+    def _check_own(self) -> None:
+        """Stop before what another job writes is taken for this one's.
+
+        Raises:
+            ConfigError: one has begun in the same folder.
+        """
+        if self._taken_by() != self._name:
+            raise ConfigError(
+                f"another job works in {self.folder}, too: give each a folder of its own (--work)"
+            )
 
 
 def place_of(session: Session, address: str) -> tuple[Any, Any]:
