@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from shinglefold.durable import sync_folder
 from shinglefold.errors import ConfigError, InputError, why
 from shinglefold.locks import lock
 
@@ -113,6 +114,8 @@ class Shelf:
             file.flush()
             os.fsync(file.fileno())
         made.replace(self.folder / _NOTES)
+        # With the names of the files that the notes tell of.
+        sync_folder(self.folder)
 
 
 def cut(file: IO[bytes], size: int) -> None:

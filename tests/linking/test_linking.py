@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.made_up import SKETCH, columns, made_up, one_text
 from support.servers.choose import examples
 
+from shinglefold.ingest.linking import equal, linking, slots, sorting
 from shinglefold.ingest.linking.linking import Linking, groups_of
 from shinglefold.ingest.linking.stages import Options
 from shinglefold.scheme import Decision, Scheme
@@ -33,8 +34,8 @@ _COLLECTIONS = {
 }
 
 
-def listed(linking: Linking, sort: str) -> list[tuple[float, ...]]:
-    rows = [tuple(row) for some in linking.pairs(sort) for row in some.tolist()]
+def listed(found: Linking, sort: str) -> list[tuple[float, ...]]:
+    rows = [tuple(row) for some in found.pairs(sort) for row in some.tolist()]
     return [tuple(np.nan_to_num(row, nan=-1.0).tolist()) for row in rows]
 
 
@@ -79,6 +80,17 @@ def test_however_little_memory_there_is_nothing_changes(memory):
     with made_up(5, 400, _SCHEMES[0]) as prints:
         expected = Linking(prints, _AMPLE)
         assert listed(Linking(prints, Options(memory)), "document") == listed(expected, "document")
+
+
+@pytest.mark.parametrize("sort", ["document", "resemblance"])
+def test_however_few_documents_are_read_at_a_time_nothing_changes(monkeypatch, sort):
+    with made_up(6, 200, _SCHEMES[0]) as prints:
+        for module in (equal, linking, slots, sorting):
+            monkeypatch.setattr(module, "_ROWS", 7)
+        few, every = (Linking(prints, options) for options in (_TINY, _AMPLE))
+        assert listed(few, sort) == listed(every, sort)
+        for linkage in ("connected", "leader"):
+            assert few.labels(linkage).tolist() == every.labels(linkage).tolist()
 
 
 def test_a_supershingle_of_very_many_is_looked_at_by_leaders_and_what_that_leaves_out_is_told():

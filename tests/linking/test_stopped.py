@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from support.made_up import SKETCH, made_up, random_block
+from support.power import Disk
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.linking import stages
+from shinglefold.ingest.linking.column import Column
 from shinglefold.ingest.linking.linking import Linking
 from shinglefold.ingest.linking.prints import Prints
 from shinglefold.ingest.linking.shelf import Shelf
@@ -93,22 +95,68 @@ def test_a_killed_run_goes_on(tmp_path, expected, steps):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     with kept(tmp_path) as prints:
         # Half a block that no note tells of.
-        file = prints.shelf.file("pairs")
-        file.seek(0, os.SEEK_END)
-        file.write(b"half")
+        for name in ("pairs", "crowds", "crowds.sizes"):
+            file = prints.shelf.file(name)
+            file.seek(0, os.SEEK_END)
+            file.write(b"half a block")
         assert answers(Linking(prints, _OPTIONS)) == expected
+
+
+@pytest.mark.parametrize("notes", range(1, 5))
+def test_a_run_killed_while_it_writes_what_it_is_to_note_goes_on(tmp_path, expected, monkeypatch, notes):
+    child = os.fork()
+    if not child:
+        left, append = iter(range(notes)), Column.append
+
+        def dies(column, rows):
+            if column.name.startswith("groups.") and next(left, None) is None:
+                column.mapped()
+                os._exit(9)
+            append(column, rows)
+
+        monkeypatch.setattr(Column, "append", dies)
+        with kept(tmp_path) as prints:
+            answers(Linking(prints, _OPTIONS))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    with kept(tmp_path) as prints:
+        assert answers(Linking(prints, _OPTIONS)) == expected
+
+
+def slots_done_again(folder: Path) -> int:
+    seen: list[tuple[object, ...]] = []
+    with kept(folder) as prints:
+        linking = Linking(prints, _OPTIONS, Watch(report=lambda *told: seen.append(told)))
+        linking.labels("connected")
+        list(linking.pairs())
+    return len(seen)
 
 
 def test_what_is_done_is_not_done_again(tmp_path, expected):
     for _ in range(2):
         with kept(tmp_path) as prints:
             assert answers(Linking(prints, _OPTIONS)) == expected
-    seen = []
-    with kept(tmp_path) as prints:
-        linking = Linking(prints, _OPTIONS, Watch(report=lambda *told: seen.append(told)))
-        linking.labels("connected")
-        list(linking.pairs())
-    assert seen == []
+    assert slots_done_again(tmp_path) == 0
+
+
+def test_a_machine_that_loses_its_power_goes_on_where_it_was(tmp_path, expected, monkeypatch):
+    made, copies = tmp_path / "made", []
+    made.mkdir()
+
+    def lose() -> None:
+        copies.append(tmp_path / "copies" / f"{len(copies):03}")
+        disk.copy(copies[-1])
+
+    disk = Disk(made, monkeypatch, lose)
+    with kept(made) as prints:
+        assert answers(Linking(prints, _OPTIONS)) == expected
+    lose()
+    disk.close()
+    monkeypatch.undo()
+    for copy in copies[::7]:
+        with kept(copy) as prints:
+            assert answers(Linking(prints, _OPTIONS)) == expected
+    assert slots_done_again(copies[-1]) == 0
 
 
 def test_another_decision_is_another_answer(tmp_path):
