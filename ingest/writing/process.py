@@ -137,7 +137,7 @@ def in_order(
     workers: Sequence[WorkerProcess],
     questions: Iterator[_Q],
     after_death: Callable[[WorkerProcess, _Q], _A],
-    answer: Callable[[WorkerProcess], _A | None] = WorkerProcess.answer,
+    answer: Callable[[WorkerProcess], _A | None] = lambda worker: worker.answer(),
 ) -> Iterator[_A]:
     """Yield the answer to each question, in the order of the questions, each worker at one at a time.
 
