@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.made_up import SKETCH, made_up, random_block
-from support.power import Disk
+from support.power import losses
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.linking import stages
@@ -139,20 +139,10 @@ def test_what_is_done_is_not_done_again(tmp_path, expected):
     assert slots_done_again(tmp_path) == 0
 
 
-def test_a_machine_that_loses_its_power_goes_on_where_it_was(tmp_path, expected, monkeypatch):
-    made, copies = tmp_path / "made", []
-    made.mkdir()
-
-    def lose() -> None:
-        copies.append(tmp_path / "copies" / f"{len(copies):03}")
-        disk.copy(copies[-1])
-
-    disk = Disk(made, monkeypatch, lose)
-    with kept(made) as prints:
+def test_a_machine_that_loses_its_power_goes_on_where_it_was(tmp_path, expected):
+    made = tmp_path / "made"
+    with losses(made, tmp_path / "copies") as copies, kept(made) as prints:
         assert answers(Linking(prints, _OPTIONS)) == expected
-    lose()
-    disk.close()
-    monkeypatch.undo()
     for copy in copies[::7]:
         with kept(copy) as prints:
             assert answers(Linking(prints, _OPTIONS)) == expected

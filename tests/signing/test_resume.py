@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.power import Disk
+from support.power import losses
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.signing import journal, tasks, writing
@@ -74,18 +74,9 @@ def test_a_killed_run_goes_on_where_it_was(make_job, source, tmp_path, whole, wo
     assert not unfinished.exists()
 
 
-def test_a_machine_that_loses_its_power_goes_on_where_it_was(make_job, source, tmp_path, whole, monkeypatch):
-    made, copies = tmp_path / "made", []
-    made.mkdir()
-
-    def lose() -> None:
-        copies.append(tmp_path / "copies" / f"{len(copies):03}")
-        disk.copy(copies[-1])
-
-    disk = Disk(made, monkeypatch, lose)
-    sign(make_job(source, made / "out.jsonl"))
-    lose()
-    disk.close()
+def test_a_machine_that_loses_its_power_goes_on_where_it_was(make_job, source, tmp_path, whole):
+    with losses(tmp_path / "made", tmp_path / "copies") as copies:
+        sign(make_job(source, tmp_path / "made" / "out.jsonl"))
     assert (copies[-1] / "out.jsonl").read_bytes() == whole
     resumed = []
     for copy in copies[:-1:5]:

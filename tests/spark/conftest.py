@@ -1,15 +1,17 @@
 """One small Spark for all of this folder; skipped with a reason where it is not installed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from shinglefold.cli.main import main
 from shinglefold.scheme import Scheme
 from shinglefold.settings import load_settings
 from shinglefold.spark import Work
+from shinglefold.spark.__main__ import spark as program
 from shinglefold.spark.frames import Session, session
 
 #: No compiling for the long run, as there is none.
@@ -21,6 +23,10 @@ _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",
 }
+#: What commands are given by these names is in the test's own folder: Java stays where it was started.
+_NAMES = frozenset(
+    ("pages", "pages.parquet", "odd.parquet", "signed", "bare", "out", "groups-out", "work", "nowhere")
+)
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +56,18 @@ def work(spark: Session, tmp_path: Path) -> Work:
 @pytest.fixture(scope="session")
 def scheme() -> Scheme:
     return load_settings(None).scheme()
+
+
+@pytest.fixture
+def run(
+    spark: Session, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Run a command, and return its exit code and what it printed and said on standard error."""
+
+    def ran(*arguments: str) -> tuple[int, str, str]:
+        given = [str(tmp_path / one) if one in _NAMES else one for one in arguments]
+        code = main(given, program=program)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return ran

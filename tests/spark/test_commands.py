@@ -6,24 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shinglefold.cli.main import main
 from shinglefold.examples import articles
-from shinglefold.spark.__main__ import spark as program
-
-NAMES = ("pages.parquet", "odd.parquet", "signed", "groups-out", "work", "nowhere")
-
-
-@pytest.fixture
-def run(spark, capsys, tmp_path):
-    # Java stays where it was started.
-    names = {name: str(tmp_path / name) for name in NAMES}
-
-    def ran(*arguments):
-        code = main([names.get(one, one) for one in arguments], program=program)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return ran
 
 
 @pytest.fixture

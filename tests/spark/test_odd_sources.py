@@ -4,28 +4,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shinglefold.cli.main import main
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.settings import load_settings
 from shinglefold.spark import Work, groups, sign
-from shinglefold.spark.__main__ import spark as program
 
-NAMES = ("pages", "signed", "bare", "out", "work")
 STEEL = "A steel tube of {} mm by 200 for the water pipe of a private house, with a warranty of the works"
 SEA = "The sun rose over the sea, and fishermen came ashore to mend their nets before the autumn storms"
-
-
-@pytest.fixture
-def run(spark, capsys, tmp_path):
-    names = {name: str(tmp_path / name) for name in NAMES}
-
-    def ran(*arguments):
-        code = main([names.get(one, one) for one in arguments], program=program)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return ran
 
 
 @pytest.fixture

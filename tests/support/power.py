@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,25 @@ class Disk:
                 self._write(inside, to / name)
             else:
                 (to / name).write_bytes(self._contents.get(inside, b""))
+
+
+@contextmanager
+def losses(folder: Path, copies: Path) -> Iterator[list[Path]]:
+    """Yield a list of copies: what is on disk ahead of each synchronization, and at the end of the block.
+
+    Args:
+        folder: which is made here, and written to in the block.
+        copies: the folder they go to.
+    """
+    made: list[Path] = []
+    folder.mkdir()
+
+    def lose() -> None:
+        made.append(copies / f"{len(made):03}")
+        disk.copy(made[-1])
+
+    with pytest.MonkeyPatch.context() as patch:
+        disk = Disk(folder, patch, lose)
+        yield made
+        lose()
+        disk.close()
