@@ -17,7 +17,7 @@ TREE := tests/packaging/test_tree.py \
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench fuzz mutants gate-run engine-up engine-down clean
+.PHONY: help dev demo test check bench release fuzz mutants gate-run engine-up engine-down clean
 
 help: ## what each command does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -38,6 +38,14 @@ check: $(LINKED) ## lint, layers, types, and the tests of the files themselves
 
 bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/runs/
 	@$(BIN)/python -m bench $(ARGS)
+
+release: $(LINKED) ## build the distribution, check it, and run the demo from its wheel in a fresh environment
+	@rm -rf dist .cache/release
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv .cache/release
+	.cache/release/bin/python -m pip install --quiet "$$(echo dist/*.whl)[ru,uk,zh,embedded]"
+	cd .cache/release && bin/shinglefold demo >/dev/null && bin/shinglefold --version
 
 dev: $(INSTALLED) ## set up .venv, or link new modules into it
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
