@@ -48,6 +48,7 @@ BENCHMARKS: Mapping[str, str] = {
     "minhash_variants": "bench.minhash_variants",
     "passages": "bench.passages",
     "matches": "bench.matches",
+    "journeys": "bench.journeys",
 }
 
 
