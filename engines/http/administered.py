@@ -1,5 +1,6 @@
 """Indices as a whole, mappings in place, and templates: the clients name these requests alike."""
 
+import operator
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -8,8 +9,8 @@ from shinglefold.engines.deletion import delete_found
 from shinglefold.engines.http.answers import check_given, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.engines.http.patience import patient
-from shinglefold.engines.http.searching import done
 from shinglefold.errors import IndexMissing, PermissionDenied, UnsupportedQuery
+from shinglefold.steps import run
 
 #: What an alias keeps when it moves to another index.
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
@@ -115,7 +116,7 @@ class AdministeredEngine(HttpEngine):
         Raises:
             IndexMissing: a name without ``*`` means none.
         """
-        return done(self._each_mapping(pattern))
+        return run(self._each_mapping(pattern), operator.call)
 
     @patient
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """What both adapters do alike: the clients share these methods and differ in the rest."""
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -11,9 +12,10 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, NoDocument
 from shinglefold.engines.http.patience import Retries, patient
 from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
-from shinglefold.engines.http.searching import HttpSearches, done
+from shinglefold.engines.http.searching import HttpSearches
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.steps import run
 
 
 class HttpEngine(HttpSearches):
@@ -98,7 +100,7 @@ class HttpEngine(HttpSearches):
     @patient
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
-        return done(self._mapping(index))
+        return run(self._mapping(index), operator.call)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order through the client's helper; what is refused is returned, not raised.
@@ -119,7 +121,7 @@ class HttpEngine(HttpSearches):
         Raises:
             EngineUnavailable: some copies of the index were not refreshed, and go on answering without it.
         """
-        done(self._refreshing(index))
+        run(self._refreshing(index), operator.call)
 
     @patient
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
@@ -142,11 +144,11 @@ class HttpEngine(HttpSearches):
             UnsupportedQuery: the server can't read the body; ``WindowTooLarge`` for a page too far down.
             PitExpired: the point in time was closed or ran out.
         """
-        return done(self._found(index, body, parameters))
+        return run(self._found(index, body, parameters), operator.call)
 
     def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        return done(self._all_found(searches))
+        return run(self._all_found(searches), operator.call)
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
