@@ -3,14 +3,16 @@
 import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
+from shinglefold.backoff import Backoff
 from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, NoDocument
-from shinglefold.engines.http.patience import Retries, patient
+from shinglefold.engines.http.patience import BACKOFF, retry_when_busy
 from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
 from shinglefold.engines.http.searching import HttpSearches
 from shinglefold.engines.several import Answer
@@ -23,7 +25,7 @@ class HttpEngine(HttpSearches):
 
     Args:
         connection: the addresses and the credentials.
-        retries: for bulk requests the server is too busy for; None takes the connection's number.
+        backoff: for requests the server is too busy for; None takes the number of retries of the connection.
     """
 
     #: Two bulk requests on their way, so that the server need not wait for us.
@@ -31,9 +33,9 @@ class HttpEngine(HttpSearches):
         bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
     )
 
-    def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
+    def __init__(self, connection: Connection, backoff: Backoff | None = None) -> None:
         super().__init__(connection)
-        self.retries = retries or Retries(connection.retries)
+        self.backoff = backoff or replace(BACKOFF, retries=connection.retries)
 
     def __enter__(self) -> Self:
         return self
@@ -90,14 +92,14 @@ class HttpEngine(HttpSearches):
         with self._asking():
             self._client.indices.delete(index=index)
 
-    @patient
+    @retry_when_busy
     def index_exists(self, index: str) -> bool:
         """Tell whether there is such an index or alias."""
         check_name(index)
         with self._asking():
             return bool(self._client.indices.exists(index=index))
 
-    @patient
+    @retry_when_busy
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
         return run(self._mapping(index), operator.call)
@@ -112,9 +114,9 @@ class HttpEngine(HttpSearches):
             EngineError: the server can't be reached or does not let us in, and nothing was done yet.
         """
         self._check_open()
-        return Bulk(self._send, self.retries, self._takes_writes).run(actions)
+        return Bulk(self._send, self.backoff, self._takes_writes).run(actions)
 
-    @patient
+    @retry_when_busy
     def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches.
 
@@ -123,7 +125,7 @@ class HttpEngine(HttpSearches):
         """
         run(self._refreshing(index), operator.call)
 
-    @patient
+    @retry_when_busy
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return a document as it is now, refreshed or not, or None."""
         check_name(index)
