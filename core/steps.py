@@ -1,4 +1,4 @@
-"""Work without input and output: steps that yield their requests, driven by whoever can answer them."""
+"""Sans-IO generators: each yields its requests, and a driver answers them."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
@@ -7,10 +7,12 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
-def drive(steps: Generator[Request, Any, Result], answer: Callable[[Request], Any]) -> Result:
-    """Answer each request of steps, and return what comes of them.
+def run(steps: Generator[Request, Any, Result], answer: Callable[[Request], Any]) -> Result:
+    """Run a generator to completion and return its result.
 
-    What answering raises is raised where the request was made, so that the steps can clean up.
+    Args:
+        answer: returns the answer to a request. What it raises is raised at the ``yield``, so that the
+            generator can clean up.
     """
     try:
         request = next(steps)
@@ -26,10 +28,10 @@ def drive(steps: Generator[Request, Any, Result], answer: Callable[[Request], An
         return result
 
 
-async def drive_async(
+async def run_async(
     steps: Generator[Request, Any, Result], answer: Callable[[Request], Awaitable[Any]]
 ) -> Result:
-    """Do as ``drive`` does, where answers are awaited."""
+    """Run a generator as ``run`` does, and await each answer."""
     try:
         request = next(steps)
         while True:

@@ -13,7 +13,7 @@ from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
 from shinglefold.rerank.window.partial import missing
-from shinglefold.steps import drive
+from shinglefold.steps import run
 
 Result = TypeVar("Result")
 #: Yields calls of the engine, is sent what they return, or what that is when awaited, and returns the result.
@@ -89,9 +89,9 @@ class Lookup:
         Raises:
             EngineError: the engine can't tell all of them.
         """
-        nominated, taken = drive(self._with_numbers(asked, filters, field, numbers), operator.call)
+        nominated, taken = run(self._with_numbers(asked, filters, field, numbers), operator.call)
         if nominated.cut:
-            nominated = drive(self._each(asked, filters, _WINDOW), operator.call)
+            nominated = run(self._each(asked, filters, _WINDOW), operator.call)
         return nominated.hits, taken
 
     def finding(self, asked: Sequence[Asked], *, far: bool = False) -> Steps[Found]:
@@ -155,7 +155,7 @@ class Lookup:
             ids = list(by_id)
             for begin in range(0, len(ids), _TEXTS):
                 body = self._texts(routing, ids[begin : begin + _TEXTS])
-                for hit in drive(self._search(body, index), operator.call):
+                for hit in run(self._search(body, index), operator.call):
                     place = by_id[hit["_id"]]
                     told[place] = {**told[place], "_source": hit.get("_source") or {}}
         return told

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from shinglefold.lazy import lazily
 
 if TYPE_CHECKING:
+    from shinglefold.backoff import Backoff
     from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
     from shinglefold.ingest.mapping import check_index, ensure_index, mappings, recipe_mappings
     from shinglefold.ingest.meter import Meter
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from shinglefold.ingest.processors.tools import Tools
     from shinglefold.ingest.readers.read import read
     from shinglefold.ingest.readers.records import ReadOptions, Record
-    from shinglefold.ingest.writing.bulk import Backoff
     from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
     from shinglefold.ingest.writing.indexing import index_documents
     from shinglefold.ingest.writing.rebuild import rebuild
@@ -63,7 +63,7 @@ _HOMES = {
     "read": "shinglefold.ingest.readers.read",
     "ReadOptions": "shinglefold.ingest.readers.records",
     "Record": "shinglefold.ingest.readers.records",
-    "Backoff": "shinglefold.ingest.writing.bulk",
+    "Backoff": "shinglefold.backoff",
     "DeadLetters": "shinglefold.ingest.writing.dead_letters",
     "replay": "shinglefold.ingest.writing.dead_letters",
     "index_documents": "shinglefold.ingest.writing.indexing",

@@ -12,7 +12,7 @@ from shinglefold.rerank.request.bodies import split_request
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.request.parameters import together
 from shinglefold.rerank.search_steps import SearchSteps
-from shinglefold.rerank.steps import drive, drive_async
+from shinglefold.rerank.steps import run, run_async
 
 
 class FoldedSearch(SearchSteps[Engine]):
@@ -64,7 +64,7 @@ class FoldedSearch(SearchSteps[Engine]):
         Cost: two requests where the first window fills the page, and none of a point in time. Passages take
         one more, and the alignment of each member's text: some ms a thousand words.
         """
-        return drive(self._engine, self.asked(index, body, options, together(params, parameters)))
+        return run(self._engine, self.asked(index, body, options, together(params, parameters)))
 
     def msearch(
         self,
@@ -85,7 +85,7 @@ class FoldedSearch(SearchSteps[Engine]):
 
         Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
         """
-        return drive(self._engine, self.asked_together(searches, options, together(params, parameters)))
+        return run(self._engine, self.asked_together(searches, options, together(params, parameters)))
 
     def pages(
         self,
@@ -122,7 +122,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
-        return await drive_async(self._engine, self.asked(index, body, options, together(params, parameters)))
+        return await run_async(self._engine, self.asked(index, body, options, together(params, parameters)))
 
     async def msearch(
         self,
@@ -133,7 +133,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
-        return await drive_async(
+        return await run_async(
             self._engine, self.asked_together(searches, options, together(params, parameters))
         )
 

@@ -1,11 +1,12 @@
-"""Searching without input and output: a generator of calls, driven by any engine, sync or async."""
+"""Searches as sans-IO generators: they yield calls of an engine, blocking or awaited."""
 
 from collections.abc import Awaitable, Generator
 from dataclasses import dataclass
 from inspect import isawaitable
+from operator import methodcaller
 from typing import Any, Literal, TypeVar
 
-from shinglefold import steps as general
+from shinglefold import steps as sans_io
 from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError
@@ -15,30 +16,34 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a method of ``Engine``, to be answered with what it returns."""
+    """One call of a method of ``Engine``. Its answer is what the method returns."""
 
     method: Literal["mappings", "all_mappings", "search", "msearch", "open_pit", "close_pit"]
     arguments: tuple[Any, ...]
+
+    def on(self, engine: Engine | AsyncEngine) -> Any:  # noqa: ANN401 - an answer, or an awaitable
+        """Call the method of an engine."""
+        return getattr(engine, self.method)(*self.arguments)
 
 
 #: Yields calls, is sent their answers, returns the result.
 Steps = Generator[Call, Any, Result]
 
 
-def drive(engine: Engine, steps: Steps[Result]) -> Result:
-    """Run a search on an engine. What the engine raises is raised at the call, so that it can clean up."""
-    return general.drive(steps, lambda call: getattr(engine, call.method)(*call.arguments))
+def run(engine: Engine, steps: Steps[Result]) -> Result:
+    """Run a search on an engine. Its errors are raised at the call, so that the search can clean up."""
+    return sans_io.run(steps, methodcaller("on", engine))
 
 
-async def drive_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
+async def run_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
     """Run a search on an engine whose methods are awaited.
 
     Raises:
-        ConfigError: they are not.
+        ConfigError: the engine's methods block.
     """
 
     def answer(call: Call) -> Awaitable[Any]:
-        answered = getattr(engine, call.method)(*call.arguments)
+        answered = call.on(engine)
         if not isawaitable(answered):
             raise ConfigError(
                 f"engine: {type(engine).__name__} blocks; give one whose methods are awaited, whose class "
@@ -46,4 +51,4 @@ async def drive_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
             )
         return answered
 
-    return await general.drive_async(steps, answer)
+    return await sans_io.run_async(steps, answer)

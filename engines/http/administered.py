@@ -1,5 +1,6 @@
 """Indices as a whole, mappings in place, and templates: the clients name these requests alike."""
 
+import operator
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -7,9 +8,9 @@ from shinglefold.contracts import JSON, BulkResult, IndexInfo
 from shinglefold.engines.deletion import delete_found
 from shinglefold.engines.http.answers import check_given, check_name, plain
 from shinglefold.engines.http.engine import HttpEngine
-from shinglefold.engines.http.patience import patient
-from shinglefold.engines.http.searching import done
+from shinglefold.engines.http.patience import retry_when_busy
 from shinglefold.errors import IndexMissing, PermissionDenied, UnsupportedQuery
+from shinglefold.steps import run
 
 #: What an alias keeps when it moves to another index.
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
@@ -58,7 +59,7 @@ class AdministeredEngine(HttpEngine):
             return aliases
         return {name: aliases.get(name, {}) for name in there}
 
-    @patient
+    @retry_when_busy
     def _stats(self, pattern: str) -> JSON:
         with self._asking():
             answer = plain(
@@ -108,16 +109,16 @@ class AdministeredEngine(HttpEngine):
         check_given(index)
         return delete_found(self, index, query)
 
-    @patient
+    @retry_when_busy
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, an alias or a pattern means.
 
         Raises:
             IndexMissing: a name without ``*`` means none.
         """
-        return done(self._each_mapping(pattern))
+        return run(self._each_mapping(pattern), operator.call)
 
-    @patient
+    @retry_when_busy
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
         """Add fields to an index, and replace its ``_meta`` where one is given.
 
@@ -128,7 +129,7 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             self._client.indices.put_mapping(index=index, body=dict(mappings))
 
-    @patient
+    @retry_when_busy
     def component_template(self, name: str) -> JSON | None:
         """Return a component template, or None where there is none of this name."""
         with self._asking():
@@ -137,7 +138,7 @@ class AdministeredEngine(HttpEngine):
             answer = plain(self._client.cluster.get_component_template(name=name))
         return _installable(answer["component_templates"][0]["component_template"])
 
-    @patient
+    @retry_when_busy
     def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace a component template.
 
@@ -147,14 +148,14 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             self._client.cluster.put_component_template(name=name, body=dict(body))
 
-    @patient
+    @retry_when_busy
     def index_templates(self) -> dict[str, JSON]:
         """Return every index template by name."""
         with self._asking():
             answer = plain(self._client.indices.get_index_template())
         return {entry["name"]: _installable(entry["index_template"]) for entry in answer["index_templates"]}
 
-    @patient
+    @retry_when_busy
     def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace an index template.
 
@@ -164,19 +165,19 @@ class AdministeredEngine(HttpEngine):
         with self._asking():
             self._client.indices.put_index_template(name=name, body=dict(body))
 
-    @patient
+    @retry_when_busy
     def resolved_template(self, name: str) -> JSON:
         """Return what an index template makes, its components taken in: settings, mappings and aliases."""
         with self._asking():
             return dict(plain(self._client.indices.simulate_template(name=name))["template"])
 
-    @patient
+    @retry_when_busy
     def legacy_templates(self) -> dict[str, JSON]:
         """Return every template of the older kind by name."""
         with self._asking():
             return plain(self._client.indices.get_template())
 
-    @patient
+    @retry_when_busy
     def index_settings(self, pattern: str) -> dict[str, JSON]:
         """Return the settings of each index a name means, by flat names; of closed ones, too.
 
@@ -192,7 +193,7 @@ class AdministeredEngine(HttpEngine):
             )
         return {name: dict(entry["settings"]) for name, entry in answer.items()}
 
-    @patient
+    @retry_when_busy
     def data_streams(self, pattern: str) -> dict[str, str]:
         """Return the data streams of a name or pattern, and the index template each is made from.
 
@@ -223,7 +224,7 @@ class AdministeredEngine(HttpEngine):
         except IndexMissing:
             return {}
 
-    @patient
+    @retry_when_busy
     def _aliases(self, /, pattern: str, **options: str) -> dict[str, JSON]:
         with self._asking():
             answer = plain(self._client.indices.get_alias(index=pattern, **options))

@@ -1,13 +1,14 @@
 """The methods a search needs, awaited: the same for both products but for points in time."""
 
+import operator
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from shinglefold.contracts import JSON, Held, Parameters, Search, Written
 from shinglefold.engines.http.guarded import GuardedRequests
-from shinglefold.engines.http.searching import awaited
 from shinglefold.engines.several import Answer
+from shinglefold.steps import run_async
 
 
 class AsyncHttpEngine(GuardedRequests):
@@ -33,29 +34,29 @@ class AsyncHttpEngine(GuardedRequests):
 
     async def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
-        return await awaited(self._mapping(index))
+        return await run_async(self._mapping(index), operator.call)
 
     async def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, an alias or a pattern means."""
-        return await awaited(self._each_mapping(pattern))
+        return await run_async(self._each_mapping(pattern), operator.call)
 
     async def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> JSON:
         """Run a search; see ``HttpEngine.search``."""
-        return await awaited(self._found(index, body, parameters))
+        return await run_async(self._found(index, body, parameters), operator.call)
 
     async def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        return await awaited(self._all_found(searches))
+        return await run_async(self._all_found(searches), operator.call)
 
     async def identities(self, indices: Sequence[str]) -> dict[str, str]:
         """Return what tells each index from another of its name; see ``GuardedWrites``."""
-        return await awaited(self._identifying(indices))
+        return await run_async(self._identifying(indices), operator.call)
 
     async def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
         """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
-        return await awaited(self._writing(actions, refresh))
+        return await run_async(self._writing(actions, refresh), operator.call)
 
     async def read(
         self,
@@ -65,7 +66,7 @@ class AsyncHttpEngine(GuardedRequests):
         routings: Sequence[str | None] = (),
     ) -> list[Held | None]:
         """Return documents as they are now; see ``GuardedWrites``."""
-        return await awaited(self._reading(index, ids, source, routings))
+        return await run_async(self._reading(index, ids, source, routings), operator.call)
 
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return a document as it is now, refreshed or not, or None."""
@@ -74,7 +75,7 @@ class AsyncHttpEngine(GuardedRequests):
 
     async def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches; see ``HttpEngine.refresh``."""
-        await awaited(self._refreshing(index))
+        await run_async(self._refreshing(index), operator.call)
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shinglefold.backoff import Backoff, never
 from shinglefold.contracts import BulkFailure, BulkResult
 from shinglefold.engines.http.failures import (
     BUSY,
@@ -16,7 +17,6 @@ from shinglefold.engines.http.failures import (
     reason,
     unseen_remedy,
 )
-from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineError, EngineUnavailable
 
 Action = Mapping[str, Any]
@@ -61,7 +61,7 @@ class Bulk:
     """
 
     helper: Helper
-    retries: Retries
+    backoff: Backoff
     exists: Callable[[str], bool]
     _indexed: int = 0
     _written_over: int = 0
@@ -99,10 +99,10 @@ class Bulk:
 
     def _settle(self, items: Sequence[_Item]) -> None:
         busy = self._attempt(items)
-        for attempt in range(self.retries.number):
+        for delay in self.backoff.delays():
             if not busy or self._is_final():
                 break
-            self.retries.wait(attempt)
+            self.backoff.wait(delay, never)
             self._error = None
             busy = self._attempt([item for item, _ in busy])
         if busy:

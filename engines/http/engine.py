@@ -1,19 +1,23 @@
 """What both adapters do alike: the clients share these methods and differ in the rest."""
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
+from shinglefold.backoff import Backoff
 from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.failures import MALFORMED, NoDocument
-from shinglefold.engines.http.patience import Retries, patient
+from shinglefold.engines.http.patience import BACKOFF, retry_when_busy
 from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
-from shinglefold.engines.http.searching import HttpSearches, done
+from shinglefold.engines.http.searching import HttpSearches
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.steps import run
 
 
 class HttpEngine(HttpSearches):
@@ -21,7 +25,7 @@ class HttpEngine(HttpSearches):
 
     Args:
         connection: the addresses and the credentials.
-        retries: for bulk requests the server is too busy for; None takes the connection's number.
+        backoff: for requests the server is too busy for; None takes the number of retries of the connection.
     """
 
     #: Two bulk requests on their way, so that the server need not wait for us.
@@ -29,9 +33,9 @@ class HttpEngine(HttpSearches):
         bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
     )
 
-    def __init__(self, connection: Connection, retries: Retries | None = None) -> None:
+    def __init__(self, connection: Connection, backoff: Backoff | None = None) -> None:
         super().__init__(connection)
-        self.retries = retries or Retries(connection.retries)
+        self.backoff = backoff or replace(BACKOFF, retries=connection.retries)
 
     def __enter__(self) -> Self:
         return self
@@ -88,17 +92,17 @@ class HttpEngine(HttpSearches):
         with self._asking():
             self._client.indices.delete(index=index)
 
-    @patient
+    @retry_when_busy
     def index_exists(self, index: str) -> bool:
         """Tell whether there is such an index or alias."""
         check_name(index)
         with self._asking():
             return bool(self._client.indices.exists(index=index))
 
-    @patient
+    @retry_when_busy
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
-        return done(self._mapping(index))
+        return run(self._mapping(index), operator.call)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order through the client's helper; what is refused is returned, not raised.
@@ -110,18 +114,18 @@ class HttpEngine(HttpSearches):
             EngineError: the server can't be reached or does not let us in, and nothing was done yet.
         """
         self._check_open()
-        return Bulk(self._send, self.retries, self._takes_writes).run(actions)
+        return Bulk(self._send, self.backoff, self._takes_writes).run(actions)
 
-    @patient
+    @retry_when_busy
     def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches.
 
         Raises:
             EngineUnavailable: some copies of the index were not refreshed, and go on answering without it.
         """
-        done(self._refreshing(index))
+        run(self._refreshing(index), operator.call)
 
-    @patient
+    @retry_when_busy
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return a document as it is now, refreshed or not, or None."""
         check_name(index)
@@ -142,11 +146,11 @@ class HttpEngine(HttpSearches):
             UnsupportedQuery: the server can't read the body; ``WindowTooLarge`` for a page too far down.
             PitExpired: the point in time was closed or ran out.
         """
-        return done(self._found(index, body, parameters))
+        return run(self._found(index, body, parameters), operator.call)
 
     def msearch(self, searches: Sequence[Search]) -> list[Answer]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        return done(self._all_found(searches))
+        return run(self._all_found(searches), operator.call)
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""

@@ -1,5 +1,6 @@
 """Guarded writes and reads of documents as they are now; the servers agree on both."""
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -10,8 +11,9 @@ from shinglefold.engines.http.administered import AdministeredEngine
 from shinglefold.engines.http.answers import check_name, plain
 from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
 from shinglefold.engines.http.failures import FOR_ALL, error_type, field_remedy, reason, refusal
-from shinglefold.engines.http.searching import HttpSearches, Steps, done
+from shinglefold.engines.http.searching import HttpSearches, Steps
 from shinglefold.errors import PermissionDenied
+from shinglefold.steps import run
 
 _BESIDE = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
@@ -75,11 +77,11 @@ class GuardedEngine(AdministeredEngine, GuardedRequests):
 
     def identities(self, indices: Sequence[str]) -> dict[str, str]:
         """Return what tells each index from another of its name; see ``GuardedWrites``."""
-        return done(self._identifying(indices))
+        return run(self._identifying(indices), operator.call)
 
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
         """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
-        return done(self._writing(actions, refresh))
+        return run(self._writing(actions, refresh), operator.call)
 
     def read(
         self,
@@ -89,7 +91,7 @@ class GuardedEngine(AdministeredEngine, GuardedRequests):
         routings: Sequence[str | None] = (),
     ) -> list[Held | None]:
         """Return documents as they are now; see ``GuardedWrites``."""
-        return done(self._reading(index, ids, source, routings))
+        return run(self._reading(index, ids, source, routings), operator.call)
 
 
 def _lines(action: Mapping[str, Any]) -> Iterator[JSON]:

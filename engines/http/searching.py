@@ -1,4 +1,4 @@
-"""What the blocking and the awaited engine do alike: written once, as steps that yield their requests."""
+"""Searches through a client, as sans-IO generators: the blocking and the awaited engine both run them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -22,25 +22,10 @@ from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
-from shinglefold.steps import drive, drive_async
 
 T = TypeVar("T")
-#: Yields requests, each to be sent by calling it; gets what the client returns, or raises, and returns T.
+#: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
 Steps = Generator[Callable[[], Any], Any, T]
-
-
-def done(steps: Steps[T]) -> T:
-    """Send the requests of steps one after the other, and return what comes of it."""
-    return drive(steps, _sent)
-
-
-async def awaited(steps: Steps[T]) -> T:
-    """Do as ``done`` does, where the client's answers are awaited."""
-    return await drive_async(steps, _sent)
-
-
-def _sent(request: Callable[[], Any]) -> Any:  # noqa: ANN401 - an answer, or an awaitable
-    return request()
 
 
 class HttpSearches(ABC):

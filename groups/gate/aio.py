@@ -23,7 +23,7 @@ from shinglefold.groups.gate.protocol import tidy
 from shinglefold.groups.gate.stores import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.seal import Seal
-from shinglefold.steps import drive_async
+from shinglefold.steps import run_async
 
 
 class AsyncGate:
@@ -164,7 +164,7 @@ class _Awaited(Face):
         async with self._turn:
             with suppress(EngineUnavailable):
                 await self._settle_refresh()
-            await drive_async(tidy(self._shared), self._store.answered)
+            await run_async(tidy(self._shared), self._store.answered)
 
     async def close(self) -> None:
         """Let what is on its way be decided, and take the gate's notes away."""
@@ -172,7 +172,7 @@ class _Awaited(Face):
             await asyncio.gather(*self._deciding, return_exceptions=True)
         if not self._closed:
             await self.refresh()
-            await drive_async(self._shared.depart(), self._store.answered)
+            await run_async(self._shared.depart(), self._store.answered)
             self._closed = True
 
     def _task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -200,7 +200,7 @@ class _Awaited(Face):
         """Take a job as far as it goes, and tell callers what is decided by then."""
         try:
             await self._look()
-            return await drive_async(job.until_pause(), self._store.answered)
+            return await run_async(job.until_pause(), self._store.answered)
         except BaseException as error:
             job.fail(error)
             if not isinstance(error, Exception):
@@ -227,7 +227,7 @@ class _Awaited(Face):
         if self._refreshing is not None and self._refreshing[0].done():
             await self._settle_refresh()
             self._borne.done()
-            await drive_async(self._shared.clean(self._opened.forms), self._store.answered)
+            await run_async(self._shared.clean(self._opened.forms), self._store.answered)
         if time.monotonic() - self._looked > SECONDS:
             self._looked = time.monotonic()
             self._opened.check_same(await self._engine.identities(self._opened.names))

@@ -14,7 +14,7 @@ from shinglefold.contracts import Engine, GuardedWrites
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.opening import Opened
 from shinglefold.groups.gate.register import Shared
-from shinglefold.steps import drive
+from shinglefold.steps import run
 
 #: Seconds after which searches are made to see what was let in.
 SECONDS = 1.0
@@ -86,7 +86,7 @@ class Aside:
         if self._refreshing is not None and self._refreshing.done():
             self._settle()
             self._borne.done()
-            drive(shared.clean(self._opened.forms), answer)
+            run(shared.clean(self._opened.forms), answer)
         if time.monotonic() - self._looked > SECONDS:
             self._looked = time.monotonic()
             self._same()

@@ -29,7 +29,7 @@ from shinglefold.groups.gate.requests import (
     Write,
 )
 from shinglefold.groups.gate.stores import Documents, now
-from shinglefold.steps import drive
+from shinglefold.steps import run
 
 
 def watched(field: str) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class ExclusiveStore:
     def _seen(self, asked: FindDocuments) -> list[Seen]:
         """Return what a search found with what it can't see yet, which is read by id like the rest."""
         members = asked.members
-        seen = drive(self.documents.seen(members, asked.far), operator.call)
+        seen = run(self.documents.seen(members, asked.far), operator.call)
         numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
         taken = frozenset(self._in_group(tuple(numbers)))
         return [
@@ -107,7 +107,7 @@ class ExclusiveStore:
         return found
 
     def _in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
-        found = drive(self.documents.in_groups(asked), operator.call)
+        found = run(self.documents.in_groups(asked), operator.call)
         new = self._in_group(asked.groups)
         return [
             tuple(dict.fromkeys((*new.get(group, ()), *ids)))[: asked.most]
@@ -115,7 +115,7 @@ class ExclusiveStore:
         ]
 
     def _counts(self, asked: CountGroups) -> list[int]:
-        found = drive(self.documents.counts(asked), operator.call)
+        found = run(self.documents.counts(asked), operator.call)
         new = self._in_group(asked.groups)
         return [count + len(new.get(group, ())) for group, count in zip(asked.groups, found, strict=True)]
 

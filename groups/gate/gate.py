@@ -27,7 +27,7 @@ from shinglefold.ingest import Pipeline
 from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.rerank.explanation.stored_passages import matched_passages
 from shinglefold.seal import Seal
-from shinglefold.steps import drive
+from shinglefold.steps import run
 from shinglefold.stored import without_fingerprint
 
 #: Seconds to wait for callers that were there a moment ago, so that they are decided together.
@@ -195,7 +195,7 @@ class Gate(Face):
                 return
             self._refresh()
             if (shared := self._opened.shared) is not None:
-                drive(shared.depart(), self._store.answer)
+                run(shared.depart(), self._store.answer)
             self._closed = True
             self._aside.close()
             if self._patient is not None:
@@ -204,7 +204,7 @@ class Gate(Face):
     def _refresh(self) -> None:
         self._aside.wait()
         if (shared := self._opened.shared) is not None:
-            drive(tidy(shared), self._store.answer)
+            run(tidy(shared), self._store.answer)
         else:
             self.engine.refresh(self.index)
 
@@ -245,7 +245,7 @@ class Gate(Face):
         try:
             with self._alone():
                 self._aside.look(self._store.answer)
-                pause = drive(job.until_pause(), self._store.answer)
+                pause = run(job.until_pause(), self._store.answer)
         except BaseException as failure:
             if not isinstance(failure, Exception):
                 # Of this thread alone: others are told that they may try again.
@@ -276,7 +276,7 @@ class Gate(Face):
             self._paused = [one for one in self._paused if one[1] is not own.job]
         for _, job in paused:
             with self._turn_taken(), suppress(type(error)):
-                drive(job.until_pause(error), self._store.answer)
+                run(job.until_pause(error), self._store.answer)
             job.fail(_interrupted())
 
     def _put_back(self) -> None:

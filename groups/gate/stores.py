@@ -28,7 +28,7 @@ from shinglefold.groups.gate.requests import (
     Write,
 )
 from shinglefold.groups.lookup import Found, Lookup, Steps
-from shinglefold.steps import drive, drive_async
+from shinglefold.steps import run, run_async
 
 
 def now() -> int:
@@ -130,13 +130,13 @@ class ServerStore:
         """Answer one request of the protocol."""
         if isinstance(request, Pause):
             return pause(request.milliseconds)
-        return drive(self._calls(request), operator.call)
+        return run(self._calls(request), operator.call)
 
     async def answered(self, request: Request) -> Any:  # noqa: ANN401 - see above
         """Answer one request of the protocol, waiting in an event loop."""
         if isinstance(request, Pause):
             return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
-        return await drive_async(self._calls(request), operator.call)
+        return await run_async(self._calls(request), operator.call)
 
     def _calls(self, request: Request) -> Steps[Any]:  # noqa: PLR0911 - one for each request
         match request:

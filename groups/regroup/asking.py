@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts import Engine
 from shinglefold.groups.regroup.census import Census, digest_of
 from shinglefold.groups.regroup.verdicts import ALIKE, APART, UNKNOWN, Said, Verdicts
 from shinglefold.ingest.maintenance.stored import Key, found_by, key_of
-from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.model import Int64s
 from shinglefold.rerank.fold.text_stage import TextStage
 from shinglefold.shards import complete
@@ -106,7 +106,7 @@ class Asking:
             "track_total_hits": False,
             **self.engine.can.unaltered,
         }
-        answer = patiently(lambda: complete(self.engine.search(index, body)), self.backoff)
+        answer = retry_unavailable(lambda: complete(self.engine.search(index, body)), self.backoff)
         for hit in answer["hits"]["hits"]:
             yield key_of(hit), hit.get("_source") or {}
 

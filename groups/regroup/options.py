@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from shinglefold.backoff import Backoff
 from shinglefold.checks import (
     check_choice,
     check_is_text,
@@ -17,7 +18,6 @@ from shinglefold.checks import (
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.rules import MOST_SCOPES, Rules
 from shinglefold.ingest.maintenance.scan import PATIENCE
-from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.recipe import Recipe
 from shinglefold.scheme import Decision, Verify, verified_by
 

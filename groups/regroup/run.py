@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from shinglefold.advice import advised, together
+from shinglefold.backoff import retry_unavailable
 from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
@@ -26,7 +27,6 @@ from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost, kept_alive
 from shinglefold.ingest.maintenance.throttle import Throttle
-from shinglefold.ingest.writing.bulk import patiently
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.model import Int64s
 from shinglefold.recipe import Recipe
@@ -265,7 +265,7 @@ class _Run:
         given, recipe = self.options, self.recipe
         order, dates = self._order()
         taken = Taking(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
-        patiently(lambda: self.engine.refresh(self.index), given.backoff)
+        retry_unavailable(lambda: self.engine.refresh(self.index), given.backoff)
         scan = Scan(
             self.engine,
             self.index,

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shinglefold.backoff import Backoff
 from shinglefold.contracts import JSON, Engine
 from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.regroup.census import UNKNOWN, digest_of
@@ -13,7 +14,7 @@ from shinglefold.groups.regroup.plan import Change
 from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.stored import key_of, key_of_action
 from shinglefold.ingest.paths import put
-from shinglefold.ingest.writing.bulk import Backoff, send
+from shinglefold.ingest.writing.bulk import send
 from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.stored import stored_parts
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shinglefold.advice import advised, together
+from shinglefold.backoff import retry_unavailable
 from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.report.tally import Names, Report, Tally
 from shinglefold.ingest.maintenance.scan import PATIENCE, Scan, anew_where_lost
-from shinglefold.ingest.writing.bulk import patiently
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.known_fields import source_of
 
@@ -62,7 +62,7 @@ def _tallied(
     dates: Sequence[JSON],
     progress: Callable[[int, float], None] | None,
 ) -> Tally:
-    patiently(lambda: engine.refresh(index), PATIENCE)
+    retry_unavailable(lambda: engine.refresh(index), PATIENCE)
     scan = Scan(engine, index, fields=tally.fields, values=dates)
     place = scan.start()
     total, read = scan.total(place), 0

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.maintenance.stored import Key, found_by
-from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.shards import complete
 
 Hit = Mapping[str, Any]
@@ -50,7 +50,7 @@ def read_again(engine: Engine, keys: Iterable[Key], backoff: Backoff) -> Iterato
     for key in keys:
         ids[key.index, key.routing].append(key.id)
     for index in {index for index, _ in ids}:
-        patiently(partial(engine.refresh, index), backoff)
+        retry_unavailable(partial(engine.refresh, index), backoff)
     for (index, routing), several in ids.items():
         for start in range(0, len(several), _BATCH):
             yield from _fetch(engine, index, routing, several[start : start + _BATCH], backoff)
@@ -62,6 +62,6 @@ def _fetch(
     body = {"query": found_by(routing, ids), "size": len(ids), **engine.can.unaltered}
     if engine.can.seq_no:
         body["seq_no_primary_term"] = True
-    answer = patiently(lambda: complete(engine.search(index, body)), backoff)
+    answer = retry_unavailable(lambda: complete(engine.search(index, body)), backoff)
     found: list[Hit] = answer["hits"]["hits"]
     return found

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.advice import advised
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.checks import (
     check_engine,
     check_is_text,
@@ -30,7 +31,6 @@ from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.maintenance.updates import Updater
 from shinglefold.ingest.mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
-from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.summary import Progress
 from shinglefold.recipe import stored_recipe
@@ -279,7 +279,7 @@ class _Run:
         return self._missing if self.options.only_missing else EVERYTHING
 
     def _refresh(self) -> None:
-        patiently(lambda: self.engine.refresh(self.index), self.options.backoff)
+        retry_unavailable(lambda: self.engine.refresh(self.index), self.options.backoff)
 
     def _remaining(self) -> int:
         """Return how many documents lack a fingerprint of the scheme, −1 where the engine does not say."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, TypeVar
 
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import (
     ConfigError,
@@ -18,7 +19,6 @@ from shinglefold.errors import (
 )
 from shinglefold.ingest.blocks import weight
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.shards import complete
 
 T = TypeVar("T")
@@ -290,7 +290,7 @@ class Scan:
         return True
 
     def _ask(self, ask: Callable[[], T]) -> T:
-        return patiently(ask, self.patience)
+        return retry_unavailable(ask, self.patience)
 
 
 def kept_alive(rate: float) -> str:

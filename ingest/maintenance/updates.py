@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from shinglefold.backoff import Backoff
 from shinglefold.contracts import JSON, BulkFailure, Engine, GroupNumbers
 from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.counts import BackfillCounts
@@ -21,7 +22,7 @@ from shinglefold.ingest.maintenance.stored import (
 )
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
-from shinglefold.ingest.writing.bulk import Backoff, send
+from shinglefold.ingest.writing.bulk import send
 from shinglefold.ingest.writing.workers import process
 from shinglefold.placeholders import is_placeholder
 from shinglefold.stored import stored_parts, without_fingerprint

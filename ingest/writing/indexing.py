@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.checks import check_engine, check_is_text, check_kind, check_object, expected
 from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import ConfigError, EngineError, InputError
@@ -16,7 +17,7 @@ from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
 from shinglefold.ingest.writing.batch import Batch, make_batch
-from shinglefold.ingest.writing.bulk import Action, Backoff, patiently
+from shinglefold.ingest.writing.bulk import Action
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.destination import Destination
 from shinglefold.ingest.writing.interrupts import Interrupts
@@ -179,7 +180,7 @@ class _Run:
         number = self.groups.number
         try:
             with self.ledger.meter.stage("groups"):
-                numbered = patiently(lambda: number(batch.actions), self.backoff, self._ends)
+                numbered = retry_unavailable(lambda: number(batch.actions), self.backoff, self._ends)
             batch.actions = [_without_json(action) for action in numbered]
         except EngineError as error:
             self.ledger.book(batch, error)

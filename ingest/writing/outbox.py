@@ -6,9 +6,10 @@ from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
 
+from shinglefold.backoff import Backoff
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.ingest.writing.batch import Batch
-from shinglefold.ingest.writing.bulk import Backoff, Sent, send
+from shinglefold.ingest.writing.bulk import Sent, send
 from shinglefold.ingest.writing.ledger import Ledger, Unkept
 from shinglefold.interruption import Interrupted
 

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.steps import Steps, drive, drive_async
+from shinglefold.rerank.steps import Steps, run, run_async
 
 
 class Paged(Protocol):
@@ -59,7 +59,7 @@ class BlockingFace(Asking[Wanted, Options, Page]):
 
         Cost: one request where the candidates fit into one window, and what the class says.
         """
-        return drive(self._engine, self._page(index, wanted, options, place))
+        return run(self._engine, self._page(index, wanted, options, place))
 
     def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> Iterator[Page]:
         """Yield page after page until there is nothing more."""
@@ -76,7 +76,7 @@ class BlockingFace(Asking[Wanted, Options, Page]):
 
         Cost: the requests of one, as ``_msearch``.
         """
-        return drive(self._engine, self._batch(index, several, options))
+        return run(self._engine, self._batch(index, several, options))
 
 
 class AwaitedFace(Asking[Wanted, Options, Page]):
@@ -88,7 +88,7 @@ class AwaitedFace(Asking[Wanted, Options, Page]):
         self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
     ) -> Page:
         """Return a page of what is found for one; see ``BlockingFace.find``."""
-        return await drive_async(self._engine, self._page(index, wanted, options, place))
+        return await run_async(self._engine, self._page(index, wanted, options, place))
 
     async def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> AsyncIterator[Page]:
         """Yield page after page until there is nothing more."""
@@ -102,4 +102,4 @@ class AwaitedFace(Asking[Wanted, Options, Page]):
         self, index: str, several: Sequence[Wanted], options: Options | None = None
     ) -> list[Page | ShinglefoldError]:
         """Return the first page of each of several; see ``BlockingFace.find_each``."""
-        return await drive_async(self._engine, self._batch(index, several, options))
+        return await run_async(self._engine, self._batch(index, several, options))

@@ -15,7 +15,7 @@ from shinglefold.rerank.similar.lookup import Found
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.pages import SimilarPage
 from shinglefold.rerank.similar.steps import SimilarSteps, Wanted
-from shinglefold.rerank.steps import drive, drive_async
+from shinglefold.rerank.steps import run, run_async
 from shinglefold.seal import Seal
 
 
@@ -49,7 +49,7 @@ class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, S
         Raises:
             as ``find``; an error of one search is raised for all.
         """
-        return drive(self._engine, self._look_up(index, prints, options, parameters))
+        return run(self._engine, self._look_up(index, prints, options, parameters))
 
 
 class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AwaitedFace[Wanted, SimilarOptions, SimilarPage]):
@@ -66,7 +66,7 @@ class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AwaitedFace[Wanted, SimilarO
         parameters: Parameters | None = None,
     ) -> list[Found]:
         """Return for each fingerprint the stored documents that match; see ``SimilarSearch.look_up``."""
-        return await drive_async(self._engine, self._look_up(index, prints, options, parameters))
+        return await run_async(self._engine, self._look_up(index, prints, options, parameters))
 
 
 @overload

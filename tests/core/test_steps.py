@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from shinglefold.steps import drive, drive_async
+from shinglefold.steps import run, run_async
 
 
 def _steps(log: list[str]) -> Generator[int, str, str]:
@@ -35,7 +35,7 @@ async def _awaited(request: int) -> str:
 @pytest.mark.parametrize("awaits", [False, True])
 def test_answers_come_back_and_errors_where_the_request_was_made(awaits):
     log: list[str] = []
-    told = asyncio.run(drive_async(_steps(log), _awaited)) if awaits else drive(_steps(log), _answer)
+    told = asyncio.run(run_async(_steps(log), _awaited)) if awaits else run(_steps(log), _answer)
     assert told == "2"
     assert log == ["84", "caught", "cleaned up"]
 
@@ -52,9 +52,9 @@ def test_an_error_that_steps_do_not_catch_is_raised_after_they_cleaned_up(awaits
 
     def driven() -> None:
         if awaits:
-            asyncio.run(drive_async(_steps(log), fails_later))
+            asyncio.run(run_async(_steps(log), fails_later))
         else:
-            drive(_steps(log), fails)
+            run(_steps(log), fails)
 
     with pytest.raises(KeyboardInterrupt):
         driven()
@@ -66,4 +66,4 @@ def test_steps_that_ask_for_nothing_are_done_at_once():
         yield from ()
         return 7
 
-    assert drive(nothing(), _answer) == asyncio.run(drive_async(nothing(), _awaited)) == 7
+    assert run(nothing(), _answer) == asyncio.run(run_async(nothing(), _awaited)) == 7

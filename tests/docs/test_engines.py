@@ -9,7 +9,7 @@ from support.servers.kinds import all_kinds, usual_kinds
 from shinglefold import errors
 from shinglefold.engines import Connection, load_connection
 from shinglefold.engines.http.bulk import BYTES, CHUNK
-from shinglefold.engines.http.patience import Retries
+from shinglefold.engines.http.patience import BACKOFF
 
 PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text("utf-8")
 MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text("utf-8")
@@ -27,7 +27,7 @@ def test_the_defaults_told_are_the_defaults():
     assert f"one request, {connection.timeout:.0f} by default" in PAGE
     assert f"asked again, {connection.retries} by default" in PAGE
     assert f"{CHUNK:,} at a time and at most {BYTES >> 20} MB" in PAGE
-    first = Retries().first
+    first = BACKOFF.first
     assert f"after about {first}, {2 * first}, {4 * first:.0f} … seconds" in PAGE
 
 

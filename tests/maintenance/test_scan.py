@@ -3,9 +3,9 @@ from dataclasses import dataclass, field
 import pytest
 from support.maintenance import pages, store
 
+from shinglefold.backoff import Backoff
 from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
 from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
-from shinglefold.ingest.writing.bulk import Backoff
 from shinglefold.shards import complete
 
 

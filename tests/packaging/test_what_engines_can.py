@@ -33,7 +33,7 @@ TOLD = {
     ("cli/options.py", "folder of the embedded engine"),
 }
 #: Places that send a call by its name, which is one of both contracts: see the last test.
-SENT = {("rerank/steps.py", "getattr(engine, call.method)")}
+SENT = {("rerank/steps.py", "getattr(engine, self.method)")}
 
 
 @cache

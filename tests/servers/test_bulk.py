@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, Relay, relay
 
+from shinglefold.backoff import Backoff
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.http.bulk import CHUNK
-from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable
 
 
@@ -22,7 +22,7 @@ def before(server) -> Iterator[Relay]:
 @pytest.fixture
 def through(before: Relay) -> Iterator[Engine]:
     engine = open_engine(Connection((before.url,), timeout=2, retries=2))
-    engine.retries = Retries(2, first=0.01)
+    engine.backoff = Backoff(2, first=0.01)
     yield engine
     engine.close()
 

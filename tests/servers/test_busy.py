@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 from support.servers.faulty import relay
 
+from shinglefold.backoff import Backoff
 from shinglefold.engines import Connection, open_engine
-from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable
 
 LOOKS = {
@@ -31,7 +31,7 @@ def busy(server):
         given = Connection((proxy.url,), timeout=20, retries=2)
         with closing(open_engine(given)) as engine:
             # How often it asks again is what is tested, not for how long it waits before.
-            engine.retries = Retries(given.retries, first=0.01)
+            engine.backoff = Backoff(given.retries, first=0.01)
             yield proxy, engine
 
 

@@ -9,13 +9,12 @@ from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
 from support.servers.faulty import MISSED, relay
 
+from shinglefold.backoff import Backoff
 from shinglefold.engines import Connection, open_engine
-from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable, Refused
 from shinglefold.groups import AsyncGate, Gate
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.ingest.writing.bulk import Backoff
 
 #: Requests by which one refresh is asked for until it has failed.
 _TRIES = 3
@@ -58,7 +57,7 @@ def proxy(server):
 def through(proxy, engine):
     product = engine.info()["distribution"]
     with open_engine(Connection((proxy.url,), product=product)) as opened:
-        opened.retries = Retries(_TRIES - 1, first=0.01)
+        opened.backoff = Backoff(_TRIES - 1, first=0.01)
         yield opened
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.serving import Quiet, serving
 
+from shinglefold.backoff import Backoff
 from shinglefold.engines import Connection
-from shinglefold.engines.http.patience import Retries
 from shinglefold.engines.opensearch import OpenSearchEngine
 
 _BUSY = {"error": {"type": "circuit_breaking_exception", "reason": "too much"}, "status": 503}
@@ -46,7 +46,9 @@ class _Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         connection = Connection((f"http://127.0.0.1:{self.http.server_port}",), product="opensearch")
-        self.engine = OpenSearchEngine(connection, Retries(3, sleep=self.waits.append))
+        self.engine = OpenSearchEngine(
+            connection, Backoff(3, wait=lambda seconds, _: not self.waits.append(seconds))
+        )
 
 
 @pytest.fixture

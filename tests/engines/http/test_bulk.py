@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shinglefold.backoff import Backoff
 from shinglefold.contracts import BulkResult
 from shinglefold.engines.http.bulk import CHUNK, Bulk, Malformed, chunks, with_id
-from shinglefold.engines.http.patience import Retries
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 
 
@@ -31,15 +31,11 @@ def test_a_document_without_an_id_gets_one_but_what_has_or_needs_one_is_left():
 
 
 def test_waits_are_doubled_and_spread_by_chance():
-    def waits(chance):
-        slept = []
-        retries = Retries(number=8, first=0.5, most=10, chance=lambda: chance, sleep=slept.append)
-        for attempt in range(8):
-            retries.wait(attempt)
-        return slept
-
-    assert waits(1.0) == [0.5, 1, 2, 4, 8, 10, 10, 10]
-    assert waits(0.0) == [wait / 2 for wait in waits(1.0)]
+    whole = [0.5, 1, 2, 4, 8, 10, 10, 10]
+    assert [*Backoff(8, first=0.5, most=10).delays()] == whole
+    for _ in range(20):
+        delays = Backoff(8, first=0.5, most=10, jitter=0.5).delays()
+        assert all(most / 2 <= delay <= most for delay, most in zip(delays, whole, strict=True))
 
 
 class Scripted:
@@ -65,8 +61,8 @@ class Scripted:
 def run(helper, script, exists=lambda index: True):
     actions = [{"_index": "x", "_id": n, "status": list(status)} for n, status in enumerate(script)]
     waits = []
-    retries = Retries(3, sleep=waits.append)
-    result: BulkResult = Bulk(helper, retries, exists).run(actions)
+    backoff = Backoff(3, wait=lambda seconds, _: not waits.append(seconds))
+    result: BulkResult = Bulk(helper, backoff, exists).run(actions)
     return result, len(waits)
 
 

@@ -173,7 +173,7 @@ def test_no_form_of_an_address_shows_its_secret(address, tmp_path, monkeypatch):
 def test_what_was_meant_as_a_server_is_told_from_a_folder():
     for address in ("localhost:9200", "ftp://x", "//x", "ada:pass@x", "10.0.0.1:9200/prefix", "[::1]:9200"):
         assert looks_like_server(address)
-    for folder in ("pages", "/data/a:b", "./localhost:9200", "pages@2024", "C-drive", "data.2024", "~/x@y:z"):
+    for folder in ("pages", "/data/a:b", "./localhost:9200", "pages@2024", "C-run", "data.2024", "~/x@y:z"):
         assert not looks_like_server(folder)
     assert shown("localhost:9200") == "localhost:9200"
     assert shown("ftp://ada:hidden@x/y") == "ftp://x/y"

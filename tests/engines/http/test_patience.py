@@ -2,8 +2,9 @@
 
 import pytest
 
+from shinglefold.backoff import Backoff
 from shinglefold.engines.http.failures import ClientErrors, NotRefreshed
-from shinglefold.engines.http.patience import Retries, patient
+from shinglefold.engines.http.patience import retry_when_busy
 from shinglefold.errors import EngineUnavailable, IndexMissing
 
 
@@ -25,9 +26,9 @@ class Asking:
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
         self.waits: list[float] = []
-        self.retries = Retries(3, chance=lambda: 1.0, sleep=self.waits.append)
+        self.backoff = Backoff(3, first=0.25, wait=lambda seconds, _: not self.waits.append(seconds))
 
-    @patient
+    @retry_when_busy
     def ask(self, what: str) -> str:
         """Return what was asked for."""
         if self.errors:
