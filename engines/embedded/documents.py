@@ -135,13 +135,11 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
     ready = Ready({}) if made is None else made
-    written = make_source(id, source, catalog.filed, ready.halves)
+    written = make_source(id, source, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
         catalog = catalog.grown(walk.new)
-    if written.apart:
-        catalog = catalog.with_apart()
     document = tantivy.Document()
     document.add_text("_id", id)
     names: dict[str, None] = {}

@@ -14,7 +14,7 @@ import tantivy
 from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.schema import SOURCE
 from shinglefold.local_engines import Halves
-from shinglefold.long_texts import LEVEL, LongText, Text, give_back, is_long, slices, unpacked
+from shinglefold.long_texts import LEVEL, LongText, Text, give_back, is_long, slices
 from shinglefold.plain_json import plain_json
 
 #: The types of most values of a document.
@@ -65,13 +65,11 @@ class Source(NamedTuple):
 def make_source(
     id: str,  # noqa: A002
     source: Mapping[str, Any],
-    may_be_apart: bool,
     made: Halves | None = None,
 ) -> Source:
     """Return a document as JSON.
 
     Args:
-        may_be_apart: the index has a place for it outside of tantivy.
         made: what ``halves`` returns of it.
 
     Raises:
@@ -84,8 +82,6 @@ def make_source(
     long = [value for value in said.values() if is_long(value)]
     if not long:
         return Source(_json(said), head)
-    if not may_be_apart:
-        return Source(_json(unpacked(said)), head)
     cut = _cut(said)
     if all(isinstance(value, LongText) for value in long):
         return Source(b"", head, apart=True, parts=cut)

@@ -1,13 +1,10 @@
 """Documents with long texts, which are kept outside of tantivy: what happens to others happens to them."""
 
-import json
-import os
 import random
 import shutil
 from pathlib import Path
 
 import pytest
-from support.earlier import unpack_first_format
 
 from shinglefold import long_texts
 from shinglefold.engines.embedded import EmbeddedEngine, volumes
@@ -144,35 +141,6 @@ def test_damage_to_them_is_told(four: Path, words, offset):
     file.write_bytes(content)
     with EmbeddedEngine(four, words) as engine, pytest.raises(EngineUnavailable, match="another content"):
         engine.check("pages")
-
-
-def _format(folder: Path) -> int:
-    return json.loads((folder / "pages" / "catalog.json").read_text())["format"]
-
-
-def test_an_index_that_earlier_versions_read_says_so_until_it_has_one(tmp_path: Path, words):
-    with EmbeddedEngine(tmp_path, words) as engine:
-        engine.create_index("pages", {"properties": {"n": {"type": "long"}, "body": {"type": "text"}}}, {})
-    catalog = tmp_path / "pages" / "catalog.json"
-    catalog.write_text(catalog.read_text().replace('"format": 3', '"format": 2'))
-    assert _format(tmp_path) == 2
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _put(engine, "3", {"n": 3, "body": "page 3"})
-    assert _format(tmp_path) == 2
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _put(engine, "4", {"n": 4, "body": f"page 4 {_LINES}"})
-        engine.refresh("pages")
-        assert _format(tmp_path) == 3
-        assert [len(source["body"]) for source in _all(engine).values()] == [6, len(_LINES) + 7]
-
-
-def test_in_an_index_of_the_first_format_they_stand_with_the_others(tmp_path: Path, words):
-    unpack_first_format(tmp_path)
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _put(engine, "20", {"n": 20, "body": LongText.of(f"page {_LINES}")})
-        engine.refresh("pages")
-        assert _all(engine)["20"] == {"n": 20, "body": f"page {_LINES}"}
-    assert sorted(os.listdir(tmp_path / "pages")) == ["catalog.json", "tantivy"]
 
 
 def test_a_compressed_text_is_what_it_is_compressed_or_not(tmp_path: Path, words):
