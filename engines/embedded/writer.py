@@ -363,7 +363,7 @@ class Writer:
 
     def _add_source(self, ready: Prepared) -> None:
         source = ready.source
-        address = self._heads.add(source.head, source.packed() if source.apart else None)
+        address = self._heads.add(source.head, source.main if source.apart else None)
         ready.document.add_unsigned(ADDRESS, address)
         source.add_to(ready.document)
 
