@@ -21,7 +21,7 @@ _PAUSE = 0.05
 
 def measure() -> list[Row]:
     """Return what texts of several lengths take, in MB."""
-    lengths = os.environ.get("SHINGLEFOLD_BENCH_LONG", "1,20,100")
+    lengths = os.environ.get("SHINGLEFOLD_BENCH_LONG", "1,10,30")
     return [row for length in lengths.split(",") for row in _of(int(length))]
 
 

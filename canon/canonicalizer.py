@@ -302,12 +302,6 @@ class Canonicalizer:
         made = map(" ".join, found)
         return [known[text] if text in known else next(made) for text in texts]
 
-    def text_pieces(self, text: str) -> Iterator[str]:
-        """Yield the canonical tokens of a text as ``text_batch`` does, piece by piece, none of them empty."""
-        check_texts([text])
-        for _, words in self._written([text]):
-            yield words
-
     def _written(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Yield the canonical tokens of each piece of some texts that has any, by the text's number."""
         # Forms learned from now on are learned with their strings.

@@ -7,9 +7,10 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from shinglefold.long_texts import LONG
 from shinglefold.model import Int64s
 
+#: Characters from which on texts are not copied to become one.
+LONG = 1 << 21
 #: Characters of a piece; a longer document is cut here, at the next space or Chinese character.
 PIECE = 1 << 17
 #: How far the next good place is looked for before a piece is cut inside a word.

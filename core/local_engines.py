@@ -5,16 +5,15 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shinglefold.contracts import JSON, Document
-from shinglefold.long_texts import Text
 
-#: The words of texts of a document, by text; those of a long one are compressed.
-WordsOf = dict[Text, Text]
+#: The words of texts of a document, by text.
+WordsOf = dict[str, str]
 #: A document as JSON: without the objects at its top level (null in their places), and these.
 Halves = tuple[bytes, bytes]
 
 
 class Ready(NamedTuple):
-    """What an engine wants to have of a document; ``halves`` are left to it where a text is long."""
+    """What an engine wants to have of a document; it makes ``halves`` itself where they are None."""
 
     words: WordsOf
     halves: Halves | None = None
@@ -88,8 +87,7 @@ class ExclusiveWrites(Protocol):
 class WantsReady(Protocol):
     """What engines offer that leave to other processes what is to be made of a document before it is written.
 
-    A bulk action may have ``_ready``: what was made of its document; the engine makes what is missing
-    there. The fields of a document may be ``LongText``, as may the words, which it takes out then.
+    A bulk action may have ``_ready``: what was made of its document; the engine makes what is missing there.
     """
 
     def ready_for(self, index: str, mappings: Mapping[str, Any]) -> MakeReady:

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from shinglefold.long_texts import LongText
-
 T = TypeVar("T")
 
 #: Characters of plain text in a block to be hashed: 16–64 k tokens.
@@ -15,7 +13,8 @@ RAW_BUDGET = 1_000_000
 REQUEST_BUDGET = 2_000_000
 #: Documents in a block, however short they are.
 MAX_DOCUMENTS = 1_000
-_TEXTS = (str, LongText)
+#: Characters of one text in a document to be indexed: each costs some twenty bytes of memory on its way.
+MAX_TEXT = 20_000_000
 
 
 def blocks(
@@ -40,7 +39,7 @@ def blocks(
 
 def weight(value: object) -> int:
     """Return about how many characters a JSON value holds."""
-    if isinstance(value, _TEXTS):
+    if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
         own = [len(one) if type(one) is str else weight(one) for one in value.values()]
@@ -48,3 +47,23 @@ def weight(value: object) -> int:
     if isinstance(value, list):
         return sum(map(weight, value)) + 8
     return 8
+
+
+def too_long(value: object, path: str = "") -> str:
+    """Return why a document can't be indexed that has a text longer than ``MAX_TEXT``; empty for all others.
+
+    Args:
+        value: the document, or what it has at ``path``.
+    """
+    if isinstance(value, str):
+        if len(value) <= MAX_TEXT:
+            return ""
+        return (
+            f"[{path}] has {len(value):,} characters, and a text may have at most {MAX_TEXT:,}: "
+            "split it into several documents, or leave the field out"
+        )
+    if isinstance(value, dict):
+        inside = [(f"{path}.{name}" if path else str(name), one) for name, one in value.items()]
+    else:
+        inside = [(path, one) for one in value] if isinstance(value, list) else []
+    return next(filter(None, (too_long(one, where) for where, one in inside)), "")

@@ -8,13 +8,12 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
 from shinglefold.canon.facts import facts_of
-from shinglefold.canon.pieces import Cuttable
+from shinglefold.canon.pieces import LONG, Cuttable
 from shinglefold.checks import check_texts
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
 from shinglefold.ingest.meter import Meter
-from shinglefold.long_texts import LONG, give_back
 from shinglefold.model import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
@@ -232,9 +231,6 @@ class Fingerprinter:
         self._worked(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
-        if any(len(text) >= LONG for text in texts):
-            # What the many pieces took is what the sketch wants next.
-            give_back()
         return batch, self._sketches(batch)
 
     def _sketches(self, batch: TokenBatch) -> Sketches:

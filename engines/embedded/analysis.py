@@ -1,16 +1,14 @@
 """Text to searchable tokens, for documents and for queries."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from itertools import chain, islice
 from typing import Any, cast
 
 from shinglefold.advice import advised
 from shinglefold.engines.embedded.fields import well_formed
 from shinglefold.errors import ConfigError, EngineError
-from shinglefold.long_texts import LongText
 from shinglefold.model import Token
 from shinglefold.scheme import CanonOptions
 
@@ -33,7 +31,6 @@ class Analysis:
         self._batch: Callable[[Sequence[str]], list[str]] = getattr(
             canonicalizer, "text_batch", self._one_by_one
         )
-        self._pieces: Callable[[str], Iterable[str]] = getattr(canonicalizer, "text_pieces", self._whole)
         self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
         # The same query is often asked again, for the next window or page.
         self._readings = lru_cache(maxsize=1024)(self._read)
@@ -51,11 +48,6 @@ class Analysis:
         """Return the tokens of each text as the text columns hold them: one space between them."""
         return [well_formed(text) for text in self._batch(texts)]
 
-    def long_text(self, text: str) -> LongText:
-        """Return the tokens of a long text likewise, compressed as they are made."""
-        pieces = map(well_formed, self._pieces(text))
-        return LongText.joined(chain(islice(pieces, 1), map(" ".__add__, pieces)))
-
     def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
         """Return the different ways to read a query.
 
@@ -63,9 +55,6 @@ class Analysis:
         reading without any token is left out.
         """
         return self._readings(text)
-
-    def _whole(self, text: str) -> Iterable[str]:
-        return filter(None, self._batch([text]))
 
     def _one_by_one(self, texts: Sequence[str]) -> list[str]:
         return [" ".join([token.text for token in self._tokens(text)]) for text in texts]

@@ -7,7 +7,6 @@ from shinglefold.engines.embedded.fields import Kind
 from shinglefold.engines.embedded.mapping import definition_for
 from shinglefold.engines.embedded.sources import halves
 from shinglefold.local_engines import Ready, WordsOf
-from shinglefold.long_texts import LongText, is_long
 
 #: What stands beside the fields of a document on its way.
 _BESIDE = ("_id", "_index")
@@ -20,7 +19,6 @@ class Beforehand:
         kinds: the kinds of the fields by the path of their values, as far as they are mapped.
         objects: how objects take new fields, by path; see ``Catalog``.
         words: makes the words of many texts at once.
-        long_words: makes those of a long one, compressed.
     """
 
     def __init__(
@@ -28,19 +26,15 @@ class Beforehand:
         kinds: Mapping[str, frozenset[Kind]],
         objects: Mapping[str, str],
         words: Callable[[Sequence[str]], list[str]],
-        long_words: Callable[[str], LongText],
     ) -> None:
-        self._kinds, self._objects, self._words, self._long_words = kinds, objects, words, long_words
+        self._kinds, self._objects, self._words = kinds, objects, words
 
     def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[Ready]:
         """Return what is made of each document."""
         fields = [{name: value for name, value in one.items() if name not in _BESIDE} for one in documents]
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
-        made = iter(self._words([text for several in texts for text in several if not is_long(text)]))
-        words: Iterator[WordsOf] = (
-            {text: self._long_words(text) if is_long(text) else next(made) for text in several}
-            for several in texts
-        )
+        made = iter(self._words([text for several in texts for text in several]))
+        words: Iterator[WordsOf] = ({text: next(made) for text in several} for several in texts)
         return [Ready(said, halves(own)) for said, own in zip(words, fields, strict=True)]
 
     def _texts(self, value: Mapping[str, Any], above: str, manner: str) -> Iterator[str]:

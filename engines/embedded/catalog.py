@@ -23,7 +23,7 @@ from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
 
 #: The file that an index has in its folder.
 CATALOG = "catalog.json"
-#: What is written; all up to it can be read: 1 has heads in columns, 2 has no document apart.
+#: The format of an index; raise it with any change that this version could not read.
 _FORMAT = 3
 #: Columns beyond those the mappings ask for when the index is made.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
@@ -58,7 +58,7 @@ class Catalog:
     """An unchanging view of an index's mappings; growing returns a new one.
 
     ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens,
-    ``schema`` is the checksum of tantivy's schema, 0 where it is not known, ``format`` that of the index.
+    ``schema`` is the checksum of tantivy's schema, 0 where it is not known.
     ``fields`` by the path queries use, ``by_source`` by the path in documents, ``objects`` path → how it
     takes new fields.
     """
@@ -69,7 +69,6 @@ class Catalog:
     columns: Mapping[str, str]
     analysis: str
     schema: int = 0
-    format: int = _FORMAT
     fields: Mapping[str, Field] = field(init=False)
     by_source: Mapping[str, tuple[Field, ...]] = field(init=False)
     objects: Mapping[str, str] = field(init=False)
@@ -96,7 +95,7 @@ class Catalog:
             UnsupportedQuery: the mappings ask for what there is not.
         """
         known = check_mappings(mappings)
-        wanted = [_pool(leaf.definition, _SPARE) for leaf in leaves(known["properties"])]
+        wanted = [_pool(leaf.definition) for leaf in leaves(known["properties"])]
         pools = {pool: spare + wanted.count(pool) for pool, spare in _SPARE.items()}
         return cls(known, dict(settings), pools, _columns(known, pools, {}), analysis)
 
@@ -128,15 +127,6 @@ class Catalog:
             mappings["_meta"] = known["_meta"]
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
-    @property
-    def filed(self) -> bool:
-        """Whether heads are in files, as they are in all but the first indices."""
-        return self.format > 1
-
-    def with_apart(self) -> "Catalog":
-        """Return the catalog of an index that has documents apart, which earlier versions can't read."""
-        return self if self.format == _FORMAT else replace(self, format=_FORMAT)
-
     def fitted(self, schema: Iterable[str]) -> "Catalog":
         """Return the catalog with the columns there really are: they may have been meant to become more."""
         names = [name for name in schema if name[1:].isdigit()]
@@ -145,7 +135,7 @@ class Catalog:
     def save(self, folder: Path) -> None:
         """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
         own = {name: getattr(self, name) for name in _STORED}
-        data = {"format": self.format, "checksum": _checksum(own), **own}
+        data = {"format": _FORMAT, "checksum": _checksum(own), **own}
         part = folder / f".{CATALOG}.{os.getpid()}"
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
@@ -164,15 +154,14 @@ class Catalog:
         try:
             data = json.loads((folder / CATALOG).read_text("utf-8"))
             # Before anything else of it: only the version that wrote it knows what the rest means.
-            if type(data["format"]) is not int or data["format"] < 1:
+            if type(data["format"]) is not int or data["format"] < _FORMAT:
                 raise ValueError(f"its format is {data['format']!r}")
             if data["format"] > _FORMAT:
                 raise _later(folder, data["format"])
-            own = {name: data[name] for name in _STORED if name in data}
-            # Indices of earlier versions have none.
-            if "checksum" in data and data["checksum"] != _checksum(own):
+            own = {name: data[name] for name in _STORED}
+            if data["checksum"] != _checksum(own):
                 raise ValueError("it has another content than was written")
-            return cls(**own, format=data["format"])
+            return cls(**own)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
                 f"the index in {folder} is damaged: {CATALOG}: {why(error)}. Restore the folder from a copy, "
@@ -187,7 +176,7 @@ def _later(folder: Path, made: int) -> EngineUnavailable:
     """Return the error for an index that a later version has written, in which nothing need be damaged."""
     return EngineUnavailable(
         f"the index in {folder} was written by a later version of shinglefold: its format is {made}, and "
-        f"{__version__} reads those up to {_FORMAT}. Upgrade shinglefold: "
+        f"{__version__} reads format {_FORMAT}. Upgrade shinglefold: "
         "pip install --upgrade 'shinglefold[embedded]'; or index again into another folder"
     )
 
@@ -210,7 +199,7 @@ def _columns(
     used = {pool: sum(name[0] == pool for name in columns.values()) for pool in pools}
     path = ""
     for leaf in leaves(mappings["properties"]):
-        pool = _pool(leaf.definition, pools)
+        pool = _pool(leaf.definition)
         if leaf.path in columns or not pool or _only_stored(leaf.definition):
             continue
         path = path or (leaf.path if used[pool] >= pools[pool] else "")
@@ -223,11 +212,10 @@ def _columns(
     return columns
 
 
-def _pool(definition: Mapping[str, Any], pools: Mapping[str, int]) -> str:
+def _pool(definition: Mapping[str, Any]) -> str:
     """Return the pool of columns of a field, which of what is only searched need not be read by document."""
     pool = TYPES[definition["type"]].pool
-    # Indices of earlier versions have no such columns.
-    return SEARCHED if pool == "k" and SEARCHED in pools and not definition.get("doc_values", True) else pool
+    return SEARCHED if pool == "k" and not definition.get("doc_values", True) else pool
 
 
 def _only_stored(definition: Mapping[str, Any]) -> bool:

@@ -21,7 +21,6 @@ from shinglefold.engines.embedded.mapping import definition_for
 from shinglefold.engines.embedded.schema import MANY, NAMES
 from shinglefold.engines.embedded.sources import Source, make_source
 from shinglefold.local_engines import Ready, WordsOf
-from shinglefold.long_texts import LongText, Text, give_back
 from shinglefold.source_values import items
 
 _DEEPEST = 20
@@ -35,13 +34,13 @@ class Prepared:
     """A document ready to be written but for source and ``texts``; the catalog grown by what was new in it.
 
     ``texts``: columns, and the text each is to have the words of, none once it has. ``words``: of some of
-    them, by text; those of long texts are let go of when tantivy has them.
+    them, by text.
     """
 
     document: tantivy.Document
     catalog: Catalog
     source: Source
-    texts: list[tuple[str, Text]]
+    texts: list[tuple[str, str]]
     words: WordsOf
 
     @property
@@ -135,17 +134,15 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
     ready = Ready({}) if made is None else made
-    written = make_source(id, source, catalog.filed, ready.halves)
+    written = make_source(id, source, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
         catalog = catalog.grown(walk.new)
-    if written.apart:
-        catalog = catalog.with_apart()
     document = tantivy.Document()
     document.add_text("_id", id)
     names: dict[str, None] = {}
-    texts: list[tuple[str, Text]] = []
+    texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():
         for own in catalog.by_source[path]:
             if len(values) == 1 and is_short_keyword(own, values[0]):
@@ -166,26 +163,12 @@ def prepare(
 def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
     """Give documents the words of their texts: of many at once, as each alone has numpy's cost a call."""
     wanted = [(one, column, text) for one in documents for column, text in one.texts]
-    long = [(one, text) for one in documents for text in one.words if isinstance(text, LongText)]
-    if long:
-        give_back()
-    words = analysis.column_texts([str(text) for one, _, text in wanted if text not in one.words])
+    words = analysis.column_texts([text for one, _, text in wanted if text not in one.words])
     for one, column, text in reversed(wanted):
         # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
-        one.document.add_text(column, words.pop() if text not in one.words else _taken(one, text))
+        one.document.add_text(column, one.words[text] if text in one.words else words.pop())
         # Whoever is interrupted begins again with the rest.
         one.texts.pop()
-    for one, text in long:
-        one.words.pop(text, None)
-
-
-def _taken(one: Prepared, text: Text) -> str:
-    """Return the words of a text; those of a long one are let go of before tantivy makes its copies."""
-    made = one.words[text]
-    if isinstance(text, LongText) and all(text != other for _, other in one.texts[:-1]):
-        # Whoever is interrupted now makes them anew.
-        del one.words[text]
-    return str(made)
 
 
 def indexed_values(own: Field, values: list[Any]) -> list[Any]:
@@ -202,7 +185,7 @@ def indexed_values(own: Field, values: list[Any]) -> list[Any]:
         raise ValueError(f"failed to parse field {own.path!r} of type {own.type!r}: {error}") from error
 
 
-def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, Text]]) -> int:
+def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
     """Add a field's values to its column, or to ``texts`` if they want analysis; return their number."""
     if own.kind is Kind.TEXT:
         found = [_text(own, value) for value in values]
@@ -223,10 +206,8 @@ def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[
     return len(converted)
 
 
-def _text(own: Field, value: object) -> Text:
-    if type(value) is str:
-        return well_formed(value)
-    return value if isinstance(value, LongText) else str(*indexed_values(own, [value]))
+def _text(own: Field, value: object) -> str:
+    return well_formed(value) if type(value) is str else str(*indexed_values(own, [value]))
 
 
 @lru_cache(maxsize=4096)  # the same few fields in nearly every document

@@ -223,7 +223,7 @@ class EmbeddedEngine(Holding):
             there = self.index_exists(index)
             catalog = self._index(index).catalog if there else Catalog.create(mappings, {}, "")
         kinds = {path: frozenset(own.kind for own in several) for path, several in catalog.by_source.items()}
-        return Beforehand(kinds, catalog.objects, self._analysis.column_texts, self._analysis.long_text)
+        return Beforehand(kinds, catalog.objects, self._analysis.column_texts)
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
         """Add fields to an index, and replace its ``_meta`` where one is given.

@@ -8,7 +8,6 @@ from enum import Enum
 from types import MappingProxyType
 
 from shinglefold.engines.embedded.dates import parse_date
-from shinglefold.long_texts import LongText
 
 Indexed = str | int | float
 _LONGEST_KEYWORD = 32_766
@@ -91,11 +90,9 @@ def to_index(field: Field, value: object) -> Indexed | None:
     """
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")
-    if isinstance(value, str | LongText):
-        # Most texts have a keyword beside them, which is left out before anything is done to it.
-        if field.kind is Kind.KEYWORD and len(value) > field.ignore_above:
-            return None
-        value = str(value)
+    # Most texts have a keyword beside them, which is left out before anything is done to it.
+    if isinstance(value, str) and field.kind is Kind.KEYWORD and len(value) > field.ignore_above:
+        return None
     converted = _CONVERTERS[field.kind](field, value)
     if isinstance(converted, str) and field.kind is Kind.KEYWORD:
         if len(converted) > field.ignore_above:

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,8 +15,6 @@ _NEW, _DELETED = "new", "deleted"
 _NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
 #: All there may be in the folder of an index, as files that are to replace others are called as well.
 _CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
-#: Seconds for which nothing happened in what is taken for left: earlier versions lock nothing.
-_LEFT = 60.0
 
 
 def new_of(folder: Path) -> Path:
@@ -66,18 +63,14 @@ def _held(part: Path) -> int | None:
     while True:
         part.mkdir(parents=True, exist_ok=True)
         held = os.open(part, os.O_RDONLY)
-        if not _locked(held):
+        # Where a system has no locks, it is ours too.
+        if lock(held) is False:
             os.close(held)
             return None
         if stands_at(held, part):
             return held
         # Whoever had it has finished, or cleared it away, between our two looks.
         os.close(held)
-
-
-def _locked(held: int) -> bool:
-    """Lock a folder, and tell whether it is ours; so it is where a system has no locks."""
-    return lock(held) is not False
 
 
 def clear_left(folder: Path) -> None:
@@ -92,16 +85,18 @@ def remove(folder: Path) -> None:
     """Remove the folder of an index, and one elsewhere that it is a link to."""
     shutil.rmtree(folder.resolve(), ignore_errors=True)
     if folder.is_symlink():
-        folder.unlink()
+        folder.unlink(missing_ok=True)
 
 
 def _clear(left: Path) -> None:
     with suppress(OSError):
-        if time.time() - left.stat().st_mtime < _LEFT or not all(map(_CONTENT.fullmatch, os.listdir(left))):
+        names = os.listdir(left)
+        # Another process may have made an empty one just now and not locked it yet.
+        if not names or not all(map(_CONTENT.fullmatch, names)):
             return
         held = os.open(left, os.O_RDONLY)
         try:
-            if _locked(held):
+            if lock(held):
                 remove(left)
         finally:
             os.close(held)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.heads import FOLDER, Filed, Heads, InColumns
+from shinglefold.engines.embedded.heads import FOLDER, Heads
 from shinglefold.engines.embedded.integrity import (
     META,
     TRIES,
@@ -47,7 +47,7 @@ class Reading:
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._folder = folder
         self._files = folder / TANTIVY
-        self._schema, self._filed = catalog.schema, catalog.filed
+        self._schema = catalog.schema
         self._volumes = Volumes({})
         check_files(self._files, self._schema, _CHECKED)
         check_journal(folder)
@@ -64,7 +64,7 @@ class Reading:
     @property
     def heads(self) -> Heads:
         """The heads of all documents that a searcher of now sees, and of those of earlier ones."""
-        return Filed(self._volumes) if self._filed else InColumns()
+        return Heads(self._volumes)
 
     def reload(self) -> None:
         """Let new searchers see what is committed now."""
@@ -91,7 +91,7 @@ class Reading:
         self._volumes = before | Volumes.of(self._folder / FOLDER, before)
 
     def _check_heads(self, most: int | None) -> None:
-        for tried in range(1, TRIES + 1 if self._filed else 1):
+        for tried in range(1, TRIES + 1):
             with translated(f"checking {self._folder.name}"):
                 found = head_problems(self.index, self._folder / FOLDER, most)
             if not found:

@@ -10,7 +10,7 @@ import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.fields import SEARCHED
-from shinglefold.engines.embedded.heads import ADDRESS, COLUMNS, STORED, column_name
+from shinglefold.engines.embedded.heads import ADDRESS
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, why
 
 #: The folder of tantivy's files in that of an index.
@@ -34,18 +34,13 @@ def make_schema(catalog: Catalog) -> tantivy.Schema:
     build.add_text_field("_id", tokenizer_name="raw", index_option="basic")
     build.add_text_field(NAMES, tokenizer_name="raw", index_option="basic")
     build.add_bytes_field(SOURCE, stored=True)
-    if catalog.filed:
-        build.add_unsigned_field(ADDRESS, fast=True)
-    else:
-        build.add_bytes_field(STORED, stored=True)
-        for number in range(COLUMNS):
-            build.add_unsigned_field(column_name(number), fast=True)
+    build.add_unsigned_field(ADDRESS, fast=True)
     for number in range(catalog.pools["t"]):
         # The tokens are made by the canonicalizer, so the spaces between them are all there is to find.
         build.add_text_field(f"t{number}", tokenizer_name="whitespace")
     for number in range(catalog.pools["k"]):
         build.add_text_field(f"k{number}", tokenizer_name="raw", index_option="basic", fast=True)
-    for number in range(catalog.pools.get(SEARCHED, 0)):
+    for number in range(catalog.pools[SEARCHED]):
         build.add_text_field(f"{SEARCHED}{number}", tokenizer_name="raw", index_option="basic")
     for number in range(catalog.pools["l"]):
         build.add_integer_field(f"l{number}", indexed=True, fast=True)

@@ -1,12 +1,12 @@
 """A document as JSON, as it is kept: what it says, and apart from that the objects at its top level.
 
-What it says is stored by tantivy, which holds it three times while a document is added. A document with a
-long text is compressed instead, and stands beside its head, outside of tantivy.
+What it says is stored by tantivy, which holds it three times while a document is added. A long document is
+compressed instead, and stands beside its head, outside of tantivy.
 """
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tantivy
@@ -14,9 +14,10 @@ import tantivy
 from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.schema import SOURCE
 from shinglefold.local_engines import Halves
-from shinglefold.long_texts import LEVEL, LongText, Text, give_back, is_long, slices, unpacked
 from shinglefold.plain_json import plain_json
 
+#: Bytes of JSON from which on a document is kept apart, and how it is compressed: the fastest way.
+_LONG, _LEVEL = 1 << 21, 1
 #: The types of most values of a document.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -24,24 +25,17 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 class Source(NamedTuple):
     """A document as JSON: without the objects at its top level (null in their places), and its head.
 
-    ``apart``: ``main`` is compressed, and kept outside of tantivy. ``parts``: of a document whose long texts
-    came compressed, what ``main`` is made of when it is wanted: beside them it would weigh as much again.
+    ``apart``: ``main`` is compressed, and kept outside of tantivy.
     """
 
     main: bytes
     head: bytes
     apart: bool = False
-    parts: tuple[bytes | Text, ...] = ()
 
     @property
     def size(self) -> int:
         """About how many bytes it holds."""
-        own = (sum(map(len, part.packed)) if isinstance(part, LongText) else len(part) for part in self.parts)
-        return len(self.main) + len(self.head) + sum(own)
-
-    def packed(self) -> bytes:
-        """Return what is kept outside of tantivy, as it is kept."""
-        return _compressed(_flat(self.parts)) if self.parts else self.main
+        return len(self.main) + len(self.head)
 
     def load(self) -> dict[str, Any]:
         """Return the document as it was given."""
@@ -49,61 +43,44 @@ class Source(NamedTuple):
 
     def json(self) -> bytes:
         """Return what it says as JSON."""
-        if self.parts:
-            return b"".join(_flat(self.parts))
         return zlib.decompress(self.main) if self.apart else self.main
 
     def add_to(self, document: tantivy.Document) -> None:
         """Have tantivy store what it says, unless that is kept apart."""
-        if self.apart:
-            # What was freed on the way is what tantivy wants next.
-            give_back()
-        else:
+        if not self.apart:
             document.add_bytes(SOURCE, self.main)
 
 
 def make_source(
     id: str,  # noqa: A002
     source: Mapping[str, Any],
-    may_be_apart: bool,
     made: Halves | None = None,
 ) -> Source:
     """Return a document as JSON.
 
     Args:
-        may_be_apart: the index has a place for it outside of tantivy.
         made: what ``halves`` returns of it.
 
     Raises:
         ValueError: it is no JSON.
     """
-    if made is not None:
-        return Source(made[0], _head(id, made[1]))
-    said, parts = _halves(source)
-    head = _head(id, _json(parts))
-    long = [value for value in said.values() if is_long(value)]
-    if not long:
-        return Source(_json(said), head)
-    if not may_be_apart:
-        return Source(_json(unpacked(said)), head)
-    cut = _cut(said)
-    if all(isinstance(value, LongText) for value in long):
-        return Source(b"", head, apart=True, parts=cut)
-    return Source(_compressed(_flat(cut)), head, apart=True)
+    main, parts = made or _both(source)
+    if len(main) < _LONG:
+        return Source(main, _head(id, parts))
+    return Source(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
 
 
 def halves(source: Mapping[str, Any]) -> Halves | None:
-    """Return what of a source's JSON can be made beforehand; None where a text is long, or it is no JSON."""
+    """Return what of a source's JSON can be made beforehand; None where it is no JSON."""
     try:
-        said, parts = _halves(source)
-        return None if any(map(is_long, said.values())) else (_json(said), _json(parts))
+        return _both(source)
     except ValueError:
         # Whoever writes it tells why.
         return None
 
 
-def _halves(source: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a source with null for each object at its top level, and these objects.
+def _both(source: Mapping[str, Any]) -> Halves:
+    """Return a source as JSON with null for each object at its top level, and these objects.
 
     Raises:
         ValueError: it is no JSON.
@@ -117,7 +94,7 @@ def _halves(source: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         }
     except RecursionError as error:
         raise ValueError("the source is no JSON: lists nested too deeply") from error
-    return {**source, **dict.fromkeys(parts)}, parts
+    return _json({**source, **dict.fromkeys(parts)}), _json(parts)
 
 
 def _head(id: str, parts: bytes) -> bytes:  # noqa: A002
@@ -172,30 +149,3 @@ def _json(value: object) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the source is no JSON: {error}") from error
     return text.encode("utf-8", "surrogatepass")
-
-
-def _compressed(pieces: Iterator[bytes]) -> bytes:
-    packer = zlib.compressobj(LEVEL)
-    return b"".join([*map(packer.compress, pieces), packer.flush()])
-
-
-def _cut(said: Mapping[str, Any]) -> tuple[bytes | Text, ...]:
-    """Return the JSON of an object cut where it has long texts, and these as they are."""
-    found: list[bytes | Text] = []
-    before = b"{"
-    for name, value in said.items():
-        key = before + _json(name) + b":"
-        found += [key + b'"', value, b'"'] if is_long(value) else [key + _json(value)]
-        before = b","
-    return (*found, b"}")
-
-
-def _flat(parts: tuple[bytes | Text, ...]) -> Iterator[bytes]:
-    """Yield what was cut as JSON; no second copy is made of a long text."""
-    for part in parts:
-        if isinstance(part, bytes):
-            yield part
-        else:
-            # Each character is written by itself, so that a text may be cut anywhere.
-            for piece in part.pieces() if isinstance(part, LongText) else slices(part):
-                yield _json(piece)[1:-1]

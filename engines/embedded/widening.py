@@ -12,7 +12,7 @@ from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import analyse, prepare
-from shinglefold.engines.embedded.heads import ADDRESS, Heads, add_columns, addresses, read_head
+from shinglefold.engines.embedded.heads import ADDRESS, Heads, addresses, read_head
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.reading import Reading
 from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
@@ -74,12 +74,9 @@ def _copy(
     for _, place in found:
         source = stored_source(searcher, heads, place)
         ready = prepare(catalog, read_head(source.head).id, source.load())
-        if catalog.filed:
-            # Its record stays where it is.
-            (address,) = addresses(searcher, [place])
-            ready.document.add_unsigned(ADDRESS, address or 0)
-        else:
-            add_columns(ready.document, source.head)
+        # Its record stays where it is.
+        (address,) = addresses(searcher, [place])
+        ready.document.add_unsigned(ADDRESS, address or 0)
         source.add_to(ready.document)
         analyse([ready], analysis)
         writer.add_document(ready.document)

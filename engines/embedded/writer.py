@@ -14,7 +14,7 @@ from shinglefold.engines.embedded.actions import Action, Refused, merged
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import Prepared, analyse, prepare
-from shinglefold.engines.embedded.heads import ADDRESS, FOLDER, add_columns
+from shinglefold.engines.embedded.heads import ADDRESS, FOLDER
 from shinglefold.engines.embedded.integrity import read_meta
 from shinglefold.engines.embedded.journal import Damaged, Journal, damaged, files, read, remove
 from shinglefold.engines.embedded.portion import Portion
@@ -62,6 +62,7 @@ class Writer:
     committed: Committed
     journal: Journal
     _tantivy: tantivy.IndexWriter
+    _heads: Appender
     #: What is not committed; of this what tantivy has not got yet, in order.
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     _waiting: deque[_Change] = field(default_factory=deque)
@@ -73,8 +74,6 @@ class Writer:
     #: Whether the catalog is another than is saved, and the one that a commit saves.
     _grown: bool = False
     _saving: Catalog | None = None
-    #: Where heads go; None where they go into columns, as in indices of earlier versions.
-    _heads: Appender | None = None
     _begun: int = 0
     #: Whether more may be committed than is known here, as a commit failed; whether it has to be mended.
     _uncertain: bool = False
@@ -100,8 +99,8 @@ class Writer:
             lock = index.writer(portion.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
             catalog = Catalog.load(folder).fitted(names)
-            heads = Appender(folder / FOLDER, committed.heads_end) if catalog.filed else None
-        return cls(folder, analysis, portion, catalog, committed, Journal(folder), lock, _heads=heads)
+            heads = Appender(folder / FOLDER, committed.heads_end)
+        return cls(folder, analysis, portion, catalog, committed, Journal(folder), lock, heads)
 
     @property
     def dirty(self) -> bool:
@@ -127,12 +126,12 @@ class Writer:
     @property
     def heads_end(self) -> int:
         """The address behind the last head; see ``Appender``."""
-        return self._heads.end if self._heads else 0
+        return self._heads.end
 
     @property
     def filled(self) -> bool:
         """Tell once whether a volume of heads has been filled."""
-        begun, self._begun = self._begun, self._heads.begun if self._heads else 0
+        begun, self._begun = self._begun, self._heads.begun
         return begun < self._begun
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
@@ -268,8 +267,7 @@ class Writer:
     def close(self) -> None:
         """Let merges finish and give the lock back; what is neither committed nor in the journal is lost."""
         self.journal.close()
-        if self._heads:
-            self._heads.close()
+        self._heads.close()
         with translated(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
 
@@ -284,12 +282,11 @@ class Writer:
         self._under_way, self._actions, self._size = self._under_way + self._actions, 0, 0
         self._saving = self.catalog if self._grown else None
 
-    def _store(self, catalog: Catalog | None, heads: Appender | None) -> None:
+    def _store(self, catalog: Catalog | None, heads: Appender) -> None:
         """Make durable what tantivy has, the catalog first."""
         if catalog is not None:
             catalog.save(self.folder)
-        if heads:
-            heads.flush()
+        heads.flush()
         self._tantivy.commit()
 
     def _done(self) -> None:
@@ -366,11 +363,8 @@ class Writer:
 
     def _add_source(self, ready: Prepared) -> None:
         source = ready.source
-        if self._heads:
-            address = self._heads.add(source.head, source.packed() if source.apart else None)
-            ready.document.add_unsigned(ADDRESS, address)
-        else:
-            add_columns(ready.document, source.head)
+        address = self._heads.add(source.head, source.main if source.apart else None)
+        ready.document.add_unsigned(ADDRESS, address)
         source.add_to(ready.document)
 
     @contextmanager
@@ -394,7 +388,6 @@ class Writer:
             return
         with translated(f"writing to {self.folder.name}", self.folder):
             self._tantivy.rollback()
-            if self._heads:
-                self._heads.close()
-                self._heads = Appender(self.folder / FOLDER)
+            self._heads.close()
+            self._heads = Appender(self.folder / FOLDER)
         self._broken = False

@@ -19,6 +19,7 @@ from shinglefold.groups.gate.opening import Opened
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import Pipeline
+from shinglefold.ingest.blocks import too_long
 from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.paths import get
 from shinglefold.ingest.pipeline.pipeline import Outcome
@@ -67,7 +68,7 @@ class Face:
         """Return documents with fingerprints and ids, or what became of those that the pipeline drops."""
         _check_documents(documents)
         field = self.recipe.field
-        reasons = [refusal(one, field) for one in documents]
+        reasons = [too_long(one) or refusal(one, field) for one in documents]
         kept = [
             without_fingerprint(one, field)
             for one, reason in zip(documents, reasons, strict=True)

@@ -7,8 +7,9 @@ from msgspec.json import decode
 
 from shinglefold.contracts import Document
 from shinglefold.ingest.readers.records import to_document
-from shinglefold.long_texts import LONG
 
+#: Bytes from which on a line is too long to be held beside its document.
+_LONG = 1 << 21
 #: What nobody can change in its place.
 _FLAT = frozenset((str, int, float, bool, type(None)))
 _CHANGING = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")
@@ -47,7 +48,7 @@ def from_line(line: bytes, id_field: str) -> Document:
 
 def as_read(document: Document, line: bytes, id_field: str) -> Document:
     """Return a document that knows its line, where nothing in it can be changed unseen and it is not long."""
-    if len(line) < LONG and set(map(type, document.values())) <= _FLAT:
+    if len(line) < _LONG and set(map(type, document.values())) <= _FLAT:
         return AsRead(document, line, id_field)
     return document
 

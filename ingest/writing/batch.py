@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts import Document
 from shinglefold.ingest.meter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.step import METADATA
@@ -12,11 +11,6 @@ from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.bulk import Action
 from shinglefold.ingest.writing.spared import restored
 from shinglefold.ingest.writing.workers import Answer
-from shinglefold.long_texts import LongText, Text
-
-#: Characters of a text that must not be there twice.
-_LONG = 1 << 20
-_TEXTS = (str, LongText)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +63,13 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str)
         reason = "the pipeline changed _index; run it for each index apart"
         batch.refused.append(Refused("pipeline", reason, record))
     else:
-        shared = _share_long_texts(record.document, outcome.document)
         action = _action(index, outcome.document, outcome.json, verb)
         if outcome.ready is not None:
-            action["_ready"] = outcome.ready.of(shared) if shared else outcome.ready
+            action["_ready"] = outcome.ready
         if "_id" in action:
             batch.ids.add(action["_id"])
         batch.actions.append(action)
         batch.records.append(record)
-
-
-def _share_long_texts(given: Mapping[str, Any] | None, made: Document) -> dict[Text, Text]:
-    """Have a document hold the very texts it was given, and return these by their equals.
-
-    What comes from a worker is a copy, as heavy.
-    """
-    shared: dict[Text, Text] = {}
-    for name, value in made.items():
-        long = isinstance(value, _TEXTS) and len(value) > _LONG
-        if long and given is not None and given.get(name) == value:
-            shared[given[name]] = made[name] = given[name]
-    return shared
 
 
 def _action(index: str, document: Mapping[str, Any], json: bytes | None, verb: str) -> dict[str, Any]:

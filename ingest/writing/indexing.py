@@ -12,7 +12,7 @@ from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.checks import check_engine, check_is_text, check_kind, check_object, expected
 from shinglefold.contracts import Document, Engine, GroupNumbers
 from shinglefold.errors import ConfigError, EngineError, InputError
-from shinglefold.ingest.blocks import RAW_BUDGET, REQUEST_BUDGET, blocks, weight
+from shinglefold.ingest.blocks import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
 from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.records import Record, to_document
@@ -26,7 +26,6 @@ from shinglefold.ingest.writing.outbox import Outbox
 from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.local_engines import MakeReady
-from shinglefold.long_texts import pack
 from shinglefold.stored import without_fingerprint
 
 _Records = Iterable[Record | Mapping[str, Any]]
@@ -54,8 +53,8 @@ def index_documents(
     index. The first Ctrl-C waits for what the engine is doing, a second one does not.
 
     Args:
-        records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id). Very long
-            texts in records may be compressed in their places meanwhile (``LongText``).
+        records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id). One
+            with a text of more than ``MAX_TEXT`` characters fails.
         pipeline: writes the fingerprints; its scheme must be the index's.
         field: where the index keeps them; by default where the pipeline writes them.
         properties: mappings of further fields of the index where it is created.
@@ -134,9 +133,7 @@ class _Run:
         """Take every block through the workers and the outbox."""
         flight: list[list[Record]] = []
         make_ready = self.destination.make_ready()
-        # Who numbers groups reads the texts as they are.
-        light = make_ready is not None and self.groups is None
-        given = _records(records, self.ledger.interrupts, light)
+        given = _records(records, self.ledger.interrupts)
         many = len(records) if isinstance(records, Sized) else 0
 
         def expect(first: Sequence[Record]) -> None:
@@ -147,11 +144,7 @@ class _Run:
             closing(self._answers(documents, workers, make_ready)) as answers,
         ):
             while (answer := _next(self.ledger, answers)) is not None:
-                batch = make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb)
-                # The words of a long text are let go of by whoever has taken them: nobody else may hold them.
-                del answer
-                self._put(batch)
-                del batch
+                self._put(make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb))
         while not self.outbox.empty:
             self._book()
 
@@ -258,6 +251,10 @@ def _documents(
             for place, record in enumerate(block):
                 if record.document is None:
                     continue
+                # A document with so long a text is a block of its own.
+                if len(block) == 1 and (reason := too_long(record.document)):
+                    block[place] = replace(record, reason=reason)
+                    continue
                 bare = without_fingerprint(record.document, field)
                 if bare is not record.document:
                     if reason := refusal(record.document, field):
@@ -269,14 +266,11 @@ def _documents(
             yield kept
 
 
-def _records(records: _Records, interrupts: Interrupts, light: bool) -> Generator[Record, None, None]:
-    """Yield what was given as records; ``light``: long texts in them compressed."""
+def _records(records: _Records, interrupts: Interrupts) -> Generator[Record, None, None]:
+    """Yield what was given as records."""
     for number, given in enumerate(records, 1):
         interrupts.check()
-        record = given if isinstance(given, Record) else _record(given, number)
-        if light and record.document is not None:
-            pack(record.document)
-        yield record
+        yield given if isinstance(given, Record) else _record(given, number)
 
 
 def _record(value: object, number: int) -> Record:

@@ -19,7 +19,6 @@ from shinglefold.ingest.readers.decode import without_surrogates
 from shinglefold.ingest.writing.process import WorkerProcess, go_on, in_order, settled
 from shinglefold.ingest.writing.spared import spared
 from shinglefold.local_engines import MakeReady
-from shinglefold.long_texts import LongText, packed, unpacked
 
 _Documents = list[Document]
 #: Crashes in one block after which its other documents are given up instead of tried one by one.
@@ -38,43 +37,23 @@ def process(
     documents: _Documents,
     as_json: bool = False,
     make_ready: MakeReady | None = None,
-    *,
-    emptied: bool = False,
 ) -> Answer:
-    """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for.
-
-    Long texts that come packed are packed in the answer, too, as are their words.
-
-    Args:
-        emptied: take the documents out of the block, as whoever holds it would hold long texts twice.
-    """
+    """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for."""
     meter = pipeline.meter
-    light = any(map(_is_light, documents))
     with meter.stage("pipeline"):
-        outcomes = pipeline.run_block(_clean(_taken_out(documents) if emptied else documents, meter))
+        outcomes = pipeline.run_block(_clean(documents, meter))
     if make_ready is not None:
         with meter.stage("words"):
             outcomes = _made_ready(outcomes, make_ready)
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encoded, outcomes))
-    if light:
-        outcomes = list(map(_packed, outcomes))
     return Answer(outcomes, meter.take())
-
-
-def _is_light(document: Document) -> bool:
-    return LongText in map(type, document.values())
-
-
-def _taken_out(documents: _Documents) -> Iterator[Document]:
-    while documents:
-        yield documents.pop(0)
 
 
 def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
     for document in documents:
-        value, replaced = without_surrogates(unpacked(document) if _is_light(document) else document)
+        value, replaced = without_surrogates(document)
         meter.counts["replaced"] += replaced
         yield value
 
@@ -82,14 +61,6 @@ def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
 def _made_ready(outcomes: Sequence[Outcome], make_ready: MakeReady) -> list[Outcome]:
     made = iter(make_ready([one.document for one in outcomes if one.document is not None]))
     return [one if one.document is None else one._replace(ready=next(made)) for one in outcomes]
-
-
-def _packed(outcome: Outcome) -> Outcome:
-    """Return an outcome with the long texts of its document compressed."""
-    if outcome.document is None:
-        return outcome
-    document, long = packed(outcome.document)
-    return outcome._replace(document=document, ready=outcome.ready and outcome.ready.of(long))
 
 
 def process_blocks(
@@ -196,10 +167,9 @@ def _work(
     if isinstance(asked, Path):
         return saved(pipeline.tools.canonicalizer.lexicon, asked)
     if make_ready is None:
-        return process(pipeline, asked, as_json, emptied=True)
-    # Of a long text nothing may be held while others are worked on.
-    given: _Documents = [{} if _is_light(one) else dict(one) for one in asked]
-    answer = process(pipeline, asked, as_json, make_ready, emptied=True)
+        return process(pipeline, asked, as_json)
+    given: _Documents = list(map(dict, asked))
+    answer = process(pipeline, asked, as_json, make_ready)
     return answer._replace(outcomes=list(map(spared, answer.outcomes, given)))
 
 

@@ -1,19 +1,13 @@
-"""Documents with long texts, which are kept outside of tantivy: what happens to others happens to them."""
+"""Long documents, which are kept outside of tantivy: what happens to others happens to them."""
 
-import json
-import os
 import random
 import shutil
 from pathlib import Path
 
 import pytest
-from support.earlier import unpack_first_format
 
-from shinglefold import long_texts
-from shinglefold.engines.embedded import EmbeddedEngine, volumes
+from shinglefold.engines.embedded import EmbeddedEngine, sources, volumes
 from shinglefold.errors import EngineUnavailable
-from shinglefold.local_engines import Ready
-from shinglefold.long_texts import LongText
 
 #: A text of many lines, with what JSON escapes, and one half of a pair that is no Unicode.
 _LINES = "".join(f'line {number}: "quoted" \\ and\ttabs, серые цапли ждут\n' for number in range(200))
@@ -22,9 +16,8 @@ _MANY = {f"c{number}": "cell" for number in range(60)}
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Texts that are long with a thousand characters, in pieces of 700; volumes of 20,000 bytes."""
-    monkeypatch.setattr(long_texts, "LONG", 1000)
-    monkeypatch.setattr(long_texts, "_PIECE", 700)
+    """Documents that are long with a thousand bytes of JSON."""
+    monkeypatch.setattr(sources, "_LONG", 1000)
 
 
 def _put(engine: EmbeddedEngine, id_: str, source: dict, **words) -> None:
@@ -144,112 +137,3 @@ def test_damage_to_them_is_told(four: Path, words, offset):
     file.write_bytes(content)
     with EmbeddedEngine(four, words) as engine, pytest.raises(EngineUnavailable, match="another content"):
         engine.check("pages")
-
-
-def _format(folder: Path) -> int:
-    return json.loads((folder / "pages" / "catalog.json").read_text())["format"]
-
-
-def test_an_index_that_earlier_versions_read_says_so_until_it_has_one(tmp_path: Path, words):
-    with EmbeddedEngine(tmp_path, words) as engine:
-        engine.create_index("pages", {"properties": {"n": {"type": "long"}, "body": {"type": "text"}}}, {})
-    catalog = tmp_path / "pages" / "catalog.json"
-    catalog.write_text(catalog.read_text().replace('"format": 3', '"format": 2'))
-    assert _format(tmp_path) == 2
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _put(engine, "3", {"n": 3, "body": "page 3"})
-    assert _format(tmp_path) == 2
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _put(engine, "4", {"n": 4, "body": f"page 4 {_LINES}"})
-        engine.refresh("pages")
-        assert _format(tmp_path) == 3
-        assert [len(source["body"]) for source in _all(engine).values()] == [6, len(_LINES) + 7]
-
-
-def test_in_an_index_of_the_first_format_they_stand_with_the_others(tmp_path: Path, words):
-    unpack_first_format(tmp_path)
-    with EmbeddedEngine(tmp_path, words) as engine:
-        _put(engine, "20", {"n": 20, "body": LongText.of(f"page {_LINES}")})
-        engine.refresh("pages")
-        assert _all(engine)["20"] == {"n": 20, "body": f"page {_LINES}"}
-    assert sorted(os.listdir(tmp_path / "pages")) == ["catalog.json", "tantivy"]
-
-
-def test_a_compressed_text_is_what_it_is_compressed_or_not(tmp_path: Path, words):
-    mappings = {
-        "properties": {
-            "body": {"type": "text", "fields": {"key": {"type": "keyword", "ignore_above": 100}}},
-            "file": {"type": "binary"},
-            "off": {"type": "text", "index": False},
-            "day": {"type": "date"},
-            "n": {"type": "long"},
-        }
-    }
-    text, file = f"page {_LINES}", "aGVyb25z" * 300
-    with EmbeddedEngine(tmp_path, words) as engine:
-        engine.create_index("pages", mappings, {})
-        plain = {"body": text, "file": file, "off": text, "new": text}
-        _put(engine, "plain", plain)
-        _put(engine, "packed", {name: LongText.of(value) for name, value in plain.items()})
-        engine.refresh("pages")
-        assert _stored(engine, "packed") == _stored(engine, "plain") == plain
-        for field in ("body", "new"):
-            query = {"query": {"match_phrase": {field: "серые цапли ждут line 101"}}}
-            hits = engine.search("pages", query)["hits"]["hits"]
-            assert {hit["_id"]: hit["_score"] for hit in hits} == dict.fromkeys(
-                ("plain", "packed"), hits[0]["_score"]
-            )
-        assert not engine.search("pages", {"query": {"exists": {"field": "body.key"}}})["hits"]["hits"]
-        for field in ("day", "n", "file"):
-            refused = [
-                engine.bulk([{"_index": "pages", "_id": "x", "_source": {field: value}}]).failures[0]
-                for value in (text, LongText.of(text))
-            ]
-            assert [one.status for one in refused] == [400, 400]
-
-
-def test_words_that_are_brought_are_the_words(tmp_path: Path, words):
-    text = LongText.of(_LINES)
-    with EmbeddedEngine(tmp_path, words) as engine:
-        engine.create_index("pages", {"properties": {"body": {"type": "text"}}}, {})
-        made = LongText.joined(["her", "on a", "b"])
-        _put(engine, "1", {"body": text}, _ready=Ready({text: made}))
-        engine.refresh("pages")
-        found = engine.search("pages", {"query": {"term": {"body": "heron"}}})["hits"]["hits"]
-        assert [hit["_source"]["body"] for hit in found] == [_LINES]
-
-
-def test_one_that_came_compressed_is_read_and_journalled_before_it_is_committed(
-    four: Path, words, tmp_path_factory, late
-):
-    killed = tmp_path_factory.mktemp("killed")
-    text = f"page 4\n{_LINES}"
-    given = {"n": 4, "body": LongText.of(text), "list": ["first", "a"], "inner": {"n": 4}}
-    given["note"] = LongText.of(_LINES)
-    expected = {**given, "body": text, "note": _LINES, "list": ["first", "a"]}
-    with EmbeddedEngine(four, words) as engine, engine.held("pages"):
-        with engine.deciding("pages", ("title",)):
-            _put(engine, "4", given)
-            # Whoever gave it may go on with what is in it.
-            given["list"].append("b")
-            assert _stored(engine, "4") == expected
-        shutil.copytree(four / "pages", killed / "pages", ignore=shutil.ignore_patterns(".tmp*"))
-    for folder in (four, killed):
-        with EmbeddedEngine(folder, words) as engine:
-            assert _stored(engine, "4") == expected
-            engine.check("pages")
-
-
-def test_words_that_are_brought_serve_every_field_of_a_text(tmp_path: Path, words):
-    text, made = LongText.of(_LINES), LongText.joined(["heron", " pond"])
-    body = {"type": "text", "fields": {"again": {"type": "text"}}}
-    with EmbeddedEngine(tmp_path, words) as engine:
-        engine.create_index("pages", {"properties": {"body": body, "copy": {"type": "text"}}}, {})
-        brought = {text: made}
-        _put(engine, "1", {"body": text, "copy": LongText.of(_LINES)}, _ready=Ready(brought))
-        engine.refresh("pages")
-        for field in ("body", "body.again", "copy"):
-            found = engine.search("pages", {"query": {"match_phrase": {field: "heron pond"}}})
-            assert [hit["_id"] for hit in found["hits"]["hits"]] == ["1"]
-        # Nobody holds them any longer than tantivy wants them.
-        assert not brought

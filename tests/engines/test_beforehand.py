@@ -8,7 +8,6 @@ import pytest
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.local_engines import WantsReady
-from shinglefold.long_texts import LongText
 
 _DOCUMENTS = [
     {
@@ -119,8 +118,7 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
         text = "a long text " * 200_000
         (made,) = make([{"body": text, "title": "short"}])
         assert made.words["short"] == "short"
-        assert isinstance(made.words[text], LongText)
-        assert str(made.words[text]) == text.strip()
+        assert made.words[text] == text.strip()
 
 
 def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words, monkeypatch):
@@ -131,7 +129,7 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
         assert made.halves is not None
         action = {"_index": "pages", "_source": document, "_ready": made._replace(halves=None)}
         engine.bulk([{**action, "_id": "by the engine"}])
-        monkeypatch.setattr("shinglefold.engines.embedded.sources._halves", None)
+        monkeypatch.setattr("shinglefold.engines.embedded.sources._both", None)
         engine.bulk([{**action, "_id": "beforehand", "_ready": made}])
         for id_ in ("by the engine", "beforehand"):
             got = engine.get("pages", id_)
@@ -142,8 +140,8 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
         assert [hit["_source"] for hit in hits] == [document, document]
 
 
-@pytest.mark.parametrize("value", ["long " * 500_000, float("nan"), {1, 2}], ids=["long", "NaN", "a set"])
-def test_what_is_long_or_no_json_is_left_to_the_engine(tmp_path: Path, words, value):
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}], ids=["NaN", "a set"])
+def test_what_is_no_json_is_left_to_the_engine(tmp_path: Path, words, value):
     with EmbeddedEngine(tmp_path, words) as engine:
         (made,) = engine.ready_for("pages", {})([{"title": value}])
     assert made.halves is None

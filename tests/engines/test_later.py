@@ -41,7 +41,7 @@ def test_an_index_of_a_later_version_says_to_upgrade(catalog: Path, words, more)
                 attempt()
             message = str(told.value)
             assert "written by a later version of shinglefold: its format is 4" in message
-            assert f"{__version__} reads those up to 3. Upgrade shinglefold: pip install --upgrade" in message
+            assert f"{__version__} reads format 3. Upgrade shinglefold: pip install --upgrade" in message
             assert "damaged" not in message
         assert [info.documents for info in engine.indices()] == [None]
     assert catalog.read_bytes() == before
@@ -55,7 +55,7 @@ def test_a_search_that_goes_on_while_a_later_version_takes_the_index_over_says_s
             engine.search("pages", {})
 
 
-@pytest.mark.parametrize("format_", [0, -1, True, "4", None, 4.5])
+@pytest.mark.parametrize("format_", [0, -1, 2, True, "4", None, 4.5])
 def test_what_no_version_writes_is_damage(catalog: Path, words, format_):
     _made_by(catalog, format_)
     with (

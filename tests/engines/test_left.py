@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -43,11 +42,6 @@ def maker(tmp_path: Path):
     process.wait()
 
 
-def _grown_old(folder: Path) -> None:
-    hour = time.time() - 3600
-    os.utime(folder, (hour, hour))
-
-
 def _names(folder: Path) -> set[str]:
     return set(os.listdir(folder))
 
@@ -58,14 +52,12 @@ _HALF = ".pages-20260101000000000000.new"
 def test_half_an_index_of_a_process_that_was_killed_goes_with_the_next_index(tmp_path: Path, engine, maker):
     os.kill(maker.pid, signal.SIGKILL)
     maker.wait()
-    _grown_old(tmp_path / _HALF)
     engine.create_index("news", {}, {})
     assert _names(tmp_path) == {"news"}
 
 
 def test_what_a_process_is_still_making_stays_however_long_that_takes(tmp_path: Path, engine, maker):
     os.kill(maker.pid, signal.SIGSTOP)
-    _grown_old(tmp_path / _HALF)
     engine.create_index("news", {}, {})
     engine.delete_index("news")
     assert _names(tmp_path) == {_HALF}
@@ -81,8 +73,6 @@ def test_half_a_deleted_index_goes_too_and_folders_of_somebody_else_stay(tmp_pat
     (tmp_path / "pages").rename(tmp_path / ".pages.deleted")
     (tmp_path / ".photos.new").mkdir()
     (tmp_path / ".photos.new" / "a.jpg").write_text("picture")
-    for name in (".pages.deleted", ".photos.new"):
-        _grown_old(tmp_path / name)
     with EmbeddedEngine(tmp_path, str.split) as after:
         after.delete_index("news")
     assert _names(tmp_path) == {".photos.new"}

@@ -9,12 +9,9 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Options, Outcome, Pipeline, Tools
-from shinglefold.ingest.meter import Meter
-from shinglefold.ingest.readers.records import Record
-from shinglefold.ingest.writing.batch import make_batch
+from shinglefold.ingest import Options, Pipeline, Tools
 from shinglefold.ingest.writing.process import WorkerProcess, in_order
-from shinglefold.ingest.writing.workers import Answer, process, process_blocks
+from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.scheme import Scheme
 
 
@@ -112,17 +109,6 @@ def test_a_negative_number_of_workers_is_refused(deadly: Pipeline):
         process_blocks(deadly, iter([]), -1)
 
 
-def test_a_long_text_that_comes_back_from_a_worker_as_it_went_is_held_once():
-    text = "слово " * 200_000
-    given = {"body": text, "title": "a title", "other": text + "."}
-    made = {"body": "".join(list(text)), "title": "a title", "other": text, "dedup": {}}
-    answer = Answer([Outcome("done", made)], Meter())
-    (action,) = make_batch("pages", [Record(given, "file", 1)], answer).actions
-    assert action["_source"] == {**made, "other": text}
-    assert action["_source"]["body"] is given["body"]
-    assert action["_source"]["other"] is not given["other"]
-
-
 class Told(list[int]):
     """An answer that can be watched."""
 
@@ -145,15 +131,3 @@ def test_an_answer_that_is_handed_on_is_held_by_nobody_else():
         assert answer == [number]
         del answer
         assert watched() is None
-
-
-def test_a_block_of_a_worker_is_emptied_as_it_is_worked_on(scheme: Scheme, canonicalizer: Canonicalizer):
-    pipeline = Pipeline.from_json(
-        {"processors": [{"supershingle": {"field": "body"}}]}, scheme, canonicalizer
-    )
-    texts = [f"слово{number} и дело {number}" for number in range(5)]
-    block = [{"body": text} for text in texts]
-    kept = process(pipeline, list(block))
-    taken = process(pipeline, block, emptied=True)
-    assert [one.document for one in taken.outcomes] == [one.document for one in kept.outcomes]
-    assert not block
