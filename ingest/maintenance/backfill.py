@@ -17,7 +17,7 @@ from shinglefold.checks import (
     check_truth,
     check_whole,
 )
-from shinglefold.contracts import Engine, GroupNumbers
+from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
 from shinglefold.ingest.maintenance.counts import BackfillCounts
@@ -25,7 +25,7 @@ from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, RESTARTS, Place, Scan
 from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import missing, unnumbered
+from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.maintenance.throttle import Throttle
 from shinglefold.ingest.maintenance.updates import Updater
 from shinglefold.ingest.mapping import check_index
@@ -46,7 +46,6 @@ class BackfillOptions:
     ``field``: where fingerprints are. ``part``: the share of the index. ``only_missing``: read only documents
     without a fingerprint of the scheme. ``requests_per_second``: documents read a second, 0 for no limit.
     ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one per core.
-    ``groups``: gives documents that have none the number of their group, and those whose text has changed.
     """
 
     field: str = "dedup"
@@ -56,7 +55,6 @@ class BackfillOptions:
     checkpoint: str | Path | None = None
     workers: int = 0
     backoff: Backoff = PATIENCE
-    groups: GroupNumbers | None = None
 
     def __post_init__(self) -> None:
         check_is_text("field", self.field)
@@ -165,7 +163,6 @@ class _Run:
             str(given.part),
             given.only_missing,
             "" if seal is None else seal.id,
-            given.groups is not None,
         )
         self.pace = Throttle(given.requests_per_second)
         self.updater = Updater(
@@ -174,7 +171,6 @@ class _Run:
             given.field,
             given.backoff,
             lambda: self.interrupts.pending,
-            groups=given.groups,
         )
 
     def run(self) -> BackfillSummary:
@@ -271,8 +267,7 @@ class _Run:
 
     @property
     def _missing(self) -> Mapping[str, Any]:
-        wanted = missing if self.options.groups is None else unnumbered
-        return wanted(self.options.field, self.job.scheme)
+        return missing(self.options.field, self.job.scheme)
 
     @property
     def _query(self) -> Mapping[str, Any]:

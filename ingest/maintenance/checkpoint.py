@@ -23,7 +23,6 @@ class Job:
     part: str
     only_missing: bool
     sealed: str = ""
-    groups: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,12 +85,6 @@ def missing(field: str, scheme: str) -> JSON:
     return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}, placeholder_query(field)]}}
 
 
-def unnumbered(field: str, scheme: str) -> JSON:
-    """Return the query for documents without a fingerprint of a scheme, or without the number of a group."""
-    numberless = {"bool": {"must_not": [{"exists": {"field": f"{field}.group"}}, placeholder_query(field)]}}
-    return {"bool": {"should": [missing(field, scheme), numberless], "minimum_should_match": 1}}
-
-
 def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
     """Return the write that stores a fingerprint, guarded by the version read where there is one.
 

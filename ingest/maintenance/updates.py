@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from shinglefold.contracts import JSON, BulkFailure, Engine, GroupNumbers
+from shinglefold.contracts import JSON, BulkFailure, Engine
 from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.stored import (
     Key,
     document_of,
     foreign,
-    has_group,
     is_empty,
     key_of,
     key_of_action,
@@ -19,12 +18,10 @@ from shinglefold.ingest.maintenance.stored import (
     stored_fingerprint,
     update,
 )
-from shinglefold.ingest.paths import put
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.bulk import Backoff, send
 from shinglefold.ingest.writing.workers import process
 from shinglefold.placeholders import is_placeholder
-from shinglefold.stored import stored_parts, without_fingerprint
 
 Hit = Mapping[str, Any]
 
@@ -40,8 +37,7 @@ class _Change(NamedTuple):
 class Updater:
     """Stores the fingerprints of documents read and accounts for each of them.
 
-    ``target`` is the field they are in, ``given_up`` the documents that can have none, ``groups`` what gives
-    documents the numbers of their groups, where they are to have any.
+    ``target`` is the field they are in, ``given_up`` the documents that can have none.
     """
 
     engine: Engine
@@ -50,7 +46,6 @@ class Updater:
     backoff: Backoff
     stop: Callable[[], bool]
     given_up: set[Key] = field(default_factory=set)
-    groups: GroupNumbers | None = None
 
     def write(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
         """Account for documents, given what the pipeline made of each.
@@ -79,7 +74,7 @@ class Updater:
                 self._fail(hit, f"{told}; the document was left as it is", counts)
             elif new is None:
                 self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
-            elif stored_fingerprint(hit["_source"], self.target) == new and self._is_numbered(hit):
+            elif stored_fingerprint(hit["_source"], self.target) == new:
                 counts.empty += is_empty(new)
                 counts.unchanged += 1
             elif is_empty(new) and not is_empty(stored_fingerprint(hit["_source"], self.target)):
@@ -94,8 +89,6 @@ class Updater:
         """Update documents and return the changes that another writer was faster than."""
         if not changes:
             return []
-        if self.groups is not None:
-            changes = self._numbered(changes, self.groups)
         actions = [update(change.hit, self.target, change.new) for change in changes]
         refused = send(self.engine, actions, self.backoff, self.stop).refused
         by_key = {key_of(change.hit): change for change in changes}
@@ -108,25 +101,6 @@ class Updater:
             else:
                 self._refuse(change, failure, counts)
         return conflicts
-
-    def _is_numbered(self, hit: Hit) -> bool:
-        return self.groups is None or has_group(hit["_source"], self.target)
-
-    def _numbered(self, changes: Sequence[_Change], groups: GroupNumbers) -> list[_Change]:
-        """Return changes that store the number of the group, too."""
-        actions = [
-            {
-                "_index": change.hit["_index"],
-                "_id": change.hit["_id"],
-                **({"routing": change.hit["_routing"]} if "_routing" in change.hit else {}),
-                "_source": put(
-                    without_fingerprint(change.hit["_source"], self.target), self.target, dict(change.new)
-                ),
-            }
-            for change in changes
-        ]
-        told = (stored_parts(action["_source"], self.target) for action in groups.number(actions))
-        return [_Change(change.hit, new) for change, new in zip(changes, told, strict=True)]
 
     def _refuse(self, change: _Change, failure: BulkFailure, counts: BackfillCounts) -> None:
         if fate(failure) == "gone":
