@@ -4,10 +4,9 @@ from shinglefold.ingest.maintenance.backfill import BackfillOptions, BackfillSum
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.deletion import Deletion, delete, plan_deletion
 from shinglefold.ingest.maintenance.doctor import Diagnosis, DoctorOptions, diagnose
-from shinglefold.ingest.maintenance.letters import ForeignFile
-from shinglefold.ingest.maintenance.retry import retry
+from shinglefold.ingest.maintenance.retry import ForeignFile, retry
+from shinglefold.ingest.maintenance.scan import Slice
 from shinglefold.ingest.maintenance.setup import Plan, SetupRequest, carry_out, make_plan
-from shinglefold.ingest.maintenance.slices import Slice
 from shinglefold.ingest.maintenance.statistics import IndexStatistics, statistics
 
 __all__ = [

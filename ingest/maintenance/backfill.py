@@ -22,17 +22,23 @@ from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpire
 from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
 from shinglefold.ingest.maintenance.counts import BackfillCounts
 from shinglefold.ingest.maintenance.obstacles import check_updatable
-from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
-from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, RESTARTS, Place, Scan
-from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import missing
-from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.maintenance.scan import (
+    EVERYTHING,
+    PATIENCE,
+    RESTARTS,
+    WHOLE,
+    Place,
+    Scan,
+    Slice,
+    Throttle,
+)
+from shinglefold.ingest.maintenance.stored import missing, scan_with_pipeline
 from shinglefold.ingest.maintenance.updates import Updater
 from shinglefold.ingest.mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.writing.bulk import Backoff, patiently
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.summary import Progress
+from shinglefold.ingest.writing.ledger import Progress
 from shinglefold.recipe import stored_recipe
 
 #: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.

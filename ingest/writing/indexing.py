@@ -20,9 +20,8 @@ from shinglefold.ingest.writing.bulk import Action, Backoff, patiently
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.destination import Destination
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.ledger import Ledger, Unkept
+from shinglefold.ingest.writing.ledger import Ledger, Progress, Summary, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
-from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.local_engines import MakeReady
 from shinglefold.long_texts import pack

@@ -12,7 +12,7 @@ from shinglefold.contracts import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.regroup.verdicts import Verdicts
-from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.maintenance.scan import Throttle
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 
