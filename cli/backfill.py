@@ -13,13 +13,10 @@ from shinglefold.cli.maintenance import (
     scan_options,
     stopped_early,
 )
-from shinglefold.cli.options import groups_verified
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
-from shinglefold.cli.rules import rules_of_groups
 
 if TYPE_CHECKING:
-    from shinglefold.cli.recipes import Asked
-    from shinglefold.ingest.maintenance import BackfillSummary, Slice
+    from shinglefold.ingest.maintenance import BackfillSummary
 
 _LISTED = 10
 
@@ -32,12 +29,6 @@ _LISTED = 10
 )
 @click.argument("index", metavar="INDEX")
 @click.option("--only-missing", is_flag=True, help="Read only documents without a fingerprint of the scheme.")
-@click.option(
-    "--groups",
-    is_flag=True,
-    help="Number the groups, too: documents without a number get that of the group they belong to.",
-)
-@groups_verified
 @checkpoint_option
 @scan_options
 @click.pass_obj
@@ -47,9 +38,6 @@ def backfill(
     *,
     index: str,
     only_missing: bool,
-    groups: bool,
-    verify: str | None,
-    min_similarity: float | None,
     checkpoint: str | None,
     engine: str | None,
     pipeline: str | None,
@@ -65,10 +53,8 @@ def backfill(
     where it was. Exit code 3 says that some documents have no fingerprint.
     """
 
-    from shinglefold.cli.index import numbering_told
     from shinglefold.cli.progress import progress_bar
     from shinglefold.cli.unread_texts import unread_texts
-    from shinglefold.groups.insert import Numbering
     from shinglefold.ingest.maintenance import BackfillOptions, Slice
     from shinglefold.ingest.maintenance import backfill as run
 
@@ -76,12 +62,6 @@ def backfill(
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
     with opened_index(invocation, asked) as (opened, chosen, recipe, _):
         settings = asked.settings
-        if groups:
-            check_groups(asked, share, numbered=recipe.groups)
-        tools, rules = chosen.tools, rules_of_groups(verify, min_similarity, numbered=groups)
-        numbering = None
-        if groups:
-            numbering = Numbering(opened, index, recipe, tools.seal, rules, tools.canonicalizer)
         options = BackfillOptions(
             field=recipe.field,
             part=share,
@@ -89,9 +69,8 @@ def backfill(
             requests_per_second=requests_per_second,
             checkpoint=checkpoint or checkpoint_path(asked, "backfill", f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
-            groups=numbering,
         )
-        with numbering_told(asked, numbering), progress_bar("backfill") as bar:
+        with progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=reporter(bar))
         vain = 0 < summary.counts.empty == summary.counts.read
         other = unread_texts(opened, asked, index, chosen, recipe) if vain else ""
@@ -104,24 +83,6 @@ def backfill(
         remark(f"warning: {printable(other)}")
     code = _exit_code(summary, invocation)
     return PARTLY if code == DONE and vain else code
-
-
-def check_groups(asked: "Asked", share: "Slice", *, numbered: bool) -> None:
-    """Refuse to number groups where there is no place for the numbers, or where several runs would.
-
-    Raises:
-        ConfigError: so it is.
-    """
-    from shinglefold.errors import ConfigError
-
-    if not numbered:
-        change = asked.hints.command("setup", asked.index, groups=True)
-        raise ConfigError(f"index {asked.index!r} numbers no groups; let it first: {change}")
-    if share.of > 1:
-        raise ConfigError(
-            "runs over slices do not see each other's groups: leave --groups out, and then number all: "
-            f"{asked.hints.command('regroup', asked.index)}"
-        )
 
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:

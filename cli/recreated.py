@@ -81,7 +81,7 @@ def _regroup(asked: "Asked", rules: "Rules", linkage: str) -> str:
 
 def left_lines(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -> Iterator[str]:
     """Yield which indices are left of a run that was killed, each with the command that deletes it."""
-    from shinglefold.ingest.writing.rebuild import left_behind
+    from shinglefold.ingest.writing.destination import left_behind
 
     for info, name in left_behind(engine, infos):
         count = "" if info.documents is None else f", with {info.documents:,} documents"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from shinglefold.ingest.readers.read import read
     from shinglefold.ingest.readers.records import ReadOptions, Record
     from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
+    from shinglefold.ingest.writing.destination import rebuild
     from shinglefold.ingest.writing.indexing import index_documents
-    from shinglefold.ingest.writing.rebuild import rebuild
-    from shinglefold.ingest.writing.summary import Progress, Summary
+    from shinglefold.ingest.writing.ledger import Progress, Summary
 
 __all__ = [
     "Backoff",
@@ -67,9 +67,9 @@ _HOMES = {
     "DeadLetters": "shinglefold.ingest.writing.dead_letters",
     "replay": "shinglefold.ingest.writing.dead_letters",
     "index_documents": "shinglefold.ingest.writing.indexing",
-    "rebuild": "shinglefold.ingest.writing.rebuild",
-    "Progress": "shinglefold.ingest.writing.summary",
-    "Summary": "shinglefold.ingest.writing.summary",
+    "rebuild": "shinglefold.ingest.writing.destination",
+    "Progress": "shinglefold.ingest.writing.ledger",
+    "Summary": "shinglefold.ingest.writing.ledger",
 }
 
 # A search needs neither readers nor worker processes.

@@ -15,7 +15,7 @@ from shinglefold.ingest.fingerprint import Beside
 from shinglefold.ingest.linking.prints import DIGEST, DIGESTED, SIGNED, Block, Prints, named
 from shinglefold.ingest.linking.shelf import State
 from shinglefold.ingest.linking.stages import Pause
-from shinglefold.ingest.processors.beside import FingerprintBeside
+from shinglefold.ingest.processors.supershingle import FingerprintBeside
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.scheme import Scheme

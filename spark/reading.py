@@ -11,8 +11,7 @@ from shinglefold.checks import check_whole
 from shinglefold.contracts import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance.scan import Scan
-from shinglefold.ingest.maintenance.slices import Slice
+from shinglefold.ingest.maintenance.scan import Scan, Slice
 from shinglefold.ingest.signing.parquet import print_type
 from shinglefold.placeholders import is_placeholder
 from shinglefold.recipe import Recipe

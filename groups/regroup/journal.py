@@ -9,11 +9,9 @@ from typing import Any
 from shinglefold.errors import InputError
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change
-from shinglefold.ingest.maintenance.checkpoint import another_job
-from shinglefold.ingest.maintenance.kept import KeptFile, replace_lines
+from shinglefold.ingest.maintenance.checkpoint import Checkpoint, replace_lines
 from shinglefold.ingest.maintenance.stored import Key
 
-_FORMAT = 1
 #: How a plan begins.
 _BEGINNING = b'{"passes": '
 
@@ -46,20 +44,10 @@ class Journal:
             ConfigError: the checkpoint belongs to another job.
             InputError: it can't be read.
         """
-        kept = KeptFile(self.path)
-        found = kept.read()
-        if found is None or self.path is None:
+        found = self._checkpoint.load(self._left)
+        if found is None:
             self._check_beside()
-            return None
-        try:
-            if found["format"] != _FORMAT:
-                raise InputError(f"format {found['format']!r}, this version reads {_FORMAT}")
-            if found["job"] != self.job:
-                raise another_job("regrouping", self.path, found["job"], self.job)
-            changes = _changes(self._beside(self.path), found["passes"])[found["done"] :]
-            return Left(changes, found["done"], found["passes"], RegroupCounts.from_json(found["counts"]))
-        except (KeyError, TypeError, ValueError, AttributeError, OSError, InputError) as error:
-            raise kept.unreadable(error) from error
+        return found
 
     def begin(self, changes: Iterable[Change], passes: int, counts: RegroupCounts) -> None:
         """Keep a plan, and that nothing of it is done.
@@ -77,15 +65,23 @@ class Journal:
         Raises:
             InputError: it can't be written.
         """
-        KeptFile(self.path).write(
-            {"format": _FORMAT, "job": self.job, "passes": passes, "done": done, "counts": counts.to_json()}
-        )
+        self._checkpoint.save({"passes": passes, "done": done, "counts": counts.to_json()})
 
     def remove(self) -> None:
         """Remove both files: the job is done."""
-        KeptFile(self.path).remove()
+        self._checkpoint.remove()
         if self.path is not None:
             self._beside(self.path).unlink(missing_ok=True)
+
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.path, "regrouping", self.job)
+
+    def _left(self, saved: Mapping[str, Any]) -> Left:
+        assert self.path is not None
+        passes, done = saved["passes"], saved["done"]
+        changes = _changes(self._beside(self.path), passes)[done:]
+        return Left(changes, done, passes, RegroupCounts.from_json(saved["counts"]))
 
     def _check_beside(self) -> None:
         """Refuse somebody else's file in the place of the plan: it would be replaced, and removed."""

@@ -11,8 +11,8 @@ from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
 from shinglefold.groups.regroup.census import UNKNOWN, digest_of
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change
-from shinglefold.ingest.maintenance.again import ROUNDS, fate, read_again
 from shinglefold.ingest.maintenance.stored import key_of, key_of_action
+from shinglefold.ingest.maintenance.updates import ROUNDS, fate, read_again
 from shinglefold.ingest.paths import put
 from shinglefold.ingest.writing.bulk import send
 from shinglefold.local_engines import ExclusiveWrites

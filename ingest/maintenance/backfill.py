@@ -18,21 +18,26 @@ from shinglefold.checks import (
     check_truth,
     check_whole,
 )
-from shinglefold.contracts import Engine, GroupNumbers
+from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
-from shinglefold.ingest.maintenance.checkpoint import Checkpoint, CheckpointFile, Job
-from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.checkpoint import Checkpoint
 from shinglefold.ingest.maintenance.obstacles import check_updatable
-from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
-from shinglefold.ingest.maintenance.scan import EVERYTHING, PATIENCE, RESTARTS, Place, Scan
-from shinglefold.ingest.maintenance.slices import WHOLE, Slice
-from shinglefold.ingest.maintenance.stored import missing, unnumbered
-from shinglefold.ingest.maintenance.throttle import Throttle
-from shinglefold.ingest.maintenance.updates import Updater
+from shinglefold.ingest.maintenance.scan import (
+    EVERYTHING,
+    PATIENCE,
+    RESTARTS,
+    WHOLE,
+    Place,
+    Scan,
+    Slice,
+    Throttle,
+)
+from shinglefold.ingest.maintenance.stored import missing, scan_with_pipeline
+from shinglefold.ingest.maintenance.updates import BackfillCounts, Updater
 from shinglefold.ingest.mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.summary import Progress
+from shinglefold.ingest.writing.ledger import Progress
 from shinglefold.recipe import stored_recipe
 
 #: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
@@ -46,7 +51,6 @@ class BackfillOptions:
     ``field``: where fingerprints are. ``part``: the share of the index. ``only_missing``: read only documents
     without a fingerprint of the scheme. ``requests_per_second``: documents read a second, 0 for no limit.
     ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one per core.
-    ``groups``: gives documents that have none the number of their group, and those whose text has changed.
     """
 
     field: str = "dedup"
@@ -56,7 +60,6 @@ class BackfillOptions:
     checkpoint: str | Path | None = None
     workers: int = 0
     backoff: Backoff = PATIENCE
-    groups: GroupNumbers | None = None
 
     def __post_init__(self) -> None:
         check_is_text("field", self.field)
@@ -146,8 +149,7 @@ class _Run:
     interrupts: Interrupts
     progress: Callable[[Progress], None] | None
     counts: BackfillCounts = field(default_factory=BackfillCounts)
-    file: CheckpointFile = field(init=False)
-    job: Job = field(init=False)
+    checkpoint: Checkpoint = field(init=False)
     pace: Throttle = field(init=False)
     updater: Updater = field(init=False)
     total: int = 0
@@ -156,17 +158,17 @@ class _Run:
 
     def __post_init__(self) -> None:
         given = self.options
-        self.file = CheckpointFile(None if given.checkpoint is None else Path(given.checkpoint))
         seal = self.pipeline.tools.seal
-        self.job = Job(
-            self.index,
-            self.pipeline.scheme.id,
-            given.field,
-            str(given.part),
-            given.only_missing,
-            "" if seal is None else seal.id,
-            given.groups is not None,
-        )
+        job = {
+            "index": self.index,
+            "scheme": self.pipeline.scheme.id,
+            "field": given.field,
+            "part": str(given.part),
+            "only_missing": given.only_missing,
+            "sealed": "" if seal is None else seal.id,
+        }
+        path = None if given.checkpoint is None else Path(given.checkpoint)
+        self.checkpoint = Checkpoint(path, "backfill", job)
         self.pace = Throttle(given.requests_per_second)
         self.updater = Updater(
             self.engine,
@@ -174,7 +176,6 @@ class _Run:
             given.field,
             given.backoff,
             lambda: self.interrupts.pending,
-            groups=given.groups,
         )
 
     def run(self) -> BackfillSummary:
@@ -183,26 +184,33 @@ class _Run:
         place = self._resume()
         stopped = self._stopped_by(lambda: self._all(place))
         if not stopped or self.anew:
-            self.file.remove()
+            self.checkpoint.remove()
         remaining = self._remaining()
-        seconds = perf_counter() - start
         return BackfillSummary(
-            self.index, self.job.scheme, self.counts, remaining, seconds, self.resumed, stopped, self.anew
+            self.index,
+            self.pipeline.scheme.id,
+            self.counts,
+            remaining,
+            perf_counter() - start,
+            self.resumed,
+            stopped,
+            self.anew,
         )
 
     def _resume(self) -> Place | None:
         """Return the place an earlier run came to, where it still is one."""
-        found = self.file.load(self.job)
+        found = self.checkpoint.load(_state)
         if found is None:
             return None
-        self.counts, self.resumed = found.counts, True
+        place, self.counts = found
+        self.resumed = True
         try:
             # Whatever is wrong with the point in time, a new one helps.
-            self._scan(self._query).total(found.place)
+            self._scan(self._query).total(place)
         except EngineError:
             self.counts.restart()
             return None
-        return found.place
+        return place
 
     def _stopped_by(self, work: Callable[[], None]) -> str:
         try:
@@ -260,7 +268,7 @@ class _Run:
                     self.counts.add(self.updater.write(page.hits, outcomes))
                     place = page.place
                     if not sweeping:
-                        self.file.save(Checkpoint(self.job, place, self.counts))
+                        self.checkpoint.save({"place": asdict(place), "counts": self.counts.to_json()})
                 self._report()
                 with self.interrupts.breakable():
                     self.pace.wait(len(page.hits))
@@ -271,8 +279,7 @@ class _Run:
 
     @property
     def _missing(self) -> Mapping[str, Any]:
-        wanted = missing if self.options.groups is None else unnumbered
-        return wanted(self.options.field, self.job.scheme)
+        return missing(self.options.field, self.pipeline.scheme.id)
 
     @property
     def _query(self) -> Mapping[str, Any]:
@@ -300,3 +307,11 @@ class _Run:
             done, told = self.counts, self.counts.updated + self.counts.unchanged
             fraction = min(1.0, done.read / self.total) if self.total else 0.0
             self.progress(Progress(done.read, told, done.dropped, done.failed, fraction))
+
+
+def _state(saved: Mapping[str, Any]) -> tuple[Place, BackfillCounts]:
+    """Return the place behind the last page written, and the counts until there."""
+    place = dict(saved["place"])
+    after = place.pop("after")
+    counts = BackfillCounts.from_json(saved["counts"])
+    return Place(**place, after=None if after is None else tuple(after)), counts

@@ -1,108 +1,95 @@
-"""How far a backfill is, in a file that survives whatever ends the process."""
+"""Keep how far a job is in a small JSON file that survives whatever ends the process."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.maintenance.counts import BackfillCounts
-from shinglefold.ingest.maintenance.kept import KeptFile
-from shinglefold.ingest.maintenance.scan import Place
+from shinglefold.durable import replaced
+from shinglefold.errors import ConfigError, InputError, why
 
-_FORMAT = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a backfill is about: a checkpoint is good for the same job only."""
-
-    index: str
-    scheme: str
-    field: str
-    part: str
-    only_missing: bool
-    sealed: str = ""
-    groups: bool = False
+_FORMAT = 3
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a job is: the place behind the last page written, and the counts until there."""
+    """The checkpoint of one job.
 
-    job: Job
-    place: Place
-    counts: BackfillCounts
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointFile:
-    """The file; without a path nothing is kept."""
+    ``path``: the file; None keeps nothing. ``kind``: what messages call the job. ``job``: what identifies it;
+    the checkpoint of another job is refused.
+    """
 
     path: Path | None
+    kind: str
+    job: Mapping[str, Any]
 
-    def load(self, job: Job) -> Checkpoint | None:
-        """Return the checkpoint of a job, or None where there is none.
+    def load(self, parse: Callable[[Mapping[str, Any]], T]) -> T | None:
+        """Return what ``parse`` makes of the saved state; None where there is no checkpoint.
 
         Raises:
             ConfigError: the file belongs to another job.
             InputError: it can't be read.
         """
-        data = self._file.read()
-        if data is None:
+        if self.path is None:
             return None
-        found = self._parsed(data)
-        if found.job != job:
-            raise another_job("backfill", self.path, asdict(found.job), asdict(job))
-        return found
+        try:
+            text = self.path.read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error) from error
+        try:
+            found = json.loads(text)
+            if found["format"] != _FORMAT:
+                raise InputError(f"format {found['format']!r}, this version reads {_FORMAT}")
+            differences = [
+                f"{name} {found['job'].get(name)!r}, not {value!r}"
+                for name, value in self.job.items()
+                if found["job"].get(name) != value
+            ]
+            if found["job"] == self.job:
+                return parse(found["state"])
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, InputError) as error:
+            raise self._unreadable(error) from error
+        raise ConfigError(
+            f"the checkpoint {self.path} is of another {self.kind} ({'; '.join(differences)}): finish that "
+            "one, delete the file, or give this one a checkpoint of its own"
+        )
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Replace the file in one step: whoever reads it meets the old checkpoint or the new.
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Replace the file in one step: a reader sees the old state or the new one.
 
         Raises:
             InputError: it can't be written.
         """
-        self._file.write({"format": _FORMAT, **_to_json(checkpoint)})
+        if self.path is not None:
+            replace_lines(self.path, [json.dumps({"format": _FORMAT, "job": self.job, "state": state})])
 
     def remove(self) -> None:
         """Remove the file: the job is done."""
-        self._file.remove()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
-    @property
-    def _file(self) -> KeptFile:
-        return KeptFile(self.path)
-
-    def _parsed(self, data: Mapping[str, Any]) -> Checkpoint:
-        try:
-            if data["format"] != _FORMAT:
-                raise InputError(f"format {data['format']!r}, this version reads {_FORMAT}")
-            place = dict(data["place"])
-            after = place.pop("after")
-            return Checkpoint(
-                Job(**data["job"]),
-                Place(**place, after=None if after is None else tuple(after)),
-                BackfillCounts.from_json(data["counts"]),
-            )
-        except (KeyError, TypeError, ValueError, InputError) as error:
-            raise self._file.unreadable(error) from error
+    def _unreadable(self, error: Exception) -> InputError:
+        return InputError(
+            f"cannot read the checkpoint {self.path}: {why(error)}; name another "
+            "file, or delete it to begin anew, if it is one"
+        )
 
 
-def _to_json(checkpoint: Checkpoint) -> dict[str, Any]:
-    return {
-        "job": asdict(checkpoint.job),
-        "place": asdict(checkpoint.place),
-        "counts": checkpoint.counts.to_json(),
-    }
+def replace_lines(path: Path, lines: Iterable[str]) -> None:
+    """Replace a file by some lines in one step, and have them on disk on return.
 
-
-def another_job(
-    what: str, path: Path | None, theirs: Mapping[str, Any], ours: Mapping[str, Any]
-) -> ConfigError:
-    """Return the error that a checkpoint is of another job, and in what."""
-    told = [
-        f"{name} {theirs.get(name)!r}, not {ours[name]!r}" for name in ours if theirs.get(name) != ours[name]
-    ]
-    return ConfigError(
-        f"the checkpoint {path} is of another {what} ({'; '.join(told)}): finish that one, "
-        "delete the file, or give this one a checkpoint of its own"
-    )
+    Raises:
+        InputError: it can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise InputError(
+            f"cannot write the checkpoint {path}: {error.strerror}; give another path"
+        ) from error

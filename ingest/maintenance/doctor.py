@@ -10,33 +10,32 @@ from typing import Any, Literal
 from shinglefold.checks import check_engine, check_is_text, check_kind, check_number, check_whole
 from shinglefold.contracts import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
-from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.obstacles import closed_to_writes, obstacles
-from shinglefold.ingest.maintenance.pipeline_scan import scan_with_pipeline
 from shinglefold.ingest.maintenance.rivals import lacking as lacking_next
-from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
+from shinglefold.ingest.maintenance.rivals import layout
+from shinglefold.ingest.maintenance.scan import WHOLE, Scan, Slice, Throttle, anew_where_lost
 from shinglefold.ingest.maintenance.setup import SetupRequest
-from shinglefold.ingest.maintenance.sight import SUSPECT, Sight, unmapped
-from shinglefold.ingest.maintenance.slices import WHOLE, Slice
 from shinglefold.ingest.maintenance.stored import (
     foreign,
     has_group,
     is_empty,
     new_fingerprint,
+    scan_with_pipeline,
     stored_fingerprint,
 )
-from shinglefold.ingest.maintenance.throttle import Throttle
-from shinglefold.ingest.paths import cut
+from shinglefold.ingest.paths import MISSING, cut, get, parts
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.pipeline.reach import raw_fields
 from shinglefold.ingest.text_fields import likely_texts
-from shinglefold.ingest.writing.summary import Progress
+from shinglefold.ingest.writing.ledger import Progress
 from shinglefold.model import Fingerprint
 from shinglefold.placeholders import is_placeholder
 from shinglefold.recipe import META_KEY, PASSAGES, stored_recipe
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
+#: Findings that may come of texts which are there and not shown.
+SUSPECT = ("stale", "textless")
 Finding = Literal[
     "sound",
     "unsigned",
@@ -58,6 +57,58 @@ _LISTED = 20
 #: Findings that may come of text in other fields than those read, and how many such documents are looked at.
 _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
 Hit = Mapping[str, Any]
+#: The parts that have several values.
+_LISTS = ("supershingles", PASSAGES)
+
+
+def unmapped(mappings: Mapping[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
+    """Return which fields mappings do not have."""
+    return tuple(name for name in fields if not _is_mapped(mappings, name))
+
+
+def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
+    node: Any = mappings
+    for part in parts(name):
+        node = (node.get("properties") or {}).get(part)
+        if not isinstance(node, Mapping):
+            return False
+    return True
+
+
+@dataclass(slots=True)
+class Sight:
+    """Notes of documents whether their fingerprints are of more text than is shown.
+
+    ``fields``: those the pipeline reads and the mappings lack.
+    """
+
+    fields: tuple[str, ...]
+    _found: Counter[str] = field(default_factory=Counter)
+    _elsewise: bool = False
+
+    def note(
+        self, hit: Mapping[str, Any], finding: str, stored: Mapping[str, Any], new: Mapping[str, Any]
+    ) -> None:
+        """Note a document, what was found of it, and its fingerprint as stored and as made now."""
+        if not self.fields:
+            return
+        lacks = any(get(hit["_source"], name) is MISSING for name in self.fields)
+        if finding in SUSPECT and not (lacks and _length(stored) > _length(new)):
+            # Somebody changed this text: hiding a part of it makes every text shorter.
+            self._elsewise = True
+        elif lacks:
+            self._found[finding] += 1
+
+    @property
+    def blind(self) -> bool:
+        """Whether the texts are hidden: most fingerprints are of longer ones than those shown."""
+        suspected = sum(self._found[name] for name in SUSPECT)
+        return not self._elsewise and suspected > self._found["sound"]
+
+
+def _length(fingerprint: Mapping[str, Any]) -> int:
+    count = fingerprint.get("shingles")
+    return count if isinstance(count, int) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +334,6 @@ def _documents(
                 progress(Progress(done, done, 0, 0, done / total if total else 0.0))
             pace.wait(len(page.hits))
     scan.close(place)
-
-
-#: The parts that have several values.
-_LISTS = ("supershingles", PASSAGES)
 
 
 def examine(

@@ -12,7 +12,7 @@ from shinglefold.advice import advised
 from shinglefold.contracts import Engine
 from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.ingest.foreign import NOTES, PARTS
-from shinglefold.ingest.maintenance.mapping_check import properties_at
+from shinglefold.ingest.maintenance.rivals import properties_at
 from shinglefold.ingest.paths import parts
 
 #: Settings that keep writes from an index.

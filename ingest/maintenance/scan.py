@@ -1,12 +1,14 @@
-"""Every document of an index once, under a point in time, from wherever an earlier scan was left."""
+"""Read every document of an index once, under a point in time: all of them or a slice, at a limited rate."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from shinglefold.backoff import Backoff, retry_unavailable
+from shinglefold.checks import check_number, check_whole
 from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import (
     ConfigError,
@@ -18,9 +20,12 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.ingest.blocks import weight
-from shinglefold.ingest.maintenance.slices import WHOLE, Slice
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.shards import complete
 
+_TICK = 0.2
+#: As many slices as a server takes for one index (``index.max_slices_per_pit``).
+_MOST_SLICES = 1024
 T = TypeVar("T")
 #: How often to ask again unless told.
 PATIENCE = Backoff()
@@ -37,6 +42,81 @@ RESTARTS = 5
 _DOUBTED = 4
 #: Indices one scan takes: as many as servers give buckets without being asked twice.
 _INDICES = 10_000
+
+
+@dataclass(slots=True)
+class Throttle:
+    """At most ``rate`` documents a second on average, 0 for no limit; a slow stretch is not made up for."""
+
+    rate: float = 0.0
+    clock: Callable[[], float] = monotonic
+    sleep: Callable[[float], None] = sleep
+    _due: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_number("requests_per_second (0 for no limit)", self.rate)
+        self._due = self.clock()
+
+    def wait(self, documents: int) -> None:
+        """Wait until so many more documents were due."""
+        if not self.rate:
+            return
+        self._due = max(self._due + documents / self.rate, self.clock())
+        while (left := self._due - self.clock()) > 0:
+            # In small steps, so that Ctrl-C is heard.
+            self.sleep(min(_TICK, left))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Part ``number`` of ``of``, counted from 1; whole by default.
+
+    Which part a document is in depends on its id alone, so machines agree without talking to each other.
+    """
+
+    number: int = 1
+    of: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("number", "of"):
+            check_whole(name, getattr(self, name))
+        if not 1 <= self.number <= self.of <= _MOST_SLICES:
+            raise ConfigError(
+                f"part {self}: expected NUMBER/OF from 1/1 to {_MOST_SLICES}/{_MOST_SLICES}, such as 2/4"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Slice":
+        """Read ``2/4``.
+
+        Raises:
+            ConfigError: it is something else.
+        """
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        if found is None:
+            raise ConfigError(f"part {text!r}: expected NUMBER/OF, such as 2/4 for the second of four")
+        return cls(int(found[1]), int(found[2]))
+
+    def slices(self, cuts: int) -> list[JSON]:
+        """Return the part as so many slices; one that is empty stands for everything.
+
+        With as many slices as an index has shards, or more, servers give each shard slices of its own: each
+        of them then reads one shard only.
+        """
+        first = (self.number - 1) * cuts
+        if self.of * cuts == 1:
+            return [{}]
+        # By _id: what servers take by themselves differs, and Elasticsearch's own choice changes with every
+        # point in time.
+        whole = {"field": "_id", "max": self.of * cuts}
+        return [{"slice": {**whole, "id": first + cut}} for cut in range(cuts)]
+
+
+#: The only part there is where an index is not parted.
+WHOLE = Slice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +198,7 @@ class Scan:
 
         What a refresh has made visible is in it, whichever copies of the index have it by now.
         """
-        return Place(self._ask(self._opened))
+        return Place(retry_unavailable(self._opened, self.patience))
 
     def total(self, place: Place) -> int:
         """Return how many documents the whole scan meets."""
@@ -259,7 +339,7 @@ class Scan:
                     raise PitExpired("the index answers, but not under this point in time") from error
                 raise
 
-        return self._ask(ask)
+        return retry_unavailable(ask, self.patience)
 
     def _answer(self, body: JSON) -> JSON:
         return complete(self.engine.search(None, {**body, **self.engine.can.unaltered}))
@@ -288,9 +368,6 @@ class Scan:
         except EngineError:
             return False
         return True
-
-    def _ask(self, ask: Callable[[], T]) -> T:
-        return retry_unavailable(ask, self.patience)
 
 
 def kept_alive(rate: float) -> str:

@@ -16,7 +16,6 @@ from shinglefold.checks import (
 )
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, IndexMissing
-from shinglefold.ingest.maintenance.mapping_check import layout
 from shinglefold.ingest.maintenance.obstacles import (
     field_obstacles,
     in_another_field,
@@ -24,7 +23,7 @@ from shinglefold.ingest.maintenance.obstacles import (
     source_obstacles,
     write_obstacles,
 )
-from shinglefold.ingest.maintenance.rivals import lacking, rivals
+from shinglefold.ingest.maintenance.rivals import lacking, layout, rivals
 from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import META_KEY, Recipe, first_difference, stored_recipe

@@ -1,13 +1,16 @@
-"""Stored fingerprints beside those a pipeline makes now, and the update that stores a new one."""
+"""Compare stored fingerprints with those a pipeline makes now, and build the update that stores a new one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Document
 from shinglefold.ingest.foreign import NOTES, no_fingerprint
+from shinglefold.ingest.maintenance.scan import Page, Place, Scan
 from shinglefold.ingest.paths import MISSING, cut, get, parts, put
-from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.writing.workers import process_blocks
 from shinglefold.model import UNDETERMINED
 from shinglefold.placeholders import placeholder_query
 from shinglefold.stored import stored_parts, without_fingerprint
@@ -85,12 +88,6 @@ def missing(field: str, scheme: str) -> JSON:
     return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}, placeholder_query(field)]}}
 
 
-def unnumbered(field: str, scheme: str) -> JSON:
-    """Return the query for documents without a fingerprint of a scheme, or without the number of a group."""
-    numberless = {"bool": {"must_not": [{"exists": {"field": f"{field}.group"}}, placeholder_query(field)]}}
-    return {"bool": {"should": [missing(field, scheme), numberless], "minimum_should_match": 1}}
-
-
 def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
     """Return the write that stores a fingerprint, guarded by the version read where there is one.
 
@@ -120,3 +117,35 @@ def _body(source: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Acti
     for name in reversed(parts(field)):
         value = {name: value}
     return {"_op_type": "update", "doc": value}
+
+
+def scan_with_pipeline(
+    scan: Scan, place: Place, pipeline: Pipeline, field: str, *, workers: int, without: Collection[Key] = ()
+) -> Generator[tuple[Page, list[Outcome]], None, None]:
+    """Yield each page behind a place with what the pipeline makes of its documents, in order.
+
+    Args:
+        field: where fingerprints are; the pipeline sees documents that have none yet.
+        without: documents to leave out.
+
+    Raises:
+        PitExpired: the point in time was closed or ran out.
+        EngineError: the engine can't go on.
+    """
+    waiting: list[Page] = []
+    with (
+        closing(_documents(scan, place, field, without, waiting)) as documents,
+        closing(process_blocks(pipeline, documents, workers)) as answers,
+    ):
+        for answer in answers:
+            yield waiting.pop(0), answer.outcomes
+
+
+def _documents(
+    scan: Scan, place: Place, field: str, without: Collection[Key], waiting: list[Page]
+) -> Generator[list[Document], None, None]:
+    """Yield the documents of each page and keep its hits until the pipeline has answered."""
+    for page in scan.pages(place):
+        hits = [hit for hit in page.hits if key_of(hit) not in without]
+        waiting.append(Page(hits, page.place))
+        yield [document_of(hit, field) for hit in hits]

@@ -10,9 +10,8 @@ from itertools import chain
 
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.decode import decoded
-from shinglefold.ingest.readers.lines import Source, lines
+from shinglefold.ingest.readers.lines import Source, lines, splittable
 from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.transcode import splittable
 
 _SEPARATORS = ",;\t"
 #: Names of columns are no numbers, dates, addresses, running text.

@@ -10,7 +10,7 @@ from shinglefold.checks import check_choice, check_is_text, check_truth, check_w
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.paths import said
-from shinglefold.ingest.readers.mistaken import Guess
+from shinglefold.ingest.readers.decode import Guess
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: Levels of objects and lists in a document; servers map 20 unless told.

@@ -10,7 +10,7 @@ from shinglefold.ingest.signing.journal import State
 from shinglefold.ingest.signing.parts import Tally
 from shinglefold.ingest.signing.tasks import Task
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.ingest.writing.summary import Failed
+from shinglefold.ingest.writing.ledger import Failed
 
 _REASONS = 20
 

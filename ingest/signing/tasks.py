@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from shinglefold.ingest.readers.decode import announced
-from shinglefold.ingest.readers.lines import STANDARD_INPUT, Line, is_gzip, lines, opened
+from shinglefold.ingest.readers.lines import STANDARD_INPUT, Line, is_gzip, lines, opened, splittable
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.records import ReadOptions, Record
-from shinglefold.ingest.readers.transcode import splittable
 
 #: Bytes of a range. The first ones are smaller: the first document is out at once.
 LARGEST, _SMALLEST = 1 << 22, 1 << 16

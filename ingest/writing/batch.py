@@ -9,8 +9,7 @@ from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.step import METADATA
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.bulk import Action
-from shinglefold.ingest.writing.spared import restored
-from shinglefold.ingest.writing.workers import Answer
+from shinglefold.ingest.writing.workers import Answer, restored
 
 
 @dataclass(frozen=True, slots=True)

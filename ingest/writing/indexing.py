@@ -21,9 +21,8 @@ from shinglefold.ingest.writing.bulk import Action
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.destination import Destination
 from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.ingest.writing.ledger import Ledger, Unkept
+from shinglefold.ingest.writing.ledger import Ledger, Progress, Summary, Unkept
 from shinglefold.ingest.writing.outbox import Outbox
-from shinglefold.ingest.writing.summary import Progress, Summary
 from shinglefold.ingest.writing.workers import Answer, process_blocks
 from shinglefold.local_engines import MakeReady
 from shinglefold.stored import without_fingerprint

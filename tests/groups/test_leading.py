@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from shinglefold.groups.regroup.leading import decisive
+from shinglefold.groups.regroup.linkage import decisive
 from shinglefold.sketch import led
 from shinglefold.testing.edits import edited
 

@@ -1,4 +1,4 @@
-"""Numbers of groups where texts decide on what fingerprints leave in doubt: at insert, at backfill, anew."""
+"""Numbers of groups where texts decide on what fingerprints leave in doubt: at insert and anew."""
 
 from dataclasses import replace
 
@@ -14,7 +14,6 @@ from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.comparison import compare_texts
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.recipe import Recipe
 
 BY_SIGNATURE = Rules(verify="signature")
@@ -82,18 +81,6 @@ def test_signatures_decide_where_that_is_asked_for_and_all_who_come_later_go_by_
     assert Recipe.of(engine.mappings("texts"), "texts").grouping == {"verify": "signature"}
     assert _numbering(engine, pipeline).rules == BY_SIGNATURE
     assert regroup(engine, "texts").counts.planned == 0
-
-
-def test_a_backfill_has_texts_decide(engine, pipeline, pair):
-    texts, alike = pair
-    actions = [{"_index": "texts", "_id": one["id"], "_source": one} for one in _given(texts)]
-    assert not engine.bulk(actions).failures
-    engine.refresh("texts")
-    summary = backfill(
-        engine, "texts", pipeline, BackfillOptions(workers=1, groups=_numbering(engine, pipeline))
-    )
-    assert summary.counts.updated == 2
-    assert _together(engine) == alike
 
 
 @LINKAGES

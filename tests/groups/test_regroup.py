@@ -12,7 +12,7 @@ from shinglefold.contracts import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.regroup.verdicts import Verdicts
-from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.maintenance.scan import Throttle
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 
@@ -211,7 +211,7 @@ def test_a_run_that_is_cut_short_twice_writes_nothing_twice(engine, index, tmp_p
     options = RegroupOptions(checkpoint=path)
     for done in (100, 200):
         assert regroup(engine, index, options, report=interrupt).counts.written == done
-        assert json.loads(path.read_text())["done"] == done
+        assert json.loads(path.read_text())["state"]["done"] == done
     summary = regroup(engine, index, options)
     assert (summary.settled, summary.counts.already) == (True, 0)
 
@@ -221,7 +221,8 @@ def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, t
     options = RegroupOptions(checkpoint=path)
     regroup(engine, index, options, report=interrupt)
     # As when the process dies between a new plan and the checkpoint that names it.
-    path.write_text(json.dumps({**json.loads(path.read_text()), "done": 0}))
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": 0}}))
     plan = path.with_name("kept.json.plan")
     plan.write_text(plan.read_text().replace('"passes": 1', '"passes": 2', 1))
     summary = regroup(engine, index, options)
@@ -281,7 +282,7 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
     with pytest.raises(ConfigError, match="linkage 'leader', not 'connected'"):
         regroup(engine, index, RegroupOptions("connected", checkpoint=path))
     kept = json.loads(path.read_text())
-    path.write_text(json.dumps({**kept, "done": "many"}))
+    path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": "many"}}))
     with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
         regroup(engine, index, RegroupOptions(checkpoint=path))
 

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from shinglefold.ingest import read
-from shinglefold.ingest.readers.as_read import AsRead
+from shinglefold.ingest.readers.jsonl import AsRead
 from shinglefold.ingest.writing.process import settled
 
 _LINE = '{"id": 7, "title": "Кот", "size": 1.5, "none": null}'

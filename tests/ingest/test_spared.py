@@ -5,8 +5,7 @@ import pickle
 import pytest
 
 from shinglefold.ingest import Outcome, Pipeline
-from shinglefold.ingest.writing.spared import restored, spared
-from shinglefold.ingest.writing.workers import process_blocks
+from shinglefold.ingest.writing.workers import process_blocks, restored, spared
 from shinglefold.local_engines import Ready
 
 _TEXT = "слово за словом " * 40

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.maintenance import adds_up
 
-from shinglefold.ingest.maintenance.counts import BackfillCounts
+from shinglefold.ingest.maintenance.updates import BackfillCounts
 
 OUTCOMES = ("updated", "unchanged", "dropped", "gone")
 

@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from shinglefold.ingest import mappings
-from shinglefold.ingest.maintenance.mapping_check import layout
+from shinglefold.ingest.maintenance.rivals import layout
 from shinglefold.recipe import Recipe
 
 

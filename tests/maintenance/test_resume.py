@@ -1,6 +1,5 @@
 """A backfill that was cut short goes on where it was."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_s
 from support.taps import Tapped
 
 from shinglefold.errors import ConfigError
-from shinglefold.groups.insert import Numbering
 from shinglefold.ingest import ensure_index
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.recipe import Recipe
@@ -92,10 +90,3 @@ def test_the_checkpoint_of_another_backfill_is_not_taken(engine, many, pipeline,
     ensure_index(engine, "news", Recipe(pipeline.scheme))
     with pytest.raises(ConfigError, match="index 'pages', not 'news'"):
         backfill(engine, "news", pipeline, options)
-
-
-def test_a_run_that_numbers_groups_does_not_go_on_with_one_that_did_not(engine, many, pipeline, options):
-    backfill(engine, many, pipeline, options, interrupt)
-    numbering = Numbering(engine, many, pipeline.recipe())
-    with pytest.raises(ConfigError, match="groups False, not True"):
-        backfill(engine, many, pipeline, replace(options, groups=numbering))

@@ -11,7 +11,7 @@ from support.maintenance import FIELDS, pages, stored, wrongly_signed
 from shinglefold.errors import ConfigError, EngineUnavailable, InputError
 from shinglefold.ingest import Backoff, index_documents
 from shinglefold.ingest.maintenance import retry
-from shinglefold.ingest.maintenance.letters import locked
+from shinglefold.ingest.maintenance.retry import locked
 from shinglefold.ingest.readers.records import Record
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 
@@ -202,7 +202,7 @@ def test_letters_that_come_in_the_moment_of_the_replacement_stay(engine, failed,
             file.write(late + "\n")
             file.flush()
 
-        monkeypatch.setattr("shinglefold.ingest.maintenance.letters.shutil.copymode", append)
+        monkeypatch.setattr("shutil.copymode", append)
         retry(engine, "pages", failed, pipeline, workers=1)
     assert letters_in(failed) == ["page-10", "page-20", "page-30", "page-40", "late"]
 

@@ -1,7 +1,7 @@
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance.throttle import Throttle
+from shinglefold.ingest.maintenance.scan import Throttle
 
 
 class Clock:

@@ -11,8 +11,6 @@ from support.random_pages import COUNT, SPECS, alike, resembling
 from shinglefold.errors import InputError
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.groups.insert import Numbering
-from shinglefold.ingest import Pipeline
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
@@ -212,27 +210,6 @@ def test_members_that_the_query_did_not_find_come_from_the_index_through_its_ali
     (hit,) = folded(engine).search(grouped, asked, options)["hits"]["hits"]
     added = [one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"] if "found_by_query" in one]
     assert copies(RICH) <= set(added)
-
-
-def test_backfilling_numbers_the_groups_of_what_is_stored(engine, new_index, scheme, canonicalizer):
-    pipeline = Pipeline.from_json(
-        {"processors": [{"supershingle": {"fields": ["body"]}}]}, scheme, canonicalizer
-    )
-    recipe = replace(pipeline.recipe(), groups=True)
-    index = new_index(recipe_mappings(recipe))
-    bodies = [" ".join(f"w{kind}x{number}" for number in range(80)) for kind in (0, 1, 0, 2, 0, 1)]
-    actions = [{"_index": index, "_id": f"{at}", "_source": {"body": body}} for at, body in enumerate(bodies)]
-    assert not engine.bulk(actions).failures
-    options = BackfillOptions(workers=1, groups=Numbering(engine, index, recipe))
-    summary = backfill(engine, index, pipeline, options)
-    assert (summary.counts.updated, summary.counts.failed, summary.remaining) == (6, 0, 0)
-    engine.refresh(index)
-    hits = engine.search(index, {"size": 10})["hits"]["hits"]
-    found = {hit["_id"]: hit["_source"]["dedup"] for hit in hits}
-    assert len({one["group"] for one in found.values()}) == 3
-    assert found["0"]["group"] == found["2"]["group"] == found["4"]["group"]
-    assert [found[id_]["leader"] for id_ in "012345"] == [True, True, False, True, False, False]
-    engine.delete_index(intents_name(index))
 
 
 def test_a_run_that_numbers_groups_beside_another_knows_of_it(engine, new_index):

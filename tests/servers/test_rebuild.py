@@ -8,7 +8,7 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Pipeline, index_documents, rebuild
-from shinglefold.ingest.writing.rebuild import left_behind
+from shinglefold.ingest.writing.destination import left_behind
 from shinglefold.scheme import Scheme
 
 
