@@ -1,4 +1,4 @@
-"""A text whose passages are looked for, and a document that has some."""
+"""A text whose passages are looked for, the options of that search, and a document that it finds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,43 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON
+from shinglefold.errors import ConfigError
 from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.stored import keywords, winnowed
+from shinglefold.quoted import quoted
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
-from shinglefold.rerank.matching.options import MatchOptions
 from shinglefold.rerank.similar.bodies import Queries
+from shinglefold.rerank.similar.options import check_reading
 
 #: Elements of a text that are asked for at most: servers take 1,024 clauses.
 _ASKED = 1_000
 #: Of a text with no more elements all are asked for: they find shorter passages than a sample of them does.
 _FEW = 250
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """How documents with passages of a text are looked for.
+
+    ``min_share``: of the words of the text that a document must have, five in a row, above 0 to 1.
+    ``filters``: queries that a document must match, too.
+    ``size``: documents on a page. ``window``: candidates whose texts are read at a time; within it the best
+    come first. ``max_window``: candidates read at most for a page.
+    ``source``: the ``_source`` filter of documents in the engines' own forms; False returns none.
+    """
+
+    min_share: float = 0.05
+    filters: tuple[Mapping[str, Any], ...] = ()
+    size: int = 10
+    window: int = 100
+    max_window: int = 1_000
+    source: Any = False
+
+    def __post_init__(self) -> None:
+        share = self.min_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quoted(share)}")
+        check_reading(self, smallest=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from shinglefold.passages.matches import covered
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.explanation.stored_pair import declared_language
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
-from shinglefold.rerank.matching.asked import AskedText, TextMatch
-from shinglefold.rerank.matching.options import MatchOptions
-from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.similar.indices import Known
 
 

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any
 from shinglefold.checks import expected
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
-from shinglefold.rerank.explanation.folded import explain
 from shinglefold.rerank.fold.folding import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.page.members import inner_hits_of
-from shinglefold.rerank.page.totals import carried, groups_total
+from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
-from shinglefold.rerank.request.checks import read_source_filter
 from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import Reading
@@ -21,11 +18,13 @@ from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
     from shinglefold.rerank.explanation.stored_passages import Texts
-    from shinglefold.rerank.fold.settling import Settled
+    from shinglefold.rerank.fold.doubt import Settled
+
 
 #: The key of the counters.
 KEY = "dedup"
 _AT_ONCE = 1000
+METHOD = "groups seen + hits not read × share of hits that begin a group in the second half of the window"
 
 
 def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
@@ -70,6 +69,8 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         if group.representative in found
     ]
     if reading.options.inner_hits:
+        from shinglefold.rerank.page.members import inner_hits_of
+
         shown = [group for group in groups if group.representative in found]
         named = yield from inner_hits_of(reading, shown, index)
         page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
@@ -77,7 +78,7 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     if settled is not None:
         counters["by_text"] = {"joined": settled.joined, "parted": settled.parted}
     if reading.options.members_from == "index":
-        from shinglefold.rerank.similar.members import with_copies
+        from shinglefold.rerank.page.members import with_copies
 
         shown = [group for group in groups if group.representative in found]
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
@@ -109,8 +110,7 @@ def _settled(
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
         return None
-    from shinglefold.rerank.fold.doubt import Signatures
-    from shinglefold.rerank.fold.settling import pairs_beside, pairs_of, settle
+    from shinglefold.rerank.fold.doubt import Signatures, pairs_beside, pairs_of, settle
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
@@ -246,6 +246,8 @@ def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
 
 
 def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JSON]) -> JSON:
+    from shinglefold.rerank.explanation.stored_pair import explain
+
     shown = reading.hits[places[0]]
     members = []
     for place in places[1:]:
@@ -303,3 +305,56 @@ def _answer(reading: Reading, page: list[JSON]) -> JSON:
         # The order was made total by a sort, and under a sort engines leave the greatest score out.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, **reading.partial.header, "hits": hits}
+
+
+def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool) -> JSON:
+    """Return the number of groups of all hits.
+
+    Args:
+        first: for each group seen the rank of its best-ranked member, from 0.
+        read: hits read, from the first one on.
+        total: ``hits.total`` of the answer, which is only read; None where it says nothing of these hits.
+        ended: whether these are all hits there are.
+
+    Returns:
+        ``value`` and ``relation``: ``eq``; ``gte`` (so many were seen, and nothing is known of the rest); or
+        ``estimate``, with its ``method``, the ``window`` it rests on and ``of``, the total it is made for.
+
+    The share of the second half continues what the ranks show: it falls where copies are scattered and stays
+    where they stand together. On random lists the mean of many estimates is 0.85 to 1.15 of the truth where
+    copies rank near each other, as they do when they are scored by their text. Where copies are scattered at
+    random over a much longer list it is too high, at worst by the mean size of a group. It is never below
+    what was seen and never above the total.
+    """
+    seen = len(first)
+    hits, exact = _hits(total)
+    if ended or (exact and hits is not None and 0 <= hits <= read):
+        return {"value": seen, "relation": "eq"}
+    if hits is None or hits <= read or not read:
+        return {"value": seen, "relation": "gte"}
+    half = read // 2
+    share = sum(map(half.__le__, first)) / (read - half)
+    value = seen + round((hits - read) * share)
+    of = {"value": hits, "relation": "eq" if exact else "gte"}
+    return {"value": value, "relation": "estimate", "method": METHOD, "window": read, "of": of}
+
+
+def carried(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
+    """Return the number of groups on a later page of a cursor: counted at the end, else as the first said.
+
+    Args:
+        told: what the first page said.
+        seen: groups on the pages so far and in what was read beyond them.
+    """
+    if ended:
+        return {"value": seen, "relation": "eq"}
+    if told is None or told["relation"] != "estimate":
+        return {"value": seen, "relation": "gte"}
+    return {**told, "value": max(seen, told["value"])}
+
+
+def _hits(total: object) -> tuple[int | None, bool]:
+    """Return the hits of a total, and whether that is all of them."""
+    if isinstance(total, Mapping) and isinstance(total.get("value"), int):
+        return total["value"], total.get("relation") == "eq"
+    return None, False

@@ -1,15 +1,66 @@
-"""Candidates block by block: those that share most first, and each once, however many there are."""
+"""Reads candidates block by block, each once, those that share most first; and where a page ended."""
 
-from collections.abc import Sequence
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from shinglefold.contracts import JSON, Capabilities
-from shinglefold.errors import WindowTooLarge
+from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
 from shinglefold.rerank.similar.bodies import Queries, in_total_order
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial
 from shinglefold.shards import refuse_small_windows
+
+_LONGEST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place among copies: after which candidate its block begins, and the last copy shown of that block.
+
+    ``after``: sort values, None for the first block. ``last``: as ``Match.place`` has it, None at the start
+    of the block.
+    """
+
+    after: tuple[Any, ...] | None = None
+    last: tuple[float, str, str, str] | None = None
+
+    def to_text(self, query: Mapping[str, Any]) -> str:
+        """Return the place as text, good for one query only."""
+        told = json.dumps([_name(query), self.after, self.last], separators=(",", ":"))
+        return urlsafe_b64encode(told.encode()).decode("ascii")
+
+    @classmethod
+    def parse(cls, text: str, query: Mapping[str, Any]) -> "Place":
+        """Read what ``to_text`` wrote.
+
+        Raises:
+            ConfigError: it is none, or one of another document or other options.
+        """
+        try:
+            if len(text) > _LONGEST:
+                raise ValueError
+            name, after, last = json.loads(urlsafe_b64decode(text.encode("ascii")))
+            if last is not None:
+                resemblance, index, id_, routing = last
+                last = float(resemblance), str(index), str(id_), str(routing)
+            place = cls(None if after is None else tuple(after), last)
+        except (ValueError, TypeError, UnicodeEncodeError):
+            raise ConfigError("not a place in a list of copies; give `next` of a page as it is") from None
+        if name != _name(query):
+            raise ConfigError(
+                "this place is in the copies of another document, or of other options; "
+                "begin with the first page"
+            )
+        return place
+
+
+def _name(query: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps(query, sort_keys=True, default=repr).encode(), digest_size=6).hexdigest()
 
 
 class Options(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, Protocol, get_args
 from shinglefold.checks import check_choice, check_share, check_whole
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.scheme import Decision as Thresholds
 from shinglefold.scheme import Facts, Scheme, Verify, verified_by

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from shinglefold.rerank.page import response
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial
 
 
 def _read(number):
