@@ -13,6 +13,7 @@ from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.stored import keywords, winnowed
 from shinglefold.quoted import quoted
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
+from shinglefold.rerank.similar.asked import FoundDocument
 from shinglefold.rerank.similar.bodies import Queries
 from shinglefold.rerank.similar.options import check_reading
 
@@ -44,7 +45,14 @@ class MatchOptions:
         share = self.min_share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quoted(share)}")
-        check_reading(self, smallest=1)
+        check_reading(
+            size=self.size,
+            smallest=1,
+            window=self.window,
+            max_window=self.max_window,
+            source=self.source,
+            filters=self.filters,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ class AskedText:
 
 
 @dataclass(frozen=True, slots=True)
-class TextMatch:
+class TextMatch(FoundDocument):
     """A document that has passages of a text.
 
     ``share``: of the text's words that stand five in a row in the document, too; ``of_document``: of the
@@ -101,25 +109,22 @@ class TextMatch:
     ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and ``differing``.
     """
 
-    index: str
-    id: str
-    routing: str | None
     share: float
     of_document: float
     passages: tuple[JSON, ...]
     source: Mapping[str, Any] | None = None
 
     @property
-    def place(self) -> tuple[float, str, str, str]:
-        """Return the key that matches are in order by: the largest share first, equal ones by name."""
-        return -self.share, self.index, self.id, self.routing or ""
+    def score(self) -> float:
+        """The share."""
+        return self.share
 
     def to_json(self) -> JSON:
         """Return the match as JSON, with ``_source`` where it was asked for."""
-        told: JSON = {"_index": self.index, "_id": self.id}
-        if self.routing is not None:
-            told["_routing"] = self.routing
-        told |= {"share": round(self.share, 4), "of_document": round(self.of_document, 4)}
+        told = FoundDocument.to_json(self) | {
+            "share": round(self.share, 4),
+            "of_document": round(self.of_document, 4),
+        }
         if self.source is not None:
             told["_source"] = self.source
         return told | {"passages": list(self.passages)}

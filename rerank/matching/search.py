@@ -8,19 +8,18 @@ from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_is_text, check_options
-from shinglefold.contracts import Engine
+from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
 from shinglefold.quoted import quoted
 from shinglefold.recipe import PASSAGES
-from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
-from shinglefold.rerank.matching.looking import PassageLooking
+from shinglefold.rerank.matching.looking import PassageQuery
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.similar.blocks import Blocks, Place
-from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
+from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch
+from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
 from shinglefold.rerank.similar.indices import Indices, Known
-from shinglefold.rerank.similar.reading import FoundPage, Reading
+from shinglefold.rerank.similar.reading import FoundPage, PageReader
 from shinglefold.rerank.steps import Steps
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
@@ -37,7 +36,7 @@ class MatchPage(FoundPage[TextMatch]):
     """
 
 
-def read_matches(asked: AskedText, by: PassageLooking, place: str | None) -> Steps[MatchPage]:
+def read_matches(asked: AskedText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
     """Return a page of the documents that have passages of a text.
 
     Blocks of candidates stand in the order of the stored elements they share; within a block documents stand
@@ -49,28 +48,16 @@ def read_matches(asked: AskedText, by: PassageLooking, place: str | None) -> Ste
     queries = asked.queries(by.elements, by.options)
     if queries is None:
         return MatchPage(stopped_by="nothing_to_compare")
-    named = {"query": queries.ordered, "min_share": by.options.min_share}
-    start = Place() if place is None else Place.parse(place, named)
-    options = by.options
-    blocks = Blocks(by, queries, start.after)
 
-    def decide(hits: Sequence[Hit]) -> Steps[tuple[list[TextMatch], int]]:
+    def decide(blocks: Blocks) -> Steps[tuple[list[TextMatch], int]]:
         # The texts came with the candidates: there is nothing to ask for.
         yield from ()
-        return by.matching(asked, hits)
+        return by.matching(asked, blocks.hits)
 
-    reading = Reading(blocks, decide, start, options.size, options.max_window)
-    yield from reading.fill()
-    return MatchPage(
-        tuple(reading.shown),
-        reading.count,
-        exact=place is None and reading.whole,
-        candidates=blocks.read,
-        unreadable=reading.unreadable,
-        stopped_by=reading.stopped_by,
-        next=None if (rest := reading.rest()) is None else rest.to_text(named),
-        lacks=dict(blocks.partial.lacks),
-    )
+    query = {"query": queries.ordered, "min_share": by.options.min_share}
+    reader = PageReader(by.candidates, queries, decide, place, query)
+    yield from reader.fill()
+    return reader.page(MatchPage)
 
 
 class MatchSteps(Generic[Driven]):
@@ -104,29 +91,33 @@ class MatchSteps(Generic[Driven]):
     def _page(
         self, index: str, wanted: str, options: MatchOptions | None, place: str | None
     ) -> Steps[MatchPage]:
-        by = yield from self._looking(index, options)
+        by = yield from self._query(index, options)
         return (yield from read_matches(self._asked(wanted, by), by, place))
 
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
         check_several("texts", several, "texts")
-        by = yield from self._looking(index, options)
+        by = yield from self._query(index, options)
         asked = [self._asked(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
 
-    def _asked(self, text: str, by: PassageLooking) -> AskedText:
+    def _asked(self, text: str, by: PassageQuery) -> AskedText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quoted(text)}")
         return AskedText.of(text, by.canonicalizer, self._language)
 
-    def _looking(self, index: str, options: MatchOptions | None) -> Steps[PassageLooking]:
+    def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
         check_options(options, MatchOptions)
-        known = yield from self._indices.known(index)
+        known: Known = yield from self._indices.known(index)
         _check_stored(known)
         made = self._canonicalizer(known.scheme)
         chosen = options or MatchOptions()
-        return PassageLooking(index, known, known.fields_by_index, chosen, self._engine.can, made)
+        texts = [*known.fields, "lang"]
+        fetched: JSON = {"_source": texts if chosen.source is False else True}
+        numbers = self._engine.can.seq_no
+        candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
+        return PassageQuery(candidates, known, known.fields_by_index, chosen, made)
 
     def _canonicalizer(self, scheme: Scheme) -> Canonicalizer:
         if scheme.languages not in self._canonicalizers:
@@ -158,7 +149,7 @@ def _stores(mappings: Mapping[str, Any], field: str) -> bool:
     return True
 
 
-class MatchSearch(MatchSteps[Engine], BlockingFace[str, MatchOptions, MatchPage]):
+class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):
     """Finds documents that have passages of texts; knows the recipes of the indices it has searched.
 
     What is wanted is a text. An index that stores no elements of passages is refused by a ``ConfigError``.
@@ -167,7 +158,7 @@ class MatchSearch(MatchSteps[Engine], BlockingFace[str, MatchOptions, MatchPage]
     """
 
 
-class AsyncMatchSearch(MatchSteps[AsyncEngine], AwaitedFace[str, MatchOptions, MatchPage]):
+class AsyncMatchSearch(MatchSteps[AsyncEngine], AsyncPagedSearch[str, MatchOptions, MatchPage]):
     """``MatchSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     _awaited = True

@@ -13,7 +13,7 @@ from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, narrowable, these
 from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
 from shinglefold.rerank.similar.asked import Asked
-from shinglefold.rerank.similar.bodies import candidates_queries, window
+from shinglefold.rerank.similar.bodies import candidates_queries, decisive_fields
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
@@ -197,11 +197,19 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
 
 def _copies_body(reading: Reading, query: JSON) -> JSON:
     """Return the search for copies, which tells of them what the request tells of its hits."""
-    asked = window(query, reading.field, _CANDIDATES, reading.options.scope, numbers=False)
     shown = {name: reading.body[name] for name in _SHOWN if name in reading.body}
-    fields = [*asked["docvalue_fields"], *(reading.body.get("docvalue_fields") or ())]
-    bare = "stored_fields" in reading.body
-    return {**asked, "_source": not bare, **shown, "docvalue_fields": fields}
+    fields = [
+        *decisive_fields(reading.field, reading.options.scope),
+        *(reading.body.get("docvalue_fields") or ()),
+    ]
+    return {
+        "query": query,
+        "size": _CANDIDATES,
+        "track_total_hits": False,
+        "_source": "stored_fields" not in reading.body,
+        **shown,
+        "docvalue_fields": fields,
+    }
 
 
 def _under(reading: Reading, index: str | None, body: JSON) -> tuple[str | None, JSON]:

@@ -5,9 +5,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
-from shinglefold.contracts import JSON, Capabilities
+from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
 from shinglefold.rerank.similar.bodies import Queries, in_total_order
@@ -63,36 +63,30 @@ def _name(query: Mapping[str, Any]) -> str:
     return blake2b(json.dumps(query, sort_keys=True, default=repr).encode(), digest_size=6).hexdigest()
 
 
-class Options(Protocol):
-    """How candidates are read."""
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """How candidates are read, whatever they are candidates for.
 
-    @property
-    def window(self) -> int:
-        """How many at a time."""
-        ...
+    Attributes:
+        index: one name or several with commas.
+        size: documents wanted on a page; 0 counts only.
+        window: candidates read at a time.
+        max_window: candidates read at most for a page.
+        numbers: whether the engine numbers changes; hits then have their ``_seq_no``, which breaks ties.
+        fetched: what the body says of the fields that hits have.
+    """
 
-
-class Sought(Protocol):
-    """What a search for candidates goes by."""
-
-    @property
-    def index(self) -> str:
-        """The index, or several with commas."""
-        ...
-
-    @property
-    def options(self) -> Options:
-        """What was asked for."""
-        ...
-
-    @property
-    def can(self) -> Capabilities:
-        """What the engine can do."""
-        ...
+    index: str
+    size: int
+    window: int
+    max_window: int
+    numbers: bool
+    fetched: JSON
 
     def body(self, query: JSON) -> JSON:
         """Return the body that reads a window of candidates."""
-        ...
+        body = {"query": query, "size": self.window, "track_total_hits": False, **self.fetched}
+        return body | ({"seq_no_primary_term": True} if self.numbers else {})
 
 
 class Blocks:
@@ -113,16 +107,16 @@ class Blocks:
         shards: in how many shards they were looked for.
     """
 
-    def __init__(self, by: Sought, queries: Queries, after: Sequence[Any] | None) -> None:
+    def __init__(self, search: CandidateSearch, queries: Queries, after: Sequence[Any] | None) -> None:
         self.partial = Partial()
         self.hits: list[JSON] = []
         self.after = after
         self.read = 0
         self.shards = 1
-        self.size = by.options.window
-        self._index = by.index
-        self._quick, self._ordered = by.body(queries.quick), by.body(queries.ordered)
-        self._tie = SEQ_NO if by.can.seq_no else "_doc"
+        self.size = search.window
+        self._index = search.index
+        self._quick, self._ordered = search.body(queries.quick), search.body(queries.ordered)
+        self._tie = SEQ_NO if search.numbers else "_doc"
 
     def next(self) -> Steps[None]:
         """Read the next block: the first one, or the one that begins at ``after``."""

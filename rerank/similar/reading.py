@@ -1,38 +1,25 @@
 """A page of documents found, filled block by block until it is full or no candidates are left."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.hits import identity
 from shinglefold.rerank.request.bodies import these
-from shinglefold.rerank.similar.asked import Asked, Match
-from shinglefold.rerank.similar.blocks import Blocks, Place
-from shinglefold.rerank.similar.lookup import Looking
+from shinglefold.rerank.similar.asked import Asked, FoundDocument, Match
+from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch, Place
+from shinglefold.rerank.similar.bodies import Queries
+from shinglefold.rerank.similar.lookup import SimilarQuery
 from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.scheme import Verify
 
 StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer", "nothing_to_compare"]
-
-
-class Placed(Protocol):
-    """What is found: it stands in an order within its block, and can be told."""
-
-    @property
-    def place(self) -> tuple[float, str, str, str]:
-        """Where it stands, as ``Place.last`` has it."""
-        ...
-
-    def to_json(self) -> JSON:
-        """Return it as JSON."""
-        ...
-
-
-M = TypeVar("M", bound=Placed)
-#: Steps that return which of the hits of a block are found, in order, and how many of them can't be read.
-Decide = Callable[[Sequence[Hit]], Steps[tuple[Sequence[M], int]]]
+M = TypeVar("M", bound=FoundDocument)
+P = TypeVar("P", bound="FoundPage[Any]")
+#: Returns the documents found among the candidates read last, best first, and how many are unreadable.
+Decide = Callable[[Blocks], Steps[tuple[Sequence[M], int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +57,39 @@ class FoundPage(Generic[M]):
         return told
 
 
-class Reading(Generic[M]):
-    """What is found, read block by block, up to a page of it.
+class PageReader(Generic[M]):
+    """Reads candidates block by block until a page of documents is found.
 
     Args:
-        size: of the page; 0 counts only.
-        most: candidates read at most.
+        place: where the page begins, as text; None begins with the first page.
+        query: what the place belongs to; a place of another query is refused.
 
     Attributes:
         shown: what is on the page.
         count: what was found in the blocks read, that before the page left out.
         ended: whether there are no more candidates.
+
+    Raises:
+        ConfigError: the place belongs to another query, or is none.
     """
 
-    def __init__(self, blocks: Blocks, decide: Decide[M], start: Place, size: int, most: int) -> None:
-        self.blocks = blocks
+    def __init__(
+        self,
+        search: CandidateSearch,
+        queries: Queries,
+        decide: Decide[M],
+        place: str | None,
+        query: Mapping[str, Any],
+    ) -> None:
+        start = Place() if place is None else Place.parse(place, query)
+        self.blocks = Blocks(search, queries, start.after)
         self.shown: list[M] = []
         self.count = self.unreadable = 0
         self.ended = False
         self._decide = decide
-        self._size, self._most = size, most
+        self._size, self._most = search.size, search.max_window
+        self._is_first = place is None
+        self._query = query
         self._block = start.after
         self._last = start.last
         self._left: Sequence[M] = ()
@@ -103,10 +103,19 @@ class Reading(Generic[M]):
             return "end_of_results" if self.rest() is None else "page_full"
         return "end_of_results" if self.ended else "window_cap"
 
-    @property
-    def whole(self) -> bool:
-        """Whether all candidates were read, and no answer lacks any."""
-        return self.ended and not self.blocks.partial
+    def page(self, kind: Callable[..., P]) -> P:
+        """Return what was read as a page of this class."""
+        rest = self.rest()
+        return kind(
+            tuple(self.shown),
+            self.count,
+            exact=self._is_first and self.ended and not self.blocks.partial,
+            candidates=self.blocks.read,
+            unreadable=self.unreadable,
+            stopped_by=self.stopped_by,
+            next=None if rest is None else rest.to_text(self._query),
+            lacks=dict(self.blocks.partial.lacks),
+        )
 
     def rest(self) -> Place | None:
         """Return where the next page begins, None where there is nothing more or nobody can tell."""
@@ -128,7 +137,7 @@ class Reading(Generic[M]):
             self._block, self._last = self._next(), None
 
     def _take(self) -> Steps[None]:
-        matches, unreadable = yield from self._decide(self.blocks.hits)
+        matches, unreadable = yield from self._decide(self.blocks)
         self.unreadable += unreadable
         behind = [match for match in matches if self._last is None or match.place > self._last]
         room = self._size - len(self.shown)
@@ -164,7 +173,7 @@ class SimilarPage(FoundPage[Match]):
         return told
 
 
-def read_page(asked: Asked, by: Looking, place: str | None) -> Steps[SimilarPage]:
+def read_page(asked: Asked, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
     """Return a page of the copies of a document.
 
     Blocks of candidates stand in the order of the supershingles they share; within a block copies stand by
@@ -176,35 +185,25 @@ def read_page(asked: Asked, by: Looking, place: str | None) -> Steps[SimilarPage
     queries = by.queries(asked)
     if queries is None:
         return SimilarPage(stopped_by="nothing_to_compare")
-    start = Place() if place is None else Place.parse(place, queries.ordered)
-    options = by.options
 
-    blocks = Blocks(by, queries, start.after)
-
-    def decide(hits: Sequence[Hit]) -> Steps[tuple[list[Match], int]]:
-        nominees, counts = by.decision.nominate([asked], [hits])
-        source = Source(by.decision.stage, by.index, blocks.shards, blocks.partial)
+    def decide(blocks: Blocks) -> Steps[tuple[list[Match], int]]:
+        nominees, counts = by.decision.nominate([asked], [blocks.hits])
+        source = Source(by.decision.stage, by.candidates.index, blocks.shards, blocks.partial)
         (matches,) = yield from settled([asked], nominees, source)
         return matches, counts.unreadable
 
-    reading = Reading(blocks, decide, start, options.size, options.max_window)
-    yield from reading.fill()
-    shown = yield from _with_sources(reading.shown, by, reading.blocks)
-    return SimilarPage(
-        tuple(shown),
-        reading.count,
-        exact=place is None and reading.whole,
-        candidates=reading.blocks.read,
-        unreadable=reading.unreadable,
-        stopped_by=reading.stopped_by,
-        next=None if (rest := reading.rest()) is None else rest.to_text(queries.ordered),
-        lacks=dict(reading.blocks.partial.lacks),
+    reader = PageReader(by.candidates, queries, decide, place, queries.ordered)
+    yield from reader.fill()
+    shown = yield from _with_sources(reader.shown, by, reader.blocks)
+    return replace(
+        reader.page(SimilarPage),
+        matches=tuple(shown),
         verify=_verified(asked, by),
         unasked="" if by.decision.stage is None else by.decision.stage.missing,
     )
 
 
-def _verified(asked: Asked, by: Looking) -> Verify:
+def _verified(asked: Asked, by: SimilarQuery) -> Verify:
     """Return what decided: signatures, too, where the text of the document was not at hand."""
     stage = by.decision.stage
     if by.verify == "text" and (not asked.text or stage is None or stage.missing):
@@ -212,17 +211,17 @@ def _verified(asked: Asked, by: Looking) -> Verify:
     return by.verify
 
 
-def _with_sources(matches: Sequence[Match], by: Looking, blocks: Blocks) -> Steps[list[Match]]:
+def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: Blocks) -> Steps[list[Match]]:
     """Return copies with the sources asked for; those deleted meanwhile are left out."""
     if by.options.source is False or not matches:
         return list(matches)
     hits: dict[object, Mapping[str, object]] = {}
-    at_once = min(by.options.window, blocks.size)
+    at_once = min(by.candidates.window, blocks.size)
     for begin in range(0, len(matches), at_once):
         part = [match.hit for match in matches[begin : begin + at_once]]
         body = {"query": these(part, blocks.shards), "size": len(part), "track_total_hits": False}
         source = True if by.options.source is None else by.options.source
-        answer = yield Call("search", (by.index, {**body, "_source": source}))
+        answer = yield Call("search", (by.candidates.index, {**body, "_source": source}))
         blocks.partial.note(answer)
         hits |= {identity(hit): hit for hit in answer["hits"]["hits"]}
     return [match.with_hit(found) for match in matches if (found := hits.get(match.identity)) is not None]

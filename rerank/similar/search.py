@@ -15,10 +15,12 @@ from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes
 from shinglefold.rerank.similar.asked import Asked
+from shinglefold.rerank.similar.blocks import CandidateSearch
+from shinglefold.rerank.similar.bodies import decisive_fields
 from shinglefold.rerank.similar.decision import Decision
-from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
+from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
 from shinglefold.rerank.similar.indices import Indices
-from shinglefold.rerank.similar.lookup import Found, Looking, look_up
+from shinglefold.rerank.similar.lookup import Found, SimilarQuery, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.reading import SimilarPage, read_page
 from shinglefold.rerank.steps import Call, Steps, drive, drive_async
@@ -69,7 +71,7 @@ class SimilarSteps(Generic[Driven]):
     def _page(
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
     ) -> Steps[SimilarPage]:
-        by = yield from self._looking(index, options)
+        by = yield from self._query(index, options)
         asked = yield from self._asked(wanted, by)
         return (yield from read_page(asked, by, place))
 
@@ -77,7 +79,7 @@ class SimilarSteps(Generic[Driven]):
         self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
         check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
-        by = yield from self._looking(index, options)
+        by = yield from self._query(index, options)
         found = yield from run_side_by_side([self._asked(wanted, by) for wanted in several])
         asked = {at: one for at, one in enumerate(found) if isinstance(one, Asked)}
         pages = yield from run_side_by_side([read_page(one, by, None) for one in asked.values()])
@@ -97,11 +99,11 @@ class SimilarSteps(Generic[Driven]):
         parameters: Parameters | None,
     ) -> Steps[list[Found]]:
         check_several("what is wanted", several, "fingerprints")
-        by = yield from self._looking(index, options)
+        by = yield from self._query(index, options)
         asked = [self._checked(_as_asked(one), by) for one in several]
         return (yield from look_up(asked, by, parameters))
 
-    def _looking(self, index: str, options: SimilarOptions | None) -> Steps[Looking]:
+    def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
         check_options(options, SimilarOptions)
         known = yield from self._indices.known(index)
         chosen = options or SimilarOptions()
@@ -116,9 +118,12 @@ class SimilarSteps(Generic[Driven]):
             wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
             stage = self._stages.stage(scheme, known.fields, wanted=wanted, by_index=known.fields_by_index)
         decision = Decision(scheme, chosen.folding(verify), known.field, self._seal, stage)
-        return Looking(index, known, chosen, decision, self._engine.can, self._seal, verify)
+        fetched = {"_source": False, "docvalue_fields": decisive_fields(known.field, chosen.scope)}
+        numbers = self._engine.can.seq_no
+        candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
+        return SimilarQuery(candidates, known, chosen, decision, self._seal, verify)
 
-    def _asked(self, wanted: Wanted, by: Looking) -> Steps[Asked]:
+    def _asked(self, wanted: Wanted, by: SimilarQuery) -> Steps[Asked]:
         if isinstance(wanted, Fingerprint | Asked):
             return self._checked(_as_asked(wanted), by)
         stored = yield from _stored(wanted, by)
@@ -127,7 +132,7 @@ class SimilarSteps(Generic[Driven]):
         text = "" if stage is None else stage.text_of(stored)
         return self._checked(replace(asked, text=text), by)
 
-    def _checked(self, asked: Asked, by: Looking) -> Asked:
+    def _checked(self, asked: Asked, by: SimilarQuery) -> Asked:
         """Return a document with a fingerprint that can be compared with those of the index.
 
         Raises:
@@ -158,7 +163,7 @@ def _as_asked(wanted: object) -> Asked:
     return Asked(wanted)
 
 
-def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
+def _stored(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
     """Return a stored document with what copies are found by.
 
     It is looked for by a search, so that who asks sees no more than a search shows.
@@ -172,10 +177,10 @@ def _stored(wanted: str | tuple[str, str], by: Looking) -> Steps[JSON]:
         "_source": [f"{field}.supershingles", *(stage.fields if (stage := by.decision.stage) else ())],
         "docvalue_fields": parts,
     }
-    answer = yield Call("search", (by.index, body))
+    answer = yield Call("search", (by.candidates.index, body))
     hits = [hit for hit in answer["hits"]["hits"] if index is None or hit["_index"] == index]
     if not hits:
-        where = by.index if index is None else index
+        where = by.candidates.index if index is None else index
         raise InputError(f"no document {id_!r} in the index {where!r}, as far as searches see it by now")
     if len(hits) > 1:
         raise _ambiguous(id_, hits)
@@ -211,7 +216,7 @@ def _among(
     return {at: sorted(others, key=lambda pair: (-pair[1], pair[0])) for at, others in found.items()}
 
 
-class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, SimilarPage]):
+class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; knows the recipes of the indices it has searched.
 
     What is wanted is the id of a stored document, index and id where several indices have it, a fingerprint,
@@ -244,7 +249,7 @@ class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, S
         return drive(self._engine, self._look_up(index, prints, options, parameters))
 
 
-class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AwaitedFace[Wanted, SimilarOptions, SimilarPage]):
+class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """``SimilarSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     _awaited = True
