@@ -13,10 +13,10 @@ from shinglefold.passages.matches import covered
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.explanation.stored_pair import declared_language
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
+from shinglefold.rerank.index_knowledge import IndexRecipe
 from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.similar.blocks import CandidateSearch
-from shinglefold.rerank.similar.indices import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PassageQuery:
     """
 
     candidates: CandidateSearch
-    known: Known
+    known: IndexRecipe
     fields: Mapping[str, tuple[str, ...]]
     options: MatchOptions
     canonicalizer: Canonicalizer

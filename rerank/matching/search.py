@@ -12,13 +12,13 @@ from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
 from shinglefold.quoted import quoted
 from shinglefold.recipe import PASSAGES
+from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
 from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
 from shinglefold.rerank.matching.looking import PassageQuery
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch
 from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
-from shinglefold.rerank.similar.indices import Indices, Known
 from shinglefold.rerank.similar.reading import FoundPage, PageReader
 from shinglefold.rerank.steps import Steps
 from shinglefold.scheme import Scheme
@@ -86,7 +86,7 @@ class MatchSteps(Generic[Driven]):
         self._engine: Driven = engine
         self._canonicalizers = {} if canonicalizer is None else {canonicalizer.references: canonicalizer}
         self._language = language
-        self._indices = Indices(None, None, seal)
+        self._recipes = IndexRecipes(None, None, seal)
 
     def _page(
         self, index: str, wanted: str, options: MatchOptions | None, place: str | None
@@ -109,7 +109,7 @@ class MatchSteps(Generic[Driven]):
 
     def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
         check_options(options, MatchOptions)
-        known: Known = yield from self._indices.known(index)
+        known: IndexRecipe = yield from self._recipes.read(index)
         _check_stored(known)
         made = self._canonicalizer(known.scheme)
         chosen = options or MatchOptions()
@@ -128,7 +128,7 @@ class MatchSteps(Generic[Driven]):
         return made
 
 
-def _check_stored(known: Known) -> None:
+def _check_stored(known: IndexRecipe) -> None:
     """Refuse an index none of whose documents could be found.
 
     Raises:

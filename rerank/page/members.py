@@ -35,9 +35,8 @@ def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) 
     wanted = [(place, group, one) for place, group in enumerate(groups) for one in asked]
     for begin in range(0, len(wanted), _AT_ONCE):
         part = wanted[begin : begin + _AT_ONCE]
-        where = None if reading.pit is not None else index
-        bodies = [_body(reading, group, one) for _, group, one in part]
-        answers = yield Call("msearch", ([(where, body) for body in bodies],))
+        searches = [reading.under_pit(index, _body(reading, group, one)) for _, group, one in part]
+        answers = yield Call("msearch", (searches,))
         for (place, group, one), answer in zip(part, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
@@ -50,8 +49,6 @@ def _body(reading: Reading, group: Group, one: InnerHits) -> JSON:
     body = one.body(_query(reading, _chosen(reading, group, one)), reading.body.get("_source"))
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
-    if reading.pit is not None:
-        body["pit"] = {**reading.keep, "id": reading.pit}
     return body
 
 
@@ -144,7 +141,7 @@ def _asked(reading: Reading, groups: Sequence[Group], index: str | None) -> Step
     texts = () if reading.stage is None else reading.stage.fields
     wanted = [f"{reading.field}.supershingles", *texts]
     body = {"query": these(shown, reading.shards), "size": len(shown), "track_total_hits": False}
-    answer = yield Call("search", _under(reading, index, {**body, "_source": wanted}))
+    answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
@@ -175,7 +172,7 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
             seal=reading.seal, scopes=options.scope, filters=filters,
         )  # fmt: skip
         if one and queries:
-            searches.append((one, _under(reading, index, _copies_body(reading, queries.ordered))))
+            searches.append((one, reading.under_pit(index, _copies_body(reading, queries.ordered))))
     answers = (yield Call("msearch", ([search for _, search in searches],))) if searches else []
     for answer in answers:
         if isinstance(answer, EngineError):
@@ -184,7 +181,7 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
         reading.heard(answer)
     asking = [one for one, _ in searches]
     nominees, _ = decision.nominate(asking, [answer["hits"]["hits"] for answer in answers])
-    name, beside = _under(reading, index, {})
+    name, beside = reading.under_pit(index, {})
     source = Source(reading.stage, name, reading.shards, reading.partial, beside)
     matches = yield from settled(asking, nominees, source)
     found = iter(
@@ -210,12 +207,6 @@ def _copies_body(reading: Reading, query: JSON) -> JSON:
         **shown,
         "docvalue_fields": fields,
     }
-
-
-def _under(reading: Reading, index: str | None, body: JSON) -> tuple[str | None, JSON]:
-    if reading.pit is not None:
-        return None, {**body, "pit": {**reading.keep, "id": reading.pit}}
-    return index, body
 
 
 def _attached(reading: Reading, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:

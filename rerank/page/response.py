@@ -18,7 +18,8 @@ from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
     from shinglefold.rerank.explanation.stored_passages import Texts
-    from shinglefold.rerank.fold.doubt import Settled
+    from shinglefold.rerank.fold.doubt import Pair, Settled
+    from shinglefold.rerank.fold.text_stage import Said
 
 
 #: The key of the counters.
@@ -58,7 +59,7 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     attached = [_attached(group, reading.options.members) for group in groups]
     everyone = [place for places in attached for place in places]
     found = yield from _fetch(reading, everyone, index)
-    settled = yield from _settled(reading, groups, attached, found, index)
+    settled, said = yield from _settled(reading, groups, attached, found, index)
     if settled is not None:
         groups = tuple(settled.groups)
         attached = [_attached(group, reading.options.members) for group in groups]
@@ -85,7 +86,7 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     if reading.options.explain:
         texts = reading.texts
         sources = (yield from _sources(reading, everyone, index, texts)) if texts is not None else {}
-        counters["explain"] = [_explained(reading, places, sources) for places in attached]
+        counters["explain"] = [_explained(reading, places, sources, said) for places in attached]
     if reading.partial:
         # The texts may have been the first to lack something.
         counters["groups_total"] = _groups_total(reading, collapsed)
@@ -105,11 +106,14 @@ def _settled(
     attached: Sequence[Sequence[int]],
     found: Mapping[int, JSON],
     index: str | None,
-) -> "Steps[Settled | None]":
-    """Have the texts decide on pairs of the page that are in doubt; None where they are not to."""
+) -> "Steps[tuple[Settled | None, Mapping[Pair, Said]]]":
+    """Have the texts decide on uncertain pairs of the page: return its groups, and the verdicts by pair.
+
+    The groups are None where no texts are to decide.
+    """
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
-        return None
+        return None, {}
     from shinglefold.rerank.fold.doubt import Signatures, pairs_beside, pairs_of, settle
 
     places = sorted(found)
@@ -120,11 +124,12 @@ def _settled(
     if pairs and not all(map(shown.shows, stage.fields)):
         sources = yield from _stored(reading, sorted(sources), index, stage.fields)
     texts = {at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()}
-    reading.said = stage.decide_texts(pairs, texts, hopeful)
-    verdicts = {pair: said.alike for pair, said in reading.said.items()}
+    said = stage.decide_texts(pairs, texts, hopeful)
+    verdicts = {pair: one.alike for pair, one in said.items()}
     # Whoever parts may be a copy of another hit shown, beyond doubt.
     sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure
-    return settle(groups, dict.fromkeys(sure, True) | verdicts, part=reading.options.linkage == "leader")
+    part = reading.options.linkage == "leader"
+    return settle(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
@@ -203,9 +208,7 @@ def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]
     Raises:
         WindowTooLarge: the index allows smaller ones only.
     """
-    if reading.pit is not None:
-        request = {**request, "pit": {**reading.keep, "id": reading.pit}}
-    answer: JSON = yield Call("search", (None if reading.pit is not None else index, request))
+    answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
     reading.heard(answer)
     return answer
@@ -245,7 +248,9 @@ def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
     return {"inner_hits": {**own, DUPLICATES: {"hits": told}}}
 
 
-def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JSON]) -> JSON:
+def _explained(
+    reading: Reading, places: Sequence[int], sources: Mapping[int, JSON], said: "Mapping[Pair, Said]"
+) -> JSON:
     from shinglefold.rerank.explanation.stored_pair import explain
 
     shown = reading.hits[places[0]]
@@ -253,8 +258,8 @@ def _explained(reading: Reading, places: Sequence[int], sources: Mapping[int, JS
     for place in places[1:]:
         told = explain(shown, reading.hits[place], reading.scheme, reading.field)
         pair = min(places[0], place), max(places[0], place)
-        if reading.stage is not None and (said := reading.said.get(pair)) is not None:
-            told["text"] = said.to_json(reading.stage.needed)
+        if reading.stage is not None and (verdict := said.get(pair)) is not None:
+            told["text"] = verdict.to_json(reading.stage.needed)
         if reading.texts is not None:
             from shinglefold.rerank.explanation.stored_passages import matched_passages
 

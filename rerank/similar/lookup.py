@@ -6,11 +6,11 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Parameters
 from shinglefold.errors import EngineError
+from shinglefold.rerank.index_knowledge import IndexRecipe
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.rerank.similar.blocks import CandidateSearch
 from shinglefold.rerank.similar.bodies import Queries, candidates_queries
 from shinglefold.rerank.similar.decision import Decision
-from shinglefold.rerank.similar.indices import Known
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
@@ -25,7 +25,7 @@ class SimilarQuery:
     """How the copies of documents are found in an index: how candidates are read, and what decides."""
 
     candidates: CandidateSearch
-    known: Known
+    known: IndexRecipe
     options: SimilarOptions
     decision: Decision
     seal: Seal | None

@@ -11,6 +11,7 @@ from shinglefold.errors import ConfigError, InputError, SchemeMismatch, Shinglef
 from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
 from shinglefold.rerank.fold.text_stage import Stages
+from shinglefold.rerank.index_knowledge import IndexRecipes
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes
@@ -19,7 +20,6 @@ from shinglefold.rerank.similar.blocks import CandidateSearch
 from shinglefold.rerank.similar.bodies import decisive_fields
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
-from shinglefold.rerank.similar.indices import Indices
 from shinglefold.rerank.similar.lookup import Found, SimilarQuery, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.reading import SimilarPage, read_page
@@ -65,7 +65,7 @@ class SimilarSteps(Generic[Driven]):
             check_is_text("field", field)
         self._engine: Driven = engine
         self._seal = seal
-        self._indices = Indices(scheme, field, seal)
+        self._recipes = IndexRecipes(scheme, field, seal)
         self._stages = Stages(canonicalizer)
 
     def _page(
@@ -105,7 +105,7 @@ class SimilarSteps(Generic[Driven]):
 
     def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
         check_options(options, SimilarOptions)
-        known = yield from self._indices.known(index)
+        known = yield from self._recipes.read(index)
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
         if scopes and known.mappings:
