@@ -57,8 +57,7 @@ def delete(
     """
     from shinglefold.ingest.maintenance import delete as carry_out
     from shinglefold.ingest.maintenance import plan_deletion
-    from shinglefold.rerank.request.known_fields import check_fields
-    from shinglefold.rerank.request.query_fields import query_fields
+    from shinglefold.rerank.request.known_fields import check_fields, query_fields
 
     wanted = None if query is None else _parsed(query)
     asked = invocation.asked(index, engine)

@@ -12,7 +12,7 @@ from shinglefold.ingest.maintenance.stored import found_by
 from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import Asked
 from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
-from shinglefold.rerank.window.partial import missing
+from shinglefold.rerank.window.reading import missing
 from shinglefold.steps import run
 
 Result = TypeVar("Result")

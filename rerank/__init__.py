@@ -11,7 +11,7 @@ from shinglefold.lazy import lazily
 if TYPE_CHECKING:
     from shinglefold.awaited import AsyncEngine
     from shinglefold.passages.find import Passage, find_passages
-    from shinglefold.rerank.explanation.folded import explain
+    from shinglefold.rerank.explanation.stored_pair import explain
     from shinglefold.rerank.explanation.stored_passages import matched_passages
     from shinglefold.rerank.fold.folding import Collapsed, Group, collapse
     from shinglefold.rerank.page.response import duplicates
@@ -42,7 +42,7 @@ __all__ = [
 _HOMES = {
     "Passage": "shinglefold.passages.find",
     "find_passages": "shinglefold.passages.find",
-    "explain": "shinglefold.rerank.explanation.folded",
+    "explain": "shinglefold.rerank.explanation.stored_pair",
     "Collapsed": "shinglefold.rerank.fold.folding",
     "Group": "shinglefold.rerank.fold.folding",
     "collapse": "shinglefold.rerank.fold.folding",

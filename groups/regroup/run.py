@@ -26,7 +26,6 @@ from shinglefold.groups.rules import Rules, note
 from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.scan import Scan, Throttle, anew_where_lost, kept_alive
-from shinglefold.backoff import retry_unavailable
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.model import Int64s
 from shinglefold.recipe import Recipe

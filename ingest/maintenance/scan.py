@@ -8,6 +8,7 @@ from math import ceil
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.checks import check_number, check_whole
 from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import (
@@ -20,7 +21,6 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.ingest.blocks import weight
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.shards import complete
 
 _TICK = 0.2

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts import JSON, BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
 from shinglefold.ingest.maintenance.stored import (
@@ -21,7 +22,6 @@ from shinglefold.ingest.maintenance.stored import (
     update,
 )
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.ingest.writing.bulk import send
 from shinglefold.ingest.writing.workers import process
 from shinglefold.placeholders import is_placeholder

@@ -1,22 +1,25 @@
-"""Two stored documents: what their fingerprints tell, and where their stored texts match."""
+"""Why two hits, or two stored documents, were folded: their fingerprints, and where their texts match."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_object
+from shinglefold.contracts import JSON
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.explanation.folded import explain
 from shinglefold.rerank.fold.columns import Reader
 from shinglefold.rerank.fold.doubt import Signatures
 from shinglefold.rerank.fold.folding import collapse
 from shinglefold.rerank.fold.text_stage import TextStage
-from shinglefold.rerank.hits import Hit, stored_value
+from shinglefold.rerank.hits import Hit, stored_fingerprint, stored_value
 from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal
-from shinglefold.sketch import length_ratio
+from shinglefold.sketch import agreement, estimate, length_ratio
 from shinglefold.stored import stored_parts
 
 
@@ -124,3 +127,44 @@ def _told(
         # The verdict is that of a page which finds these two and asks no texts.
         "folds": len(collapse(hits, scheme, field=field, seal=seal).groups) == 1,
     }
+
+
+def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JSON:
+    """Return what ties a member to the hit shown.
+
+    Returns:
+        ``_index``, ``_id``, ``same_text`` (equal digests), ``lang``, ``scheme``, ``shared`` (supershingles in
+        common) and, where both have a signature, ``resemblance`` with its ``standard_error``.
+    """
+    for hit in (shown, member):
+        check_object("hit", hit, "a hit as engines return it")
+    scheme = checked_scheme(scheme)
+    one, other = _read(shown, field), _read(member, field)
+    told: dict[str, Any] = {"_index": member.get("_index"), "_id": member.get("_id")}
+    if one is None or other is None:
+        return told
+    told |= {
+        "same_text": bool(one.digest) and (one.scheme, one.digest) == (other.scheme, other.digest),
+        "lang": other.lang,
+        "scheme": other.scheme,
+    }
+    if one.scheme == other.scheme:
+        told["shared"] = sorted(set(one.supershingles) & set(other.supershingles))
+        told |= _estimated(one, other, scheme)
+    return told
+
+
+def _read(hit: Hit, field: str) -> Fingerprint | None:
+    try:
+        return Fingerprint.from_field(stored_fingerprint(hit, field))
+    except InputError:
+        return None
+
+
+def _estimated(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> JSON:
+    if one.scheme != scheme.id or not one.signature or len(one.signature) != len(other.signature):
+        return {}
+    first, second = (np.frombuffer(read.signature, np.uint8) for read in (one, other))
+    agreeing = int(agreement(first, second[None, :], scheme.sketch.bits, scheme.sketch.values)[0])
+    resemblance, error = estimate(agreeing, scheme.sketch.values, scheme.sketch.bits)
+    return {"resemblance": round(resemblance, 4), "standard_error": round(error, 4)}

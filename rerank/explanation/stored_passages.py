@@ -14,7 +14,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.model import PlacedTokens, Token
 from shinglefold.quoted import shortened
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.arguments import read_source_filter
 
 if TYPE_CHECKING:
     from shinglefold.passages.find import Passage, Span

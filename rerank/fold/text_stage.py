@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.fold.settling import Pair
+from shinglefold.rerank.fold.doubt import Pair
 from shinglefold.rerank.hits import Hit, stored_value
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import Texts, Words, alike_by_text

@@ -10,11 +10,10 @@ The index stores a sample of each document's elements (``index --passages``), wh
 texts decide.
 """
 
-from shinglefold.rerank.matching.asked import AskedText, TextMatch
-from shinglefold.rerank.matching.options import MatchOptions
-from shinglefold.rerank.matching.pages import MatchPage
+from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
 from shinglefold.rerank.matching.search import (
     AsyncMatchSearch,
+    MatchPage,
     MatchSearch,
     find_matches,
     find_matches_async,

@@ -1,4 +1,4 @@
-"""A text whose passages are looked for, and a document that has some."""
+"""A text whose passages are looked for, the options of that search, and a document that it finds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,51 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON
+from shinglefold.errors import ConfigError
 from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.stored import keywords, winnowed
+from shinglefold.quoted import quoted
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
-from shinglefold.rerank.matching.options import MatchOptions
+from shinglefold.rerank.similar.asked import FoundDocument
 from shinglefold.rerank.similar.bodies import Queries
+from shinglefold.rerank.similar.options import check_reading
 
 #: Elements of a text that are asked for at most: servers take 1,024 clauses.
 _ASKED = 1_000
 #: Of a text with no more elements all are asked for: they find shorter passages than a sample of them does.
 _FEW = 250
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """How documents with passages of a text are looked for.
+
+    ``min_share``: of the words of the text that a document must have, five in a row, above 0 to 1.
+    ``filters``: queries that a document must match, too.
+    ``size``: documents on a page. ``window``: candidates whose texts are read at a time; within it the best
+    come first. ``max_window``: candidates read at most for a page.
+    ``source``: the ``_source`` filter of documents in the engines' own forms; False returns none.
+    """
+
+    min_share: float = 0.05
+    filters: tuple[Mapping[str, Any], ...] = ()
+    size: int = 10
+    window: int = 100
+    max_window: int = 1_000
+    source: Any = False
+
+    def __post_init__(self) -> None:
+        share = self.min_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quoted(share)}")
+        check_reading(
+            size=self.size,
+            smallest=1,
+            window=self.window,
+            max_window=self.max_window,
+            source=self.source,
+            filters=self.filters,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +101,7 @@ class AskedText:
 
 
 @dataclass(frozen=True, slots=True)
-class TextMatch:
+class TextMatch(FoundDocument):
     """A document that has passages of a text.
 
     ``share``: of the text's words that stand five in a row in the document, too; ``of_document``: of the
@@ -74,25 +109,22 @@ class TextMatch:
     ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and ``differing``.
     """
 
-    index: str
-    id: str
-    routing: str | None
     share: float
     of_document: float
     passages: tuple[JSON, ...]
     source: Mapping[str, Any] | None = None
 
     @property
-    def place(self) -> tuple[float, str, str, str]:
-        """Return the key that matches are in order by: the largest share first, equal ones by name."""
-        return -self.share, self.index, self.id, self.routing or ""
+    def score(self) -> float:
+        """The share."""
+        return self.share
 
     def to_json(self) -> JSON:
         """Return the match as JSON, with ``_source`` where it was asked for."""
-        told: JSON = {"_index": self.index, "_id": self.id}
-        if self.routing is not None:
-            told["_routing"] = self.routing
-        told |= {"share": round(self.share, 4), "of_document": round(self.of_document, 4)}
+        told = FoundDocument.to_json(self) | {
+            "share": round(self.share, 4),
+            "of_document": round(self.of_document, 4),
+        }
         if self.source is not None:
             told["_source"] = self.source
         return told | {"passages": list(self.passages)}

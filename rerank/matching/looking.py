@@ -1,4 +1,4 @@
-"""What a search for passages goes by, and what candidates' texts tell."""
+"""How candidates are compared with a text: which passages their stored texts share with it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,48 +7,35 @@ from typing import Any
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import JSON, Capabilities
 from shinglefold.passages.elements import WIDTH, Elements, elements_of
 from shinglefold.passages.find import passages_between
 from shinglefold.passages.matches import covered
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.explanation.stored_pair import declared_language
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
-from shinglefold.rerank.matching.asked import AskedText, TextMatch
-from shinglefold.rerank.matching.options import MatchOptions
-from shinglefold.rerank.request.checks import read_source_filter
-from shinglefold.rerank.similar.indices import Known
+from shinglefold.rerank.index_knowledge import IndexRecipe
+from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.similar.blocks import CandidateSearch
 
 
 @dataclass(frozen=True, slots=True)
-class PassageLooking:
-    """The index, what is known of it, what was asked for, and what the engine can do.
+class PassageQuery:
+    """How documents with passages of a text are found in an index.
 
     ``fields``: whose texts the elements of each index are of, by its name.
     """
 
-    index: str
-    known: Known
+    candidates: CandidateSearch
+    known: IndexRecipe
     fields: Mapping[str, tuple[str, ...]]
     options: MatchOptions
-    can: Capabilities
     canonicalizer: Canonicalizer
 
     @property
     def elements(self) -> str:
         """The field of the stored elements."""
         return f"{self.known.field}.{PASSAGES}"
-
-    def body(self, query: JSON) -> JSON:
-        """Return the body that reads a window of candidates with their texts."""
-        source = [*self.known.fields, "lang"] if self.options.source is False else True
-        body: JSON = {
-            "query": query,
-            "size": self.options.window,
-            "_source": source,
-            "track_total_hits": False,
-        }
-        return body | ({"seq_no_primary_term": True} if self.can.seq_no else {})
 
     def matching(self, asked: AskedText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
         """Return the candidates that have enough of a text, best first, and how many show no text that they

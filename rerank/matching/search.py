@@ -1,20 +1,155 @@
-"""Searches for passages, blocking and awaited."""
+"""The search for documents that contain passages of a text, blocking and awaited."""
 
-from dataclasses import replace
-from typing import Any, overload
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar, overload
 
+from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
-from shinglefold.checks import check_options
-from shinglefold.contracts import Engine
-from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.matching.options import MatchOptions
-from shinglefold.rerank.matching.pages import MatchPage
-from shinglefold.rerank.matching.steps import MatchSteps
-from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
+from shinglefold.canon import Canonicalizer
+from shinglefold.checks import check_is_text, check_options
+from shinglefold.contracts import JSON, Engine
+from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
+from shinglefold.quoted import quoted
+from shinglefold.recipe import PASSAGES
+from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
+from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.matching.looking import PassageQuery
+from shinglefold.rerank.msearch import run_side_by_side
+from shinglefold.rerank.request.arguments import check_means, check_several
+from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch
+from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
+from shinglefold.rerank.similar.reading import FoundPage, PageReader
+from shinglefold.rerank.steps import Steps
+from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
+Driven = TypeVar("Driven", Engine, AsyncEngine)
 
-class MatchSearch(MatchSteps[Engine], BlockingFace[str, MatchOptions, MatchPage]):
+
+@dataclass(frozen=True, slots=True)
+class MatchPage(FoundPage[TextMatch]):
+    """The documents that have passages of a text, the largest share first.
+
+    Candidates' texts are read; ``unreadable`` of them show none, or none of what they were nominated by: it
+    was changed without its elements, or is hidden from who asks.
+    """
+
+
+def read_matches(asked: AskedText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
+    """Return a page of the documents that have passages of a text.
+
+    Blocks of candidates stand in the order of the stored elements they share; within a block documents stand
+    by their share. Mostly there is one block.
+
+    Raises:
+        ConfigError: the place is one of another search.
+    """
+    queries = asked.queries(by.elements, by.options)
+    if queries is None:
+        return MatchPage(stopped_by="nothing_to_compare")
+
+    def decide(blocks: Blocks) -> Steps[tuple[list[TextMatch], int]]:
+        # The texts came with the candidates: there is nothing to ask for.
+        yield from ()
+        return by.matching(asked, blocks.hits)
+
+    query = {"query": queries.ordered, "min_share": by.options.min_share}
+    reader = PageReader(by.candidates, queries, decide, place, query)
+    yield from reader.fill()
+    return reader.page(MatchPage)
+
+
+class MatchSteps(Generic[Driven]):
+    """What is asked of an engine to find passages.
+
+    Args:
+        engine: any ``Engine``, or for ``AsyncMatchSearch`` one whose methods are awaited.
+        canonicalizer: of the scheme of the index; None makes one. Making one takes longer than a search.
+        language: of the texts asked for; None chooses it word by word.
+        seal: of the key the index is sealed with.
+    """
+
+    _awaited = False
+
+    def __init__(
+        self,
+        engine: Driven,
+        canonicalizer: Canonicalizer | None = None,
+        *,
+        language: str | None = None,
+        seal: Seal | None = None,
+    ) -> None:
+        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        if language is not None:
+            check_is_text("language", language)
+        self._engine: Driven = engine
+        self._canonicalizers = {} if canonicalizer is None else {canonicalizer.references: canonicalizer}
+        self._language = language
+        self._recipes = IndexRecipes(None, None, seal)
+
+    def _page(
+        self, index: str, wanted: str, options: MatchOptions | None, place: str | None
+    ) -> Steps[MatchPage]:
+        by = yield from self._query(index, options)
+        return (yield from read_matches(self._asked(wanted, by), by, place))
+
+    def _batch(
+        self, index: str, several: Sequence[str], options: MatchOptions | None
+    ) -> Steps[list[MatchPage | ShinglefoldError]]:
+        check_several("texts", several, "texts")
+        by = yield from self._query(index, options)
+        asked = [self._asked(text, by) for text in several]
+        return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
+
+    def _asked(self, text: str, by: PassageQuery) -> AskedText:
+        if not isinstance(text, str):
+            raise InputError(f"expected a text, got {quoted(text)}")
+        return AskedText.of(text, by.canonicalizer, self._language)
+
+    def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
+        check_options(options, MatchOptions)
+        known: IndexRecipe = yield from self._recipes.read(index)
+        _check_stored(known)
+        made = self._canonicalizer(known.scheme)
+        chosen = options or MatchOptions()
+        texts = [*known.fields, "lang"]
+        fetched: JSON = {"_source": texts if chosen.source is False else True}
+        numbers = self._engine.can.seq_no
+        candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
+        return PassageQuery(candidates, known, known.fields_by_index, chosen, made)
+
+    def _canonicalizer(self, scheme: Scheme) -> Canonicalizer:
+        if scheme.languages not in self._canonicalizers:
+            self._canonicalizers[scheme.languages] = Canonicalizer.of(scheme)
+        made = self._canonicalizers[scheme.languages]
+        if self._language is not None and self._language not in made.codes:
+            raise UnknownLanguage.unknown("language", self._language, made.codes)
+        return made
+
+
+def _check_stored(known: IndexRecipe) -> None:
+    """Refuse an index none of whose documents could be found.
+
+    Raises:
+        ConfigError: it stores no elements of passages.
+    """
+    for name, mappings in known.mappings.items():
+        if not _stores(mappings, known.field):
+            commands = together([advised("setup", name, passages=True), advised("backfill", name)])
+            raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
+
+
+def _stores(mappings: Mapping[str, Any], field: str) -> bool:
+    node: Any = mappings
+    for name in [*field.split("."), PASSAGES]:
+        node = (node.get("properties") or {}).get(name)
+        if not isinstance(node, Mapping):
+            return False
+    return True
+
+
+class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):
     """Finds documents that have passages of texts; knows the recipes of the indices it has searched.
 
     What is wanted is a text. An index that stores no elements of passages is refused by a ``ConfigError``.
@@ -23,7 +158,7 @@ class MatchSearch(MatchSteps[Engine], BlockingFace[str, MatchOptions, MatchPage]
     """
 
 
-class AsyncMatchSearch(MatchSteps[AsyncEngine], AwaitedFace[str, MatchOptions, MatchPage]):
+class AsyncMatchSearch(MatchSteps[AsyncEngine], AsyncPagedSearch[str, MatchOptions, MatchPage]):
     """``MatchSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     _awaited = True

@@ -7,7 +7,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import EngineError
 from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, finding, group_field
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial
 
 #: Results of a shard below which the request of a page counts their groups itself. The collector of a sample
 #: takes as many places beforehand, and a bucket of the answer some 40 bytes.

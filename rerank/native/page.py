@@ -12,18 +12,19 @@ from shinglefold.rerank.native.bodies import (
     TOTAL,
     group_field,
     members_come,
+    obstacles,
     page_request,
+    policy_sort,
     ungrouped_request,
 )
 from shinglefold.rerank.native.counting import Counted, Counting, together
-from shinglefold.rerank.native.plan import obstacles, policy_sort
 from shinglefold.rerank.native.ready import Grouped
+from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
-from shinglefold.rerank.request.checks import read_source_filter
 from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Steps
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial
 from shinglefold.scheme import Scheme
 
 #: The key of the counters, as of windows.

@@ -1,17 +1,31 @@
-"""The hits of groups in orders of their own: all groups of a page in one request, as natively."""
+"""Members that a page fetches with searches of their own: ``inner_hits``, and copies from the index."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
+from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.request.bodies import narrowable, these
-from shinglefold.rerank.request.inner_hits import InnerHits
+from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.request.bodies import as_asked, narrowable, these
+from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
+from shinglefold.rerank.similar.asked import Asked
+from shinglefold.rerank.similar.bodies import candidates_queries, decisive_fields
+from shinglefold.rerank.similar.decision import Decision
+from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import Reading
+from shinglefold.shards import refuse_small_windows
 
 #: Searches sent at a time.
 _AT_ONCE = 100
+#: Candidates looked at for each hit shown.
+_CANDIDATES = 100
+#: What a request says of its hits, which need no query to be told.
+_SHOWN = ("_source", "fields", "version", "seq_no_primary_term")
 
 
 def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
@@ -21,9 +35,8 @@ def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) 
     wanted = [(place, group, one) for place, group in enumerate(groups) for one in asked]
     for begin in range(0, len(wanted), _AT_ONCE):
         part = wanted[begin : begin + _AT_ONCE]
-        where = None if reading.pit is not None else index
-        bodies = [_body(reading, group, one) for _, group, one in part]
-        answers = yield Call("msearch", ([(where, body) for body in bodies],))
+        searches = [reading.under_pit(index, _body(reading, group, one)) for _, group, one in part]
+        answers = yield Call("msearch", (searches,))
         for (place, group, one), answer in zip(part, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
@@ -36,8 +49,6 @@ def _body(reading: Reading, group: Group, one: InnerHits) -> JSON:
     body = one.body(_query(reading, _chosen(reading, group, one)), reading.body.get("_source"))
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
-    if reading.pit is not None:
-        body["pit"] = {**reading.keep, "id": reading.pit}
     return body
 
 
@@ -88,3 +99,138 @@ def _in_rank(reading: Reading, places: Sequence[int], hits: Sequence[JSON]) -> l
     return [
         {**by_name[identity(hit)], "_score": hit.get("_score")} for hit in ranked if identity(hit) in by_name
     ]
+
+
+class _Copies(NamedTuple):
+    """Copies of one hit shown that were not read with the results, and whether these are all."""
+
+    hits: list[JSON]
+    complete: bool
+
+
+def with_copies(
+    reading: Reading, groups: Sequence[Group], page: Sequence[JSON], index: str | None
+) -> Steps[tuple[list[JSON], JSON]]:
+    """Return the hits of a page with copies attached and counted that the query did not find.
+
+    They are asked for under the same name, so that what filters an alias or a role has filters them; the
+    query does not. A copy is one of the hit shown, and of the best-ranked where it is one of several.
+
+    Returns:
+        the hits, and how many copies were added, and for how many hits there may be more.
+
+    Cost: two requests, one for the keywords of the hits shown and one ``_msearch`` for the copies.
+    """
+    asked = yield from _asked(reading, groups, index)
+    found = yield from _copies(reading, asked, index)
+    known = {identity(hit) for hit in reading.hits}
+    told, added = [], 0
+    for hit, copies in zip(page, found, strict=True):
+        new = [one for one in copies.hits if identity(one) not in known]
+        known |= {identity(one) for one in new}
+        added += len(new)
+        told.append(_attached(reading, hit, new, complete=copies.complete))
+    return told, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
+
+
+def _asked(reading: Reading, groups: Sequence[Group], index: str | None) -> Steps[list[Asked | None]]:
+    """Return each hit shown with all it is compared by; None where it can have no copies."""
+    shown = [reading.hits[group.representative] for group in groups]
+    if not shown:
+        return []
+    texts = () if reading.stage is None else reading.stage.fields
+    wanted = [f"{reading.field}.supershingles", *texts]
+    body = {"query": these(shown, reading.shards), "size": len(shown), "track_total_hits": False}
+    answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))
+    refuse_small_windows(answer)
+    reading.partial.note(answer)
+    sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
+    return [_one(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
+
+
+def _one(reading: Reading, hit: Hit) -> Asked | None:
+    try:
+        asked = Asked.of_hit(hit, reading.field, reading.options.scope)
+    except InputError:
+        return None
+    if reading.stage is not None:
+        asked = replace(asked, text=reading.stage.text_of(hit))
+    made, seal = asked.print, reading.seal
+    if made.scheme != reading.scheme.id or (made.seal and seal is None):
+        return None
+    return None if seal is not None and not seal.fits(made) else asked
+
+
+def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) -> Steps[list[_Copies]]:
+    options = reading.options
+    decision = Decision(reading.scheme, options, reading.field, reading.seal, reading.stage)
+    filters = () if options.member_filter is None else (options.member_filter,)
+    searches = []
+    for one in asked:
+        queries = one and candidates_queries(
+            one, reading.scheme, reading.field, decision.min_shared,
+            seal=reading.seal, scopes=options.scope, filters=filters,
+        )  # fmt: skip
+        if one and queries:
+            searches.append((one, reading.under_pit(index, _copies_body(reading, queries.ordered))))
+    answers = (yield Call("msearch", ([search for _, search in searches],))) if searches else []
+    for answer in answers:
+        if isinstance(answer, EngineError):
+            raise answer
+        refuse_small_windows(answer)
+        reading.heard(answer)
+    asking = [one for one, _ in searches]
+    nominees, _ = decision.nominate(asking, [answer["hits"]["hits"] for answer in answers])
+    name, beside = reading.under_pit(index, {})
+    source = Source(reading.stage, name, reading.shards, reading.partial, beside)
+    matches = yield from settled(asking, nominees, source)
+    found = iter(
+        _Copies([dict(match.hit) for match in own], len(answer["hits"]["hits"]) < _CANDIDATES)
+        for own, answer in zip(matches, answers, strict=True)
+    )
+    known = set(map(id, asking))
+    return [next(found) if id(one) in known else _Copies([], complete=True) for one in asked]
+
+
+def _copies_body(reading: Reading, query: JSON) -> JSON:
+    """Return the search for copies, which tells of them what the request tells of its hits."""
+    shown = {name: reading.body[name] for name in _SHOWN if name in reading.body}
+    fields = [
+        *decisive_fields(reading.field, reading.options.scope),
+        *(reading.body.get("docvalue_fields") or ()),
+    ]
+    return {
+        "query": query,
+        "size": _CANDIDATES,
+        "track_total_hits": False,
+        "_source": "stored_fields" not in reading.body,
+        **shown,
+        "docvalue_fields": fields,
+    }
+
+
+def _attached(reading: Reading, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
+    told = hit["inner_hits"][DUPLICATES]["hits"]
+    total = {"value": told["total"]["value"] + len(copies)}
+    total["relation"] = told["total"]["relation"] if complete else "gte"
+    room = reading.options.members + 1 - len(told["hits"])
+    wanted = read_source_filter(reading.options.member_source)
+    listed = [*told["hits"], *(with_source(_shown(reading, one), wanted) for one in copies[:room])]
+    told = {**told, "total": total, "hits": listed}
+    return {**hit, "inner_hits": {**hit["inner_hits"], DUPLICATES: {"hits": told}}}
+
+
+def _shown(reading: Reading, copy: JSON) -> JSON:
+    """Return a copy as a member: as the request shows its hits, without the rank that it has not."""
+    patterns = [
+        str(one["field"] if isinstance(one, Mapping) else one)
+        for one in (*(reading.body.get("docvalue_fields") or ()), *(reading.body.get("fields") or ()))
+    ]
+    fields = {
+        name: value
+        for name, value in (copy.get("fields") or {}).items()
+        if any(fnmatch(name, pattern) for pattern in patterns)
+    }
+    kept: dict[str, Any] = {name: value for name, value in copy.items() if name not in ("fields", "_score")}
+    kept |= {"_score": None, "found_by_query": False}
+    return as_asked(kept | ({"fields": fields} if fields else {}), reading.body)

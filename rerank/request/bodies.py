@@ -9,7 +9,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.order import SEQ_NO
 from shinglefold.quoted import quoted
 from shinglefold.rerank.policies import load_policies
-from shinglefold.rerank.request.checks import check_levels
+from shinglefold.rerank.request.arguments import check_levels
 from shinglefold.rerank.request.depth import has_chance, has_nearest
 from shinglefold.rerank.request.options import FoldOptions
 

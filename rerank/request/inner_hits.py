@@ -8,7 +8,7 @@ from shinglefold.checks import check_count, check_known, check_text, check_whole
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.source_filter import SourceFilter
 
 #: The name of inner hits that have none, which is that of the members every group has.

@@ -20,7 +20,7 @@ from shinglefold.checks import (
 )
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.request.checks import (
+from shinglefold.rerank.request.arguments import (
     MOST_FIELDS,
     MOST_POLICIES,
     MOST_SCOPES,

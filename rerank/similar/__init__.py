@@ -17,7 +17,7 @@ from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.rerank.similar.decision import Decision
 from shinglefold.rerank.similar.lookup import Found, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.pages import SimilarPage
+from shinglefold.rerank.similar.reading import SimilarPage
 from shinglefold.rerank.similar.search import (
     AsyncSimilarSearch,
     SimilarSearch,

@@ -1,5 +1,6 @@
 """A document whose copies are looked for, and one that was found."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,7 +55,36 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class FoundDocument(ABC):
+    """A stored document that a search among candidates found."""
+
+    index: str
+    id: str
+    routing: str | None
+
+    @property
+    @abstractmethod
+    def score(self) -> float:
+        """How well it matches: the best come first."""
+
+    @property
+    def identity(self) -> tuple[str, str, str | None]:
+        """Index, id and routing: no two documents share all three."""
+        return self.index, self.id, self.routing
+
+    @property
+    def place(self) -> tuple[float, str, str, str]:
+        """The key that documents are sorted by: the best first, equal ones by name."""
+        return -self.score, self.index, self.id, self.routing or ""
+
+    def to_json(self) -> JSON:
+        """Return the document as JSON: its address here, and what was found of it in subclasses."""
+        address: JSON = {"_index": self.index, "_id": self.id}
+        return address if self.routing is None else {**address, "_routing": self.routing}
+
+
+@dataclass(frozen=True, slots=True)
+class Match(FoundDocument):
     """A stored document that matches one asked for.
 
     ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
@@ -63,9 +93,6 @@ class Match:
     engine returned it. ``similarity``: the edit similarity of the texts, where these decided.
     """
 
-    index: str
-    id: str
-    routing: str | None
     resemblance: float
     standard_error: float
     same_text: bool
@@ -76,14 +103,9 @@ class Match:
     similarity: float | None = None
 
     @property
-    def identity(self) -> tuple[str, str, str | None]:
-        """Return what no two documents share: index, id and routing."""
-        return self.index, self.id, self.routing
-
-    @property
-    def place(self) -> tuple[float, str, str, str]:
-        """Return the key that matches are in order by: the most alike first, equal ones by name."""
-        return -self.resemblance, self.index, self.id, self.routing or ""
+    def score(self) -> float:
+        """The resemblance."""
+        return self.resemblance
 
     def with_hit(self, hit: Hit) -> "Match":
         """Return the match with its document as another search returned it."""
@@ -91,10 +113,7 @@ class Match:
 
     def to_json(self) -> JSON:
         """Return the match as JSON, with ``_source`` where it was asked for."""
-        told: JSON = {"_index": self.index, "_id": self.id}
-        if self.routing is not None:
-            told["_routing"] = self.routing
-        told |= {
+        told = FoundDocument.to_json(self) | {
             "resemblance": round(self.resemblance, 4),
             "standard_error": round(self.standard_error, 4),
             "same_text": self.same_text,

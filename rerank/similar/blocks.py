@@ -1,47 +1,92 @@
-"""Candidates block by block: those that share most first, and each once, however many there are."""
+"""Reads candidates block by block, each once, those that share most first; and where a page ended."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
 
-from shinglefold.contracts import JSON, Capabilities
-from shinglefold.errors import WindowTooLarge
+from shinglefold.contracts import JSON
+from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
 from shinglefold.rerank.similar.bodies import Queries, in_total_order
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial
 from shinglefold.shards import refuse_small_windows
 
-
-class Options(Protocol):
-    """How candidates are read."""
-
-    @property
-    def window(self) -> int:
-        """How many at a time."""
-        ...
+_LONGEST = 10_000
 
 
-class Sought(Protocol):
-    """What a search for candidates goes by."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place among copies: after which candidate its block begins, and the last copy shown of that block.
 
-    @property
-    def index(self) -> str:
-        """The index, or several with commas."""
-        ...
+    ``after``: sort values, None for the first block. ``last``: as ``Match.place`` has it, None at the start
+    of the block.
+    """
 
-    @property
-    def options(self) -> Options:
-        """What was asked for."""
-        ...
+    after: tuple[Any, ...] | None = None
+    last: tuple[float, str, str, str] | None = None
 
-    @property
-    def can(self) -> Capabilities:
-        """What the engine can do."""
-        ...
+    def to_text(self, query: Mapping[str, Any]) -> str:
+        """Return the place as text, good for one query only."""
+        told = json.dumps([_name(query), self.after, self.last], separators=(",", ":"))
+        return urlsafe_b64encode(told.encode()).decode("ascii")
+
+    @classmethod
+    def parse(cls, text: str, query: Mapping[str, Any]) -> "Place":
+        """Read what ``to_text`` wrote.
+
+        Raises:
+            ConfigError: it is none, or one of another document or other options.
+        """
+        try:
+            if len(text) > _LONGEST:
+                raise ValueError
+            name, after, last = json.loads(urlsafe_b64decode(text.encode("ascii")))
+            if last is not None:
+                resemblance, index, id_, routing = last
+                last = float(resemblance), str(index), str(id_), str(routing)
+            place = cls(None if after is None else tuple(after), last)
+        except (ValueError, TypeError, UnicodeEncodeError):
+            raise ConfigError("not a place in a list of copies; give `next` of a page as it is") from None
+        if name != _name(query):
+            raise ConfigError(
+                "this place is in the copies of another document, or of other options; "
+                "begin with the first page"
+            )
+        return place
+
+
+def _name(query: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps(query, sort_keys=True, default=repr).encode(), digest_size=6).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """How candidates are read, whatever they are candidates for.
+
+    Attributes:
+        index: one name or several with commas.
+        size: documents wanted on a page; 0 counts only.
+        window: candidates read at a time.
+        max_window: candidates read at most for a page.
+        numbers: whether the engine numbers changes; hits then have their ``_seq_no``, which breaks ties.
+        fetched: what the body says of the fields that hits have.
+    """
+
+    index: str
+    size: int
+    window: int
+    max_window: int
+    numbers: bool
+    fetched: JSON
 
     def body(self, query: JSON) -> JSON:
         """Return the body that reads a window of candidates."""
-        ...
+        body = {"query": query, "size": self.window, "track_total_hits": False, **self.fetched}
+        return body | ({"seq_no_primary_term": True} if self.numbers else {})
 
 
 class Blocks:
@@ -62,16 +107,16 @@ class Blocks:
         shards: in how many shards they were looked for.
     """
 
-    def __init__(self, by: Sought, queries: Queries, after: Sequence[Any] | None) -> None:
+    def __init__(self, search: CandidateSearch, queries: Queries, after: Sequence[Any] | None) -> None:
         self.partial = Partial()
         self.hits: list[JSON] = []
         self.after = after
         self.read = 0
         self.shards = 1
-        self.size = by.options.window
-        self._index = by.index
-        self._quick, self._ordered = by.body(queries.quick), by.body(queries.ordered)
-        self._tie = SEQ_NO if by.can.seq_no else "_doc"
+        self.size = search.window
+        self._index = search.index
+        self._quick, self._ordered = search.body(queries.quick), search.body(queries.ordered)
+        self._tie = SEQ_NO if search.numbers else "_doc"
 
     def next(self) -> Steps[None]:
         """Read the next block: the first one, or the one that begins at ``after``."""

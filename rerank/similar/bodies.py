@@ -77,23 +77,10 @@ def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list
     return [one.stored_digest for one in each]
 
 
-def window(
-    query: Mapping[str, Any], dedup: str, size: int, scopes: Sequence[Scope], *, numbers: bool
-) -> JSON:
-    """Return the body that reads candidates.
-
-    Args:
-        numbers: whether hits tell the number of their last change.
-    """
-    wanted = [f"{dedup}.digest", f"{dedup}.signature", f"{dedup}.group", *(scope.field for scope in scopes)]
-    body: JSON = {
-        "query": query,
-        "size": size,
-        "_source": False,
-        "docvalue_fields": list(dict.fromkeys(wanted)),
-        "track_total_hits": False,
-    }
-    return body | ({"seq_no_primary_term": True} if numbers else {})
+def decisive_fields(dedup: str, scopes: Sequence[Scope]) -> list[str]:
+    """Return the doc values that a candidate is decided by, its group number among them."""
+    parts = [f"{dedup}.digest", f"{dedup}.signature", f"{dedup}.group", *(scope.field for scope in scopes)]
+    return list(dict.fromkeys(parts))
 
 
 def in_total_order(body: Mapping[str, Any], tie: str, after: Sequence[Any] | None) -> JSON:

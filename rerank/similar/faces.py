@@ -1,31 +1,22 @@
-"""What is asked page by page, for one thing or for several, of an engine that blocks or is awaited."""
+"""Searches whose results come page by page: find one, find each of several, iterate over pages."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from shinglefold.awaited import AsyncEngine
 from shinglefold.contracts import Engine
 from shinglefold.errors import ShinglefoldError
+from shinglefold.rerank.similar.reading import FoundPage
 from shinglefold.rerank.steps import Steps, run, run_async
-
-
-class Paged(Protocol):
-    """A page of documents found."""
-
-    @property
-    def next(self) -> str | None:
-        """The place where the next page begins, None after the last."""
-        ...
-
 
 Wanted = TypeVar("Wanted")
 Options = TypeVar("Options")
-Page = TypeVar("Page", bound=Paged)
+Page = TypeVar("Page", bound=FoundPage[Any])
 
 
-class Asking(ABC, Generic[Wanted, Options, Page]):
-    """The steps of both faces."""
+class PagedSearch(ABC, Generic[Wanted, Options, Page]):
+    """A search whose results come page by page, for one thing wanted or for several."""
 
     @abstractmethod
     def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
@@ -38,8 +29,8 @@ class Asking(ABC, Generic[Wanted, Options, Page]):
         """Return the first page of each of several."""
 
 
-class BlockingFace(Asking[Wanted, Options, Page]):
-    """The face of an engine that blocks."""
+class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
+    """``PagedSearch`` on an engine that blocks."""
 
     _engine: Engine
 
@@ -79,15 +70,15 @@ class BlockingFace(Asking[Wanted, Options, Page]):
         return run(self._engine, self._batch(index, several, options))
 
 
-class AwaitedFace(Asking[Wanted, Options, Page]):
-    """The face of an engine whose methods are awaited; each method is that of ``BlockingFace``."""
+class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
+    """``PagedSearch`` on an engine whose methods are awaited; same methods as ``SyncPagedSearch``."""
 
     _engine: AsyncEngine
 
     async def find(
         self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
     ) -> Page:
-        """Return a page of what is found for one; see ``BlockingFace.find``."""
+        """Return a page of what is found for one; see ``SyncPagedSearch.find``."""
         return await run_async(self._engine, self._page(index, wanted, options, place))
 
     async def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> AsyncIterator[Page]:
@@ -101,5 +92,5 @@ class AwaitedFace(Asking[Wanted, Options, Page]):
     async def find_each(
         self, index: str, several: Sequence[Wanted], options: Options | None = None
     ) -> list[Page | ShinglefoldError]:
-        """Return the first page of each of several; see ``BlockingFace.find_each``."""
+        """Return the first page of each of several; see ``SyncPagedSearch.find_each``."""
         return await run_async(self._engine, self._batch(index, several, options))

@@ -1,4 +1,4 @@
-"""The look-up: for each of many fingerprints the stored documents that match it, with one request."""
+"""The search parameters of copies, and the look-up: many fingerprints with one request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,42 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Parameters
 from shinglefold.errors import EngineError
+from shinglefold.rerank.index_knowledge import IndexRecipe
 from shinglefold.rerank.similar.asked import Asked, Match
-from shinglefold.rerank.similar.bodies import Queries
-from shinglefold.rerank.similar.looking import Looking
+from shinglefold.rerank.similar.blocks import CandidateSearch
+from shinglefold.rerank.similar.bodies import Queries, candidates_queries
+from shinglefold.rerank.similar.decision import Decision
+from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.texts import Source, settled
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.partial import Partial, missing
+from shinglefold.rerank.window.reading import Partial, missing
+from shinglefold.scheme import Verify
+from shinglefold.seal import Seal
 from shinglefold.shards import refuse_small_windows
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarQuery:
+    """How the copies of documents are found in an index: how candidates are read, and what decides."""
+
+    candidates: CandidateSearch
+    known: IndexRecipe
+    options: SimilarOptions
+    decision: Decision
+    seal: Seal | None
+    verify: Verify = "signature"
+
+    def queries(self, asked: Asked) -> Queries | None:
+        """Return the queries for the candidates of a document, None where it can have none."""
+        return candidates_queries(
+            asked,
+            self.known.scheme,
+            self.known.field,
+            self.decision.min_shared,
+            seal=self.seal,
+            scopes=self.options.scope,
+            filters=self.options.filters,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +59,9 @@ class Found:
     lacks: JSON = field(default_factory=dict)
 
 
-def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None = None) -> Steps[list[Found]]:
+def look_up(
+    asked: Sequence[Asked], by: SimilarQuery, parameters: Parameters | None = None
+) -> Steps[list[Found]]:
     """Find the stored copies of documents, all with one ``_msearch``; another where windows are too small.
 
     Raises:
@@ -41,7 +72,7 @@ def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None =
     """
     places, queries = _askable(asked, by)
     answers = yield from _answers(by, [query.quick for query in queries], parameters)
-    full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= by.options.window]
+    full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= by.candidates.window]
     # There are more than fit: those that share most are wanted.
     better = yield from _answers(by, [queries[at].ordered for at in full], parameters)
     for at, answer in zip(full, better, strict=True):
@@ -51,10 +82,10 @@ def look_up(asked: Sequence[Asked], by: Looking, parameters: Parameters | None =
     for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
     nominees, _ = by.decision.nominate(asked, hits)
-    source = Source(by.decision.stage, by.index, _shards(answers), partial := Partial())
+    source = Source(by.decision.stage, by.candidates.index, _shards(answers), partial := Partial())
     matches = yield from settled(asked, nominees, source)
     return [
-        Found(tuple(found), len(read), len(read) < by.options.window, {**lack, **partial.lacks})
+        Found(tuple(found), len(read), len(read) < by.candidates.window, {**lack, **partial.lacks})
         for found, read, lack in zip(matches, hits, lacks, strict=True)
     ]
 
@@ -63,21 +94,21 @@ def _shards(answers: Sequence[JSON]) -> int:
     return max((answer.get("_shards", {}).get("total", 1) for answer in answers), default=1)
 
 
-def _askable(asked: Sequence[Asked], by: Looking) -> tuple[list[int], list[Queries]]:
+def _askable(asked: Sequence[Asked], by: SimilarQuery) -> tuple[list[int], list[Queries]]:
     """Return which documents can have candidates, and their queries."""
     found = [(place, queries) for place, one in enumerate(asked) if (queries := by.queries(one)) is not None]
     return [place for place, _ in found], [queries for _, queries in found]
 
 
-def _answers(by: Looking, queries: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
+def _answers(by: SimilarQuery, queries: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
     more = () if parameters is None else (parameters,)
-    bodies = [by.body(query) for query in queries]
+    bodies = [by.candidates.body(query) for query in queries]
     if not bodies:
         return []
     if len(bodies) == 1:
-        answers = [(yield Call("search", (by.index, bodies[0], *more)))]
+        answers = [(yield Call("search", (by.candidates.index, bodies[0], *more)))]
     else:
-        answers = yield Call("msearch", ([(by.index, body, *more) for body in bodies],))
+        answers = yield Call("msearch", ([(by.candidates.index, body, *more) for body in bodies],))
     for answer in answers:
         if isinstance(answer, EngineError):
             raise answer

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 from shinglefold.checks import check_choice, check_share, check_whole
 from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
-from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.scheme import Decision as Thresholds
 from shinglefold.scheme import Facts, Scheme, Verify, verified_by
@@ -18,53 +18,25 @@ _MOST = 9_999
 _CAP = 1_000_000
 
 
-class Read(Protocol):
-    """How candidates are read, of whatever is looked for."""
-
-    @property
-    def filters(self) -> tuple[Mapping[str, Any], ...]:
-        """Queries that they must match, too."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """How many are wanted on a page."""
-        ...
-
-    @property
-    def window(self) -> int:
-        """How many are read at a time."""
-        ...
-
-    @property
-    def max_window(self) -> int:
-        """How many are read at most for a page."""
-        ...
-
-    @property
-    def source(self) -> Any:  # noqa: ANN401 - in any of the engines' own forms
-        """The ``_source`` filter of what is found."""
-        ...
-
-
-def check_reading(given: Read, smallest: int) -> None:
+def check_reading(
+    *, size: int, smallest: int, window: int, max_window: int, source: object, filters: object
+) -> None:
     """Check how candidates are to be read.
 
     Args:
-        smallest: of the pages there may be.
+        smallest: the least ``size`` of a page.
 
     Raises:
-        ConfigError: a bound is out of range, or a filter is none.
+        ConfigError: a number is out of range, or a filter is not valid.
     """
-    check_whole("size", given.size, smallest, _MOST)
-    check_whole("window", given.window, 1, _MOST)
-    check_whole("max_window", given.max_window, 1, _CAP)
-    read_source_filter(given.source)
-    listed = isinstance(given.filters, list | tuple)
-    if not listed or not all(isinstance(one, Mapping) for one in given.filters):
+    check_whole("size", size, smallest, _MOST)
+    check_whole("window", window, 1, _MOST)
+    check_whole("max_window", max_window, 1, _CAP)
+    read_source_filter(source)
+    if not isinstance(filters, list | tuple) or not all(isinstance(one, Mapping) for one in filters):
         raise ConfigError(
             f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
-            f"got {quoted(given.filters)}"
+            f"got {quoted(filters)}"
         )
 
 
@@ -99,7 +71,14 @@ class SimilarOptions:
     source: Any = False
 
     def __post_init__(self) -> None:
-        check_reading(self, smallest=0)
+        check_reading(
+            size=self.size,
+            smallest=0,
+            window=self.window,
+            max_window=self.max_window,
+            source=self.source,
+            filters=self.filters,
+        )
         check_share("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))

@@ -1,34 +1,25 @@
-"""A page filled block by block: what is found is taken in order until there is enough, or no more."""
+"""A page of documents found, filled block by block until it is full or no candidates are left."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.similar.blocks import Blocks
-from shinglefold.rerank.similar.cursor import Place
-from shinglefold.rerank.steps import Steps
+from shinglefold.rerank.hits import identity
+from shinglefold.rerank.request.bodies import these
+from shinglefold.rerank.similar.asked import Asked, FoundDocument, Match
+from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch, Place
+from shinglefold.rerank.similar.bodies import Queries
+from shinglefold.rerank.similar.lookup import SimilarQuery
+from shinglefold.rerank.similar.texts import Source, settled
+from shinglefold.rerank.steps import Call, Steps
+from shinglefold.scheme import Verify
 
 StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer", "nothing_to_compare"]
-
-
-class Placed(Protocol):
-    """What is found: it stands in an order within its block, and can be told."""
-
-    @property
-    def place(self) -> tuple[float, str, str, str]:
-        """Where it stands, as ``Place.last`` has it."""
-        ...
-
-    def to_json(self) -> JSON:
-        """Return it as JSON."""
-        ...
-
-
-M = TypeVar("M", bound=Placed)
-#: Steps that return which of the hits of a block are found, in order, and how many of them can't be read.
-Decide = Callable[[Sequence[Hit]], Steps[tuple[Sequence[M], int]]]
+M = TypeVar("M", bound=FoundDocument)
+P = TypeVar("P", bound="FoundPage[Any]")
+#: Returns the documents found among the candidates read last, best first, and how many are unreadable.
+Decide = Callable[[Blocks], Steps[tuple[Sequence[M], int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +57,39 @@ class FoundPage(Generic[M]):
         return told
 
 
-class Reading(Generic[M]):
-    """What is found, read block by block, up to a page of it.
+class PageReader(Generic[M]):
+    """Reads candidates block by block until a page of documents is found.
 
     Args:
-        size: of the page; 0 counts only.
-        most: candidates read at most.
+        place: where the page begins, as text; None begins with the first page.
+        query: what the place belongs to; a place of another query is refused.
 
     Attributes:
         shown: what is on the page.
         count: what was found in the blocks read, that before the page left out.
         ended: whether there are no more candidates.
+
+    Raises:
+        ConfigError: the place belongs to another query, or is none.
     """
 
-    def __init__(self, blocks: Blocks, decide: Decide[M], start: Place, size: int, most: int) -> None:
-        self.blocks = blocks
+    def __init__(
+        self,
+        search: CandidateSearch,
+        queries: Queries,
+        decide: Decide[M],
+        place: str | None,
+        query: Mapping[str, Any],
+    ) -> None:
+        start = Place() if place is None else Place.parse(place, query)
+        self.blocks = Blocks(search, queries, start.after)
         self.shown: list[M] = []
         self.count = self.unreadable = 0
         self.ended = False
         self._decide = decide
-        self._size, self._most = size, most
+        self._size, self._most = search.size, search.max_window
+        self._is_first = place is None
+        self._query = query
         self._block = start.after
         self._last = start.last
         self._left: Sequence[M] = ()
@@ -99,10 +103,19 @@ class Reading(Generic[M]):
             return "end_of_results" if self.rest() is None else "page_full"
         return "end_of_results" if self.ended else "window_cap"
 
-    @property
-    def whole(self) -> bool:
-        """Whether all candidates were read, and no answer lacks any."""
-        return self.ended and not self.blocks.partial
+    def page(self, kind: Callable[..., P]) -> P:
+        """Return what was read as a page of this class."""
+        rest = self.rest()
+        return kind(
+            tuple(self.shown),
+            self.count,
+            exact=self._is_first and self.ended and not self.blocks.partial,
+            candidates=self.blocks.read,
+            unreadable=self.unreadable,
+            stopped_by=self.stopped_by,
+            next=None if rest is None else rest.to_text(self._query),
+            lacks=dict(self.blocks.partial.lacks),
+        )
 
     def rest(self) -> Place | None:
         """Return where the next page begins, None where there is nothing more or nobody can tell."""
@@ -124,7 +137,7 @@ class Reading(Generic[M]):
             self._block, self._last = self._next(), None
 
     def _take(self) -> Steps[None]:
-        matches, unreadable = yield from self._decide(self.blocks.hits)
+        matches, unreadable = yield from self._decide(self.blocks)
         self.unreadable += unreadable
         behind = [match for match in matches if self._last is None or match.place > self._last]
         room = self._size - len(self.shown)
@@ -134,3 +147,81 @@ class Reading(Generic[M]):
 
     def _next(self) -> tuple[object, ...] | None:
         return None if self.blocks.after is None else tuple(self.blocks.after)
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarPage(FoundPage[Match]):
+    """The copies of a document, the most alike first.
+
+    ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: of a
+    batch, its own members that match this one: their places and resemblances. ``verify``: what decided;
+    ``unasked``: why signatures did where texts would have been asked.
+    """
+
+    among: tuple[tuple[int, float], ...] = ()
+    verify: Verify = "signature"
+    unasked: str = ""
+
+    def to_json(self) -> JSON:
+        """Return the page as JSON."""
+        # Not by super(): a class with slots is made anew, and is then another than the one written here.
+        told = FoundPage.to_json(self) | {"verify": self.verify}
+        if self.unasked:
+            told["unasked"] = self.unasked
+        if self.among:
+            told["among"] = [{"place": at, "resemblance": round(alike, 4)} for at, alike in self.among]
+        return told
+
+
+def read_page(asked: Asked, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
+    """Return a page of the copies of a document.
+
+    Blocks of candidates stand in the order of the supershingles they share; within a block copies stand by
+    resemblance. Mostly there is one block.
+
+    Raises:
+        ConfigError: the place is one of another search.
+    """
+    queries = by.queries(asked)
+    if queries is None:
+        return SimilarPage(stopped_by="nothing_to_compare")
+
+    def decide(blocks: Blocks) -> Steps[tuple[list[Match], int]]:
+        nominees, counts = by.decision.nominate([asked], [blocks.hits])
+        source = Source(by.decision.stage, by.candidates.index, blocks.shards, blocks.partial)
+        (matches,) = yield from settled([asked], nominees, source)
+        return matches, counts.unreadable
+
+    reader = PageReader(by.candidates, queries, decide, place, queries.ordered)
+    yield from reader.fill()
+    shown = yield from _with_sources(reader.shown, by, reader.blocks)
+    return replace(
+        reader.page(SimilarPage),
+        matches=tuple(shown),
+        verify=_verified(asked, by),
+        unasked="" if by.decision.stage is None else by.decision.stage.missing,
+    )
+
+
+def _verified(asked: Asked, by: SimilarQuery) -> Verify:
+    """Return what decided: signatures, too, where the text of the document was not at hand."""
+    stage = by.decision.stage
+    if by.verify == "text" and (not asked.text or stage is None or stage.missing):
+        return "signature"
+    return by.verify
+
+
+def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: Blocks) -> Steps[list[Match]]:
+    """Return copies with the sources asked for; those deleted meanwhile are left out."""
+    if by.options.source is False or not matches:
+        return list(matches)
+    hits: dict[object, Mapping[str, object]] = {}
+    at_once = min(by.candidates.window, blocks.size)
+    for begin in range(0, len(matches), at_once):
+        part = [match.hit for match in matches[begin : begin + at_once]]
+        body = {"query": these(part, blocks.shards), "size": len(part), "track_total_hits": False}
+        source = True if by.options.source is None else by.options.source
+        answer = yield Call("search", (by.candidates.index, {**body, "_source": source}))
+        blocks.partial.note(answer)
+        hits |= {identity(hit): hit for hit in answer["hits"]["hits"]}
+    return [match.with_hit(found) for match in matches if (found := hits.get(match.identity)) is not None]

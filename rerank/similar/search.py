@@ -1,25 +1,222 @@
-"""Copies found anywhere in an index, wherever they rank."""
+"""The search for the copies of a document anywhere in an index, blocking and awaited."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from shinglefold.awaited import AsyncEngine
-from shinglefold.checks import check_options
-from shinglefold.contracts import Engine, Parameters
-from shinglefold.errors import ShinglefoldError
+from shinglefold.checks import check_is_text, check_options, expected
+from shinglefold.contracts import JSON, Engine, Parameters
+from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
 from shinglefold.model import Fingerprint
+from shinglefold.quoted import quoted
+from shinglefold.rerank.fold.text_stage import Stages
+from shinglefold.rerank.index_knowledge import IndexRecipes
+from shinglefold.rerank.msearch import run_side_by_side
+from shinglefold.rerank.request.arguments import check_means, check_several
+from shinglefold.rerank.request.known_fields import check_fields, check_scopes
 from shinglefold.rerank.similar.asked import Asked
-from shinglefold.rerank.similar.faces import AwaitedFace, BlockingFace
-from shinglefold.rerank.similar.lookup import Found
+from shinglefold.rerank.similar.blocks import CandidateSearch
+from shinglefold.rerank.similar.bodies import decisive_fields
+from shinglefold.rerank.similar.decision import Decision
+from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
+from shinglefold.rerank.similar.lookup import Found, SimilarQuery, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.pages import SimilarPage
-from shinglefold.rerank.similar.steps import SimilarSteps, Wanted
-from shinglefold.rerank.steps import run, run_async
+from shinglefold.rerank.similar.reading import SimilarPage, read_page
+from shinglefold.rerank.steps import Call, Steps, run, run_async
+from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
+if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
 
-class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, SimilarPage]):
+
+#: What copies may be asked of: a stored document by its id, or index and id, or a fingerprint.
+Wanted = str | tuple[str, str] | Fingerprint | Asked
+Driven = TypeVar("Driven", Engine, AsyncEngine)
+#: Documents with one id that are looked at: one an index, and of one that is named all.
+_SAME_ID, _ALL = 10, 1000
+
+
+class SimilarSteps(Generic[Driven]):
+    """What is asked of an engine to find copies.
+
+    Args:
+        engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
+        scheme: the scheme of the index; None reads it from the index.
+        field: the object field of the fingerprints, likewise.
+        seal: of the key the index is sealed with.
+        canonicalizer: of the scheme, for texts that decide; None makes one when it is first wanted.
+    """
+
+    _awaited = False
+
+    def __init__(
+        self,
+        engine: Driven,
+        scheme: Scheme | None = None,
+        field: str | None = None,
+        *,
+        seal: Seal | None = None,
+        canonicalizer: "Canonicalizer | None" = None,
+    ) -> None:
+        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        if field is not None:
+            check_is_text("field", field)
+        self._engine: Driven = engine
+        self._seal = seal
+        self._recipes = IndexRecipes(scheme, field, seal)
+        self._stages = Stages(canonicalizer)
+
+    def _page(
+        self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
+    ) -> Steps[SimilarPage]:
+        by = yield from self._query(index, options)
+        asked = yield from self._asked(wanted, by)
+        return (yield from read_page(asked, by, place))
+
+    def _batch(
+        self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
+    ) -> Steps[list[SimilarPage | ShinglefoldError]]:
+        check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
+        by = yield from self._query(index, options)
+        found = yield from run_side_by_side([self._asked(wanted, by) for wanted in several])
+        asked = {at: one for at, one in enumerate(found) if isinstance(one, Asked)}
+        pages = yield from run_side_by_side([read_page(one, by, None) for one in asked.values()])
+        among = _among(list(asked), by.decision.among(list(asked.values())))
+        told: dict[int, SimilarPage | ShinglefoldError] = dict(zip(asked, pages, strict=True))
+        told |= {at: one for at, one in enumerate(found) if not isinstance(one, Asked)}
+        return [
+            replace(page, among=tuple(among.get(at, ()))) if isinstance(page, SimilarPage) else page
+            for at, page in sorted(told.items())
+        ]
+
+    def _look_up(
+        self,
+        index: str,
+        several: Sequence[Fingerprint | Asked],
+        options: SimilarOptions | None,
+        parameters: Parameters | None,
+    ) -> Steps[list[Found]]:
+        check_several("what is wanted", several, "fingerprints")
+        by = yield from self._query(index, options)
+        asked = [self._checked(_as_asked(one), by) for one in several]
+        return (yield from look_up(asked, by, parameters))
+
+    def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
+        check_options(options, SimilarOptions)
+        known = yield from self._recipes.read(index)
+        chosen = options or SimilarOptions()
+        scopes = [scope.field for scope in chosen.scope]
+        if scopes and known.mappings:
+            check_fields(known.mappings.values(), index, scopes, "scope")
+            check_scopes(known.mappings.values(), index, scopes)
+        scheme = chosen.judged(known.scheme)
+        verify = scheme.decision.verify
+        stage = None
+        if verify == "text":
+            wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
+            stage = self._stages.stage(scheme, known.fields, wanted=wanted, by_index=known.fields_by_index)
+        decision = Decision(scheme, chosen.folding(verify), known.field, self._seal, stage)
+        fetched = {"_source": False, "docvalue_fields": decisive_fields(known.field, chosen.scope)}
+        numbers = self._engine.can.seq_no
+        candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
+        return SimilarQuery(candidates, known, chosen, decision, self._seal, verify)
+
+    def _asked(self, wanted: Wanted, by: SimilarQuery) -> Steps[Asked]:
+        if isinstance(wanted, Fingerprint | Asked):
+            return self._checked(_as_asked(wanted), by)
+        stored = yield from _stored(wanted, by)
+        asked = Asked.of_hit(stored, by.known.field, by.options.scope)
+        stage = by.decision.stage
+        text = "" if stage is None else stage.text_of(stored)
+        return self._checked(replace(asked, text=text), by)
+
+    def _checked(self, asked: Asked, by: SimilarQuery) -> Asked:
+        """Return a document with a fingerprint that can be compared with those of the index.
+
+        Raises:
+            SchemeMismatch: it was made with another scheme.
+            InputError: it lacks what copies are found by, or the seal of the index.
+        """
+        made, scheme = asked.print, by.known.scheme
+        what = f"document {asked.own[1]!r}" if asked.own else "a fingerprint asked for"
+        if made.scheme != scheme.id:
+            raise SchemeMismatch(made.scheme, scheme.id, what, "Make it with the scheme of the index.")
+        if made.signature and not made.supershingles:
+            raise InputError(
+                f"{what} has no supershingles (its _source leaves them out): give the fingerprint of its text"
+            )
+        if self._seal is None:
+            return asked
+        # What is stored must have the seal; what a caller brings gets it from whoever has the key.
+        if (made.seal or asked.own) and not self._seal.fits(made):
+            raise InputError(f"{what} does not have the seal of the index: backfill it, or index it again")
+        return replace(asked, print=self._seal.sealed(made))
+
+
+def _as_asked(wanted: object) -> Asked:
+    if isinstance(wanted, Asked):
+        return wanted
+    if not isinstance(wanted, Fingerprint):
+        raise ConfigError(f"expected a Fingerprint or an Asked, got {quoted(wanted)}")
+    return Asked(wanted)
+
+
+def _stored(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
+    """Return a stored document with what copies are found by.
+
+    It is looked for by a search, so that who asks sees no more than a search shows.
+    """
+    index, id_ = (None, wanted) if isinstance(wanted, str) else _index_and_id(wanted)
+    field = by.known.field
+    parts = [f"{field}.digest", f"{field}.signature", *(scope.field for scope in by.options.scope)]
+    body = {
+        "query": {"ids": {"values": [id_]}},
+        "size": _SAME_ID if index is None else _ALL,
+        "_source": [f"{field}.supershingles", *(stage.fields if (stage := by.decision.stage) else ())],
+        "docvalue_fields": parts,
+    }
+    answer = yield Call("search", (by.candidates.index, body))
+    hits = [hit for hit in answer["hits"]["hits"] if index is None or hit["_index"] == index]
+    if not hits:
+        where = by.candidates.index if index is None else index
+        raise InputError(f"no document {id_!r} in the index {where!r}, as far as searches see it by now")
+    if len(hits) > 1:
+        raise _ambiguous(id_, hits)
+    return hits[0]  # type: ignore[no-any-return]
+
+
+def _index_and_id(wanted: object) -> tuple[str, str]:
+    if not isinstance(wanted, list | tuple) or [*map(type, wanted)] != [str, str]:
+        raise expected("what is wanted", "an id, (index, id), a Fingerprint or an Asked", wanted)
+    return wanted[0], wanted[1]
+
+
+def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:
+    names = sorted(repr(hit["_index"]) for hit in hits)
+    if len(set(names)) < len(names):
+        return InputError(
+            f"there are several documents {id_!r} in one index, under several routings: give the fingerprint "
+            "of the one that is meant"
+        )
+    return InputError(
+        f"there are several documents {id_!r}, in {', '.join(names)}: name one of these indices"
+    )
+
+
+def _among(
+    places: Sequence[int], pairs: Sequence[tuple[int, int, float]]
+) -> dict[int, list[tuple[int, float]]]:
+    """Return by place in the batch which others match it, the most alike first."""
+    found: dict[int, list[tuple[int, float]]] = {}
+    for one, other, alike in pairs:
+        found.setdefault(places[one], []).append((places[other], alike))
+        found.setdefault(places[other], []).append((places[one], alike))
+    return {at: sorted(others, key=lambda pair: (-pair[1], pair[0])) for at, others in found.items()}
+
+
+class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; knows the recipes of the indices it has searched.
 
     What is wanted is the id of a stored document, index and id where several indices have it, a fingerprint,
@@ -52,7 +249,7 @@ class SimilarSearch(SimilarSteps[Engine], BlockingFace[Wanted, SimilarOptions, S
         return run(self._engine, self._look_up(index, prints, options, parameters))
 
 
-class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AwaitedFace[Wanted, SimilarOptions, SimilarPage]):
+class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """``SimilarSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     _awaited = True

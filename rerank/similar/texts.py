@@ -11,7 +11,7 @@ from shinglefold.rerank.request.bodies import these
 from shinglefold.rerank.similar.asked import Asked, Match
 from shinglefold.rerank.similar.decision import Nominee
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial
 from shinglefold.shards import refuse_small_windows
 
 #: Documents whose texts are read at a time.

@@ -1,4 +1,4 @@
-"""Reading the window: hits until the page is full, the results end or the cap is reached."""
+"""Reads hits until the page is full, the results end or the cap is reached; notes what answers lack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,20 +26,68 @@ from shinglefold.rerank.request.depth import limit_of, rank_window, ranked_windo
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.cursor import Cursor
-from shinglefold.rerank.window.partial import CUT, Partial, missing
 from shinglefold.rerank.window.seq_no import without_ids
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
-from shinglefold.shards import refuse_small_windows
+from shinglefold.shards import lost_shards, refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.fold.text_stage import Said, TextStage
+    from shinglefold.rerank.fold.text_stage import TextStage
 
+
+#: What is lacking where a server gives fewer hits than it counts.
+CUT = "cut_hits"
+_HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
 ]
 #: Hits asked for at once: one more must still be below what servers allow unless told.
 _MOST = 9_999
+
+
+def missing(answer: Mapping[str, Any]) -> JSON:
+    """Return what an answer lacks, by name; {} where it is whole.
+
+    Returns:
+        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
+    """
+    clusters = answer.get("_clusters")
+    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
+    found = {
+        "failed_shards": lost_shards(answer),
+        "timed_out": bool(answer.get("timed_out")),
+        "terminated_early": bool(answer.get("terminated_early")),
+        "skipped_clusters": lost,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+class Partial:
+    """What the answers to one search lack together: of each number the greatest.
+
+    Attributes:
+        header: the parts of a partial answer in which the engine says so; {} where all were whole.
+    """
+
+    def __init__(self) -> None:
+        self.lacks: JSON = {}
+        self.header: JSON = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.lacks)
+
+    def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
+        """Take an answer into account and tell whether it is partial.
+
+        Args:
+            cut: hits it lacks beside.
+        """
+        lacks = missing(answer) | ({CUT: cut} if cut else {})
+        for name, value in lacks.items():
+            self.lacks[name] = max(self.lacks.get(name, 0), value)
+        if lacks:
+            self.header |= {name: answer[name] for name in _HEADER if answer.get(name)}
+        return bool(lacks)
 
 
 class Reading:
@@ -48,6 +96,22 @@ class Reading:
     They are folded block by block. A block ends after ``window`` hits, or before them where the last ones are
     equal to the next in all sort values: whom it shows must depend neither on how many hits were asked for at
     a time nor on where reading began.
+
+    Args:
+        texts: compares the texts whose matching passages the page shows.
+        stage: decides on the uncertain pairs of the page.
+        numbers: whether to read sequence numbers instead of ids where both will do.
+        own_order: the sort key of the engine's own order of equal hits, where it has one.
+        tie: the last key of the order; None leaves the order, and its ties, to the engine.
+        pit: the point in time to read under, and ``keep`` the rest of what a request says of it.
+        most: hits that the index allows to ask for at once, as far as is known.
+
+    Attributes:
+        first: the answer to the first request: totals and aggregations are taken from it.
+        partial: what answers lack.
+        owns_pit: whether the point in time was opened for this reading, and is to be closed with it.
+        ended: whether these are all hits there are; ``broken``: all that a partial answer has.
+        deepened: whether nearest neighbours were looked for beyond the request's own k.
     """
 
     def __init__(
@@ -57,50 +121,37 @@ class Reading:
         scheme: Scheme,
         field: str,
         *,
-        cursor: Cursor | None = None,
-        texts: Texts | None = None,
-        numbers: bool = False,
         seal: Seal | None = None,
-        own: str | None = None,
         lead: Lead = led,
+        texts: Texts | None = None,
+        stage: "TextStage | None" = None,
+        cursor: Cursor | None = None,
+        numbers: bool = False,
+        own_order: str | None = None,
+        tie: str | None = None,
+        pit: str | None = None,
+        keep: JSON | None = None,
+        most: int = _MOST,
     ) -> None:
-        self.seal = seal
-        self._lead = lead
-        #: The key of the engine's own order of equal hits, where it has one.
-        self._own = own
-        self.body = body
-        #: Whether to read numbers of changes instead of ids where both will do.
-        self.numbers = numbers
-        self.options = options
-        self.scheme = scheme
-        self.field = field
+        self.body, self.options = body, options
+        self.scheme, self.field, self.seal = scheme, field, seal
+        self.texts, self.stage = texts, stage
         self.cursor = cursor
-        #: What compares the texts whose matching passages are to be shown.
-        self.texts = texts
-        #: What decides on pairs of the page that are in doubt.
-        self.stage: TextStage | None = None
-        #: What texts said of pairs of the page, by their places.
-        self.said: Mapping[tuple[int, int], Said] = {}
+        self.numbers = numbers
+        self.tie, self.pit, self.keep = tie, pit, keep or {}
+        self.owns_pit = False
+        self.most = most
         self.start, self.size = page_bounds(body)
-        #: The answer to the first request: totals and aggregations are taken from it.
         self.first: JSON | None = None
-        #: What answers said they lack.
         self.partial = Partial()
-        #: Whether these are all hits there are, or all that a partial answer has.
         self.ended = self.broken = False
-        #: Whether nearest neighbours were looked for beyond the request's own k.
         self.deepened = False
+        self._lead = lead
+        self._own_order = own_order
         self._rank_window = rank_window(body)
-        #: The last key of the order; None leaves the order, and its ties, to the engine.
-        self.tie: str | None = None
-        #: The point in time to read under, and the rest of what a request says of it.
-        self.pit: str | None = None
-        self.keep: JSON = {}
         self._shared = Matcher.of(scheme, options).min_shared > 0
         self._fields = window_fields(options, field, self._shared)
         self._earlier: Sequence[Hit] = ()
-        #: Hits that the index allows to ask for at once, as far as is known.
-        self.most = _MOST
         self._pending: list[JSON] = []
         self._after: JSON = {}
         self._cap = options.max_window
@@ -120,7 +171,7 @@ class Reading:
     @property
     def order(self) -> str:
         """What decides between equal hits: the last key of the order, or ``engine`` for its own way."""
-        return "engine" if self.tie in (None, self._own) else str(self.tie)
+        return "engine" if self.tie in (None, self._own_order) else str(self.tie)
 
     @property
     def complete(self) -> bool:
@@ -175,17 +226,22 @@ class Reading:
         blocks = -(-self.needed // self.options.window)
         return min(blocks * self.options.window, self._cap)
 
-    def read(self, index: str | None) -> Steps[None]:
-        """Read the first hits, in the engine's own order or with ties settled."""
-        if self.tie is None:
+    def read(self, index: str | None, tie: str | None) -> Steps[None]:
+        """Read the first hits, in the engine's own order or with ties broken."""
+        self.tie = tie
+        if tie is None:
             yield from self._read_from_start(index, self.first_size())
         else:
             self._restart()
             yield from self._read_runs(index)
 
+    def require_ids(self) -> None:
+        """Read ids from now on, never sequence numbers alone."""
+        self.numbers = False
+
     def read_again(self, index: str | None) -> Steps[None]:
         """Read as many hits again, with what identifies them whatever happens to them meanwhile."""
-        self.numbers = False
+        self.require_ids()
         size = max(len(self.hits), self.first_size())
         self._restart()
         if self.tie is None:
@@ -205,13 +261,24 @@ class Reading:
         while self.stopped_by is None:
             yield from self._read_runs(index)
 
-    def read_under(self, pit: str, keep: JSON, tie: str) -> Steps[None]:
+    def use_pit(self, pit: str, keep: JSON) -> None:
+        """Send all requests from now on under a point in time."""
+        self.pit, self.keep = pit, keep
+
+    def read_under(self, pit: str, keep: JSON, tie: str, *, owned: bool = False) -> Steps[None]:
         """Read from the first hit on under a point in time."""
+        self.use_pit(pit, keep)
+        self.tie, self.owns_pit = tie, owned
         size = max(2 * len(self.hits), self.first_size())
-        self.pit, self.keep, self.tie = pit, keep, tie
         self._restart()
         self._size = min(size, self._cap)
         yield from self.read_on(None)
+
+    def under_pit(self, index: str | None, body: JSON) -> tuple[str | None, JSON]:
+        """Return index and body of a request: those given, or under the point in time where there is one."""
+        if self.pit is None:
+            return index, body
+        return None, {**body, "pit": {**self.keep, "id": self.pit}}
 
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
@@ -221,12 +288,15 @@ class Reading:
             self.options,
             self.scheme,
             self.field,
-            cursor=Cursor(""),
             seal=self.seal,
             lead=self._lead,
+            cursor=Cursor(""),
+            tie=self.tie,
+            pit=self.pit,
+            keep=self.keep,
         )
-        before.first, before.tie, before.pit, before.keep = {}, self.tie, self.pit, self.keep
-        before._cap, before.size = maxsize, count
+        # Nobody asks for totals, and nothing but the count ends it.
+        before.first, before._cap, before.size = {}, maxsize, count
         before._restart()
         while before.stopped_by is None and len(before.hits) < count:
             yield from before._read_runs(index)
@@ -274,10 +344,8 @@ class Reading:
         """Return the answer to a request; None where the index allows only smaller ones."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
-        if self.pit is not None:
-            window["pit"] = {**self.keep, "id": self.pit}
         try:
-            answer: JSON = yield Call("search", (None if self.pit is not None else index, window))
+            answer: JSON = yield Call("search", self.under_pit(index, window))
             refuse_small_windows(answer)
         except WindowTooLarge:
             if size == 1:

@@ -1,11 +1,12 @@
 """Hits of a page are fetched by their numbers: each of them, in requests of so many at a time."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from shinglefold.rerank.page import response
-from shinglefold.rerank.window.partial import Partial
+from shinglefold.rerank.window.reading import Partial, Reading
 
 
 def _read(number):
@@ -33,6 +34,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
     reading = SimpleNamespace(
         hits=hits, shards=1, field="dedup", pit=pit, keep={"keep_alive": "1m"}, heard=Partial().note
     )
+    reading.under_pit = partial(Reading.under_pit, reading)
     steps = response._by_number(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)
     asked = []
     call = next(steps)

@@ -69,7 +69,7 @@ def test_copies_that_the_query_does_not_find_are_attached_and_counted(engine):
 
 
 def test_where_there_are_more_candidates_than_are_looked_at_that_is_told(engine, monkeypatch):
-    monkeypatch.setattr("shinglefold.rerank.similar.members._CANDIDATES", 2)
+    monkeypatch.setattr("shinglefold.rerank.page.members._CANDIDATES", 2)
     told = FoldedSearch(engine, SCHEME).search("pages", body(), FROM_INDEX)
     totals = [hit["inner_hits"]["duplicates"]["hits"]["total"] for hit in told["hits"]["hits"]]
     relations = [total["relation"] for total in totals]

@@ -15,6 +15,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
 from shinglefold.ingest.comparison import Comparison, compare_texts
+from shinglefold.recipe import Recipe
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, duplicates
 from shinglefold.rerank.similar import Asked, SimilarOptions, SimilarSearch, find_similar
@@ -129,7 +130,9 @@ def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, 
     batch = search.find_each("pages", names, ALL)
     assert [_ids(page) for page in batch] == alone
     assert [{names[place] for place, _ in page.among} for page in batch] == alone
-    prints = Fingerprinter(search._indices._known["pages"].scheme).fingerprint(list(pages.values()))
+    prints = Fingerprinter(Recipe.of(engine.mappings("pages"), "pages", "dedup").scheme).fingerprint(
+        list(pages.values())
+    )
     asked = [Asked(made, text=text) for made, text in zip(prints, pages.values(), strict=True)]
     found = search.look_up("pages", asked, ALL)
     assert [

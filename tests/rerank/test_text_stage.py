@@ -14,10 +14,9 @@ from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.columns import Reader
-from shinglefold.rerank.fold.doubt import Signatures
+from shinglefold.rerank.fold.doubt import Signatures, pairs_of, settle
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.fold.settling import pairs_of, settle
 from shinglefold.rerank.fold.text_stage import TextStage
 from shinglefold.rerank.request.options import Scope
 from shinglefold.scheme import Scheme

@@ -8,7 +8,7 @@ from support.hits import SCHEME, Spec, hits_of, leader_groups
 from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
-from shinglefold.rerank.page.totals import METHOD, carried, groups_total
+from shinglefold.rerank.page.response import METHOD, carried, groups_total
 
 #: Mean sizes of groups: all alone, pairs, fives, a mixture of small and large.
 SIZES = {"alone": [1], "pairs": [2], "fives": [5], "mixed": [1, 1, 1, 2, 3, 8]}

@@ -8,7 +8,7 @@ from shinglefold.errors import PermissionDenied
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.similar.indices import Indices
+from shinglefold.rerank.index_knowledge import IndexRecipes
 from shinglefold.steps import run
 
 MAPPINGS = recipe_mappings(Recipe(SCHEME, fields=("headline",)))
@@ -24,7 +24,7 @@ def _answer(call):
 
 @pytest.mark.parametrize("names", ["secret,open", "open,secret"])
 def test_copies_are_looked_for_by_the_mappings_that_may_be_read(names):
-    known = run(Indices(SCHEME, None, None).known(names), _answer)
+    known = run(IndexRecipes(SCHEME, None, None).read(names), _answer)
     assert known.fields_by_index == {"open": ("headline",)}
 
 
@@ -33,6 +33,6 @@ def test_texts_decide_by_the_fields_of_the_mappings_that_may_be_read(tmp_path, n
     options = FoldOptions(verify="text")
     with EmbeddedEngine(tmp_path, str.split) as engine:
         search = FoldedSearch(engine, SCHEME)
-        run(search._check_index(names, options), _answer)
+        run(search._knowledge.check(names, options), _answer)
         stage = run(search._stage(names, options), _answer)
     assert stage.fields == ("headline",)

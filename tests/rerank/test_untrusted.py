@@ -7,7 +7,7 @@ from support.hits import SCHEME
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
-from shinglefold.rerank.request.checks import read_source_filter
+from shinglefold.rerank.request.arguments import read_source_filter
 
 OWN = FoldOptions(scope=(Scope("host"),), members=3, window=100, max_window=500)
 MAY = {

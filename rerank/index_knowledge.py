@@ -1,0 +1,188 @@
+"""What the mappings of an index say to searches: its recipe, its fields, the texts of its fingerprints.
+
+Mappings are read once for each name. ``IndexKnowledge`` serves a search that was given its scheme;
+``IndexRecipes`` takes scheme and field from the index.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from shinglefold.checks import check_is_text
+from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
+from shinglefold.recipe import DIFFERING, TEXTS, Recipe, signed_fields
+from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.request.known_fields import check_fields, check_scopes, knows, named_fields
+from shinglefold.rerank.request.options import FoldOptions
+from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
+from shinglefold.rerank.steps import Call, Steps
+from shinglefold.scheme import Scheme, checked_scheme
+from shinglefold.seal import Seal
+
+Mappings = Mapping[str, Any]
+
+#: Mappings that may have any field.
+_UNKNOWN: Mappings = MappingProxyType({"dynamic": "false"})
+
+
+class IndexKnowledge:
+    """The mappings of the indices that a search was asked about, checked against its scheme.
+
+    Attributes:
+        mappings: by the name that an index was searched under.
+    """
+
+    def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
+        self.mappings: dict[str, Mappings] = {}
+        self._scheme, self._field, self._seal = scheme, field, seal
+        #: By a name that stands for several recipes: the mappings of each index.
+        self._each: dict[str, Mapping[str, Mappings]] = {}
+
+    def check(self, index: str | None, options: FoldOptions) -> Steps[None]:
+        """Refuse an index of another recipe, and options that name a field it lacks.
+
+        An index without any recipe is searched, and its hits are not folded.
+
+        Raises:
+            SchemeMismatch: an index was made with another scheme.
+            RecipeMismatch: an index has its fingerprints in another field.
+            ConfigError: an option names a field that no index has, or the seal does not fit.
+        """
+        names = index_names(index)
+        for name in names:
+            if name not in self.mappings:
+                yield from self._read(name)
+        if Matcher.of(self._scheme, options).min_shared:
+            for name in names:
+                check_keywords(self.mappings[name], name, self._field)
+        scopes = [scope.field for scope in options.scope]
+        check_scopes([self.mappings[name] for name in names], str(index), scopes)
+        wanted = named_fields(options)
+        if all(any(knows(self.mappings[name], field) for name in names) for field in wanted) or not names:
+            return
+        # Documents may have brought the field since the mappings were read.
+        for name in names:
+            yield from self._read(name)
+        check_fields([self.mappings[name] for name in names], str(index), wanted, "ext.dedup")
+
+    def text_fields(self, index: str | None) -> tuple[str, ...]:
+        """Return the fields that fingerprints were made of, as recipes say."""
+        return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
+
+    def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
+        """Return the fields that the fingerprints of each index were made of; {} where all have the same."""
+        names = index_names(index)
+        read = [self.mappings.get(name, {}) for name in names]
+        same = len({signed_fields([one]) for one in read}) < 2
+        if same and not any(DIFFERING in (one.get("_meta") or {}) for one in read):
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            if name not in self._each:
+                self._each[name] = (yield from _mappings_of_each(name)) or {}
+            found |= _text_fields(self._each[name])
+        return found
+
+    def _read(self, name: str) -> Steps[None]:
+        try:
+            mappings = yield Call("mappings", (name,))
+        except PermissionDenied:
+            # A role may read documents and not mappings; each fingerprint names its scheme, too.
+            self.mappings[name] = _UNKNOWN
+            return
+        check_recipe(mappings, name, self._scheme, self._field, self._seal)
+        self.mappings[name] = mappings
+
+
+class IndexRecipe(NamedTuple):
+    """The scheme and the field of fingerprints of an index.
+
+    ``mappings``: of each index that the name stands for, by the names that hits have.
+    """
+
+    scheme: Scheme
+    field: str
+    mappings: Mapping[str, Mappings] = MappingProxyType({})
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that fingerprints were made of, as recipes say, of all indices together."""
+        named = (field for fields in self.fields_by_index.values() for field in fields)
+        return tuple(dict.fromkeys(named)) or TEXTS
+
+    @property
+    def fields_by_index(self) -> dict[str, tuple[str, ...]]:
+        """The fields that the fingerprints of each index were made of."""
+        return _text_fields(self.mappings)
+
+
+class IndexRecipes:
+    """Recipes by index.
+
+    Args:
+        scheme: None takes that of the index.
+        field: likewise.
+        seal: of the key that indices are sealed with.
+    """
+
+    def __init__(self, scheme: Scheme | None, field: str | None, seal: Seal | None) -> None:
+        self._scheme = None if scheme is None else checked_scheme(scheme)
+        self._field = field
+        self._seal = seal
+        self._recipes: dict[str, IndexRecipe] = {}
+
+    def read(self, index: str) -> Steps[IndexRecipe]:
+        """Return the recipe of an index, asking for its mappings the first time.
+
+        Raises:
+            ConfigError: the index was not made for fingerprints, its seal does not fit, or its mappings may
+                not be read and no scheme was given.
+            SchemeMismatch: it, or one of several, was made with another scheme.
+            RecipeMismatch: its fingerprints are in another field.
+        """
+        check_is_text("index", index)
+        if index not in self._recipes:
+            self._recipes[index] = yield from self._read(index)
+        return self._recipes[index]
+
+    def _read(self, index: str) -> Steps[IndexRecipe]:
+        names = index_names(index)
+        if not names:
+            raise ConfigError(f"{index!r} names no index whose recipe can be read; name one")
+        found: dict[str, Mappings] = {}
+        for name in names:
+            mappings = yield from _mappings_of_each(name, required=self._scheme is None)
+            if mappings is None:
+                continue
+            if not mappings:
+                raise IndexMissing(f"no index fits {name!r}. Create it first, or check its name.")
+            found |= mappings
+        return self._fitting(found)
+
+    def _fitting(self, found: Mapping[str, Mappings]) -> IndexRecipe:
+        scheme, field = self._scheme, self._field
+        for name, mappings in found.items():
+            recipe = Recipe.of(mappings, name, field or "dedup")
+            scheme, field = scheme or recipe.scheme, field or recipe.field
+            check_recipe(mappings, name, scheme, field, self._seal)
+            check_keywords(mappings, name, field)
+        assert scheme is not None
+        return IndexRecipe(scheme, field or "dedup", found)
+
+
+def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:
+    """Return the mappings of each index that a name stands for; None where a role may not read them.
+
+    Raises:
+        PermissionDenied: that is so, and they are required.
+    """
+    try:
+        return (yield Call("all_mappings", (name,)))  # type: ignore[no-any-return]
+    except PermissionDenied:
+        if required:
+            raise
+        return None
+
+
+def _text_fields(mappings: Mapping[str, Mappings]) -> dict[str, tuple[str, ...]]:
+    return {index: signed_fields([one]) for index, one in mappings.items()}
