@@ -1,5 +1,6 @@
 """``shinglefold advise sample FILE…``: what would fold of one's own documents, at which threshold."""
 
+import sys
 from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from shinglefold.cli.output import print_table, printable, write_json, write_lin
 
 if TYPE_CHECKING:
     from shinglefold.cli.collections import Collected
-    from shinglefold.sketch import Pairs
+    from shinglefold.ingest.linking.list_pairs import Rows
 
 #: Thresholds that are tried.
 _TRIED = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -60,10 +61,10 @@ def sample(
         rows = [_row(found, name, tried) for tried in sorted({*_TRIED, threshold})]
         near = _nearest(found, name, threshold, nearest)
         if invocation.json:
-            documents = len(found.prints)
+            documents = len(found.table)
             write_json({"documents": documents, "threshold": threshold, "tried": rows, "nearest": near})
         else:
-            _print(rows, near, name, threshold, len(found.prints))
+            _print(rows, near, name, threshold, len(found.table))
         return ending(found)
 
 
@@ -86,18 +87,28 @@ def _print(
         write_line(f"{pair['alike']:.4f}\t{printable(pair['a'])}\t{printable(pair['b'])}")
 
 
-def _tried(found: "Collected", name: str, threshold: float) -> "Pairs":
-    from shinglefold.ingest.linking.in_memory import all_pairs
+def _tried(found: "Collected", name: str, threshold: float) -> "Rows":
+    import numpy as np
+
+    from shinglefold.ingest.linking.link import Linking
+    from shinglefold.ingest.linking.slots import Options
 
     scheme = found.scheme
-    return all_pairs(found.prints, scheme.with_options(**{name: threshold, "verify": scheme.decision.verify}))
+    table = found.table.with_scheme(
+        scheme.with_options(**{name: threshold, "verify": scheme.decision.verify})
+    )
+    # All pairs, however many they are: a sample is small.
+    every = Options(memory=sys.maxsize, most_shared=max(1, len(table)))
+    return np.concatenate([*Linking(table, every).pairs()])
 
 
 def _row(found: "Collected", name: str, threshold: float) -> dict[str, Any]:
+    import numpy as np
+
     from shinglefold.sketch import led
 
     pairs = _tried(found, name, threshold)
-    leaders = led(pairs.a, pairs.b, len(found.prints))
+    leaders = led(pairs["a"].astype(np.int64), pairs["b"].astype(np.int64), len(found.table))
     return {"at": threshold, "pairs": len(pairs), "folded": sum(map(int.__ne__, leaders.tolist(), count()))}
 
 
@@ -106,10 +117,10 @@ def _nearest(found: "Collected", name: str, threshold: float, most: int) -> list
     if not most:
         return []
     pairs = _tried(found, name, min(_TRIED[0], threshold))
-    alike = pairs.similarity if name == "min_similarity" else pairs.resemblance
+    alike = pairs["similarity" if name == "min_similarity" else "resemblance"]
     rows = sorted(
         (float(one), a, b)
-        for one, a, b in zip(alike.tolist(), pairs.a.tolist(), pairs.b.tolist(), strict=True)
+        for one, a, b in zip(alike.tolist(), pairs["a"].tolist(), pairs["b"].tolist(), strict=True)
         if one == one  # noqa: PLR0124 - NaN: a text too long to be asked
     )
     below = [row for row in rows if row[0] < threshold][-most:]

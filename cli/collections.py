@@ -1,4 +1,4 @@
-"""What commands over a collection without an index share: their options, and the fingerprints of it all."""
+"""The options of commands over files without an index, and the fingerprints of these files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -21,15 +21,13 @@ from shinglefold.cli.options import (
 )
 from shinglefold.cli.output import printable, remark
 from shinglefold.cli.run_summary import NO_DOCUMENTS
-from shinglefold.cli.scale import Scale
 from shinglefold.cli.sources import make_read_options, read_sources, reading_notes, reading_options
 
 if TYPE_CHECKING:
     from shinglefold.cli.progress import Report
     from shinglefold.ingest import ReadOptions
-    from shinglefold.ingest.linking.linking import Linking
-    from shinglefold.ingest.linking.prints import Names, Prints
-    from shinglefold.ingest.linking.shelf import Shelf
+    from shinglefold.ingest.linking.fingerprint_table import FingerprintTable, Names
+    from shinglefold.ingest.linking.link import Linking
     from shinglefold.ingest.text_fields import FieldWatch
     from shinglefold.scheme import Scheme
 
@@ -51,18 +49,68 @@ collection_options = options(
     decision_options,
     workers_option,
 )
-_STAGE = "fingerprints"
+scale_options = options(
+    click.option(
+        "--signed/--texts",
+        "signed",
+        default=None,
+        help="Take the fingerprints that sign wrote, or make them of texts; by default as the first document "
+        "of each file says.",
+    ),
+    click.option(
+        "--memory",
+        default="4G",
+        show_default=True,
+        metavar="SIZE",
+        help="Memory that documents and pairs may take; fingerprints are in temporary files.",
+    ),
+    click.option(
+        "--most-shared",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Documents that may share a supershingle for all their pairs to be compared; of more, a few "
+        "stand for the others. By default 1000, and no limit for up to 20,000 documents.",
+    ),
+)
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The values of ``scale_options``; by default for texts."""
+
+    signed: bool | None = False
+    memory: str = "4G"
+    most_shared: int | None = None
+
+    def bytes(self) -> int:
+        """Return the memory in bytes.
+
+        Raises:
+            UsageError: it is no size.
+        """
+        number, unit = self.memory.upper().removesuffix("B"), 1
+        if number[-1:] in _UNITS:
+            number, unit = number[:-1], _UNITS[number[-1]]
+        try:
+            size = int(float(number) * unit)
+        except (ValueError, OverflowError):
+            size = 0
+        # Nobody means so little who leaves out the unit.
+        if size < 1 << 10:
+            raise click.UsageError(f"--memory {self.memory}: give a size such as 500M or 4G")
+        return size
 
 
 @dataclass(slots=True)
 class Collected:
-    """The fingerprints of a collection, what finds its pairs, and what its documents are called.
+    """The fingerprints of a collection, what finds its pairs, and the names of its documents.
 
-    ``check``: raises where the command is to end. ``in_vain``: a field named is in no document, or no text.
+    ``check``: raises where the command is to end. ``in_vain``: a named field is in no document, or no text.
     """
 
-    prints: "Prints"
+    table: "FingerprintTable"
     linking: "Linking"
     names: "Names"
     check: Callable[[], None]
@@ -71,7 +119,7 @@ class Collected:
     @property
     def scheme(self) -> "Scheme":
         """The scheme the fingerprints were made with."""
-        return self.prints.scheme
+        return self.table.scheme
 
     def going(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Go through them until the command is to end.
@@ -86,7 +134,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is to be collected, and how; the fields as ``SignOptions`` has them."""
+    """The sources, and how they are read."""
 
     sources: tuple[str, ...]
     fields: tuple[str, ...]
@@ -121,11 +169,10 @@ def collected(
         scale: how to work on many of them; None is of texts alone.
     """
     from shinglefold.cli.progress import progress_bar
-    from shinglefold.ingest.linking.equal import names_of
-    from shinglefold.ingest.linking.linking import Linking
-    from shinglefold.ingest.linking.prints import Prints
-    from shinglefold.ingest.linking.shelf import Shelf
-    from shinglefold.ingest.linking.stages import Options, Watch
+    from shinglefold.ingest.linking.exact_duplicates import names_of
+    from shinglefold.ingest.linking.fingerprint_table import FingerprintTable
+    from shinglefold.ingest.linking.link import Linking
+    from shinglefold.ingest.linking.slots import Options, RunMonitor
     from shinglefold.ingest.writing.interrupts import Interrupts
     from shinglefold.recipe import TEXTS
 
@@ -141,29 +188,45 @@ def collected(
     if signed:
         _check_signed(asked)
         _check_decision(scheme, decision)
-    with (
-        scale.kept(invocation.arguments),
-        closing(Shelf(Path(scale.work) if scale.work else None, scale.restart)) as shelf,
-    ):
-        prints = Prints(shelf, scheme, whole=not signed)
+    with _full_disk_named(), closing(FingerprintTable(scheme, whole=not signed)) as table:
         with progress_bar("fingerprints") as bar:
-            in_vain = _read(invocation, asked, prints, signed, bar)
-        names = names_of(prints, memory)
+            in_vain = _read(invocation, asked, table, signed, bar)
+        names = names_of(table)
         for line in reading_notes(reading, len(names.repeated)):
             remark(f"note: {line}")
-        # What lasts is in files that a run goes on with: all that is done with them can be broken off.
+        # Nothing that lasts is written from here on, so any step can be broken off.
         with progress_bar("linking") as bar, Interrupts() as interrupts, interrupts.breakable():
-            watch = Watch(
+            monitor = RunMonitor(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
-            linking = Linking(prints, Options(memory, scale.most_shared), watch)
-            yield Collected(prints, linking, names, interrupts.check, in_vain)
+            linking = Linking(table, Options(memory, scale.most_shared), monitor)
+            yield Collected(table, linking, names, interrupts.check, in_vain)
+
+
+@contextmanager
+def _full_disk_named() -> Iterator[None]:
+    """Raise an error that names the remedy where the disk of temporary files is full.
+
+    Raises:
+        Unwritable: it is.
+    """
+    from shinglefold.errors import Unwritable, is_full
+
+    try:
+        yield
+    except OSError as error:
+        if not is_full(error):
+            raise
+        raise Unwritable(
+            "cannot write temporary files: the disk is full; make room, or set TMPDIR to a folder on "
+            "another disk"
+        ) from error
 
 
 def _signed(asked: _Asked, told: bool | None) -> bool:
     """Tell whether fingerprints are taken from the sources."""
     from shinglefold.errors import ConfigError, InputError
-    from shinglefold.ingest.linking.gathering import are_signed
+    from shinglefold.ingest.linking.collect import are_signed
     from shinglefold.ingest.signing.tasks import is_parquet
 
     if told is False and (tables := [source for source in asked.sources if is_parquet(source)]):
@@ -205,115 +268,74 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
         remark(f"note: signed files: signatures decide (--min-resemblance {least:g}), no text is read")
 
 
-def _read(invocation: Invocation, asked: _Asked, prints: "Prints", signed: bool, bar: "Report") -> bool:
-    """Fill the columns, unless an earlier run did; tell whether that was in vain, as no text was found."""
-    from shinglefold.ingest.signing.identity import AsFound, identity
-    from shinglefold.ingest.signing.parts import SignOptions
+def _read(
+    invocation: Invocation, asked: _Asked, table: "FingerprintTable", signed: bool, bar: "Report"
+) -> bool:
+    """Fill the table; tell whether that was in vain, as no text was found."""
+    from shinglefold.cli.progress import Pace
+    from shinglefold.cli.text_warnings import is_in_vain, named_language, text_warnings
+    from shinglefold.ingest.signing.identity import AsFound
     from shinglefold.ingest.text_fields import FieldWatch
 
-    shelf, found = prints.shelf, AsFound(asked.sources)
-    options = SignOptions(asked.fields, asked.language_field, asked.html, False, asked.target, asked.reading)
-    made_of = {
-        **identity(asked.sources, options, prints.scheme, ""),
-        "texts kept": prints.has_texts,
-        "facts": prints.scheme.decision.facts,
-        "signed": signed,
-    }
-    state = shelf.noted(_STAGE, made_of)
-    if state is None:
-        _check_left_over(shelf, made_of)
-    prints.resume(state)
-    from shinglefold.cli.text_warnings import is_in_vain, named_language, text_warnings
-
+    found, pace = AsFound(asked.sources), Pace("documents")
     watch = FieldWatch(asked.fields, language=named_language(asked.language_field))
-    if state is None or not state["done"]:
-        read = _gather if signed else _collect
-        state = read(
-            asked, prints, state, watch, bar, lambda at: shelf.note(_STAGE, made_of, at, *prints.files)
-        )
-        found.check()
-        shelf.note(_STAGE, made_of, state, *prints.files)
-    unsigned = len(prints) - int(prints.valid().sum())
+
+    def progress(fraction: float) -> None:
+        bar(fraction, pace.told(len(table), fraction))
+
+    if signed:
+        _read_signed(asked, table, progress)
+    else:
+        _read_texts(asked, table, watch, progress)
+    found.check()
+    unsigned = len(table) - int(table.valid().sum())
 
     def other(names: Sequence[str]) -> str:
-        # What was made of other fields stands in the folder.
-        return again(invocation.arguments, field=tuple(names), restart=shelf.folder is not None)
+        return again(invocation.arguments, field=tuple(names))
 
     for line in text_warnings(watch, unsigned, asked.named, other):
         remark(f"warning: {printable(line)}")
     return is_in_vain(watch, named=asked.named)
 
 
-def _check_left_over(shelf: "Shelf", made_of: dict[str, Any]) -> None:
-    from shinglefold.errors import ConfigError
-    from shinglefold.ingest.signing.journal import difference
+def _read_signed(asked: _Asked, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
+    from shinglefold.ingest.linking.collect import collect_signed
+    from shinglefold.ingest.linking.decode import Layout
+    from shinglefold.ingest.linking.read_signed import SignedReader
 
-    before = shelf.left_over(_STAGE)
-    if before is not None:
-        raise ConfigError(
-            f"{shelf.folder} is left of a run with {difference(before, made_of)}: repeat that one, "
-            "begin anew with --restart, or name another folder"
-        )
+    reader = SignedReader(Layout.of(table.scheme), asked.target, asked.reading)
+    collect_signed(asked.sources, reader, table, asked.workers, progress)
 
 
-def _gather(
-    asked: _Asked, prints: "Prints", state: Any, _: "FieldWatch", bar: "Report", note: Any  # noqa: ANN401
-) -> Any:  # noqa: ANN401 - JSON  # fmt: skip
-    from shinglefold.cli.progress import Pace
-    from shinglefold.ingest.linking.gathering import gather
-    from shinglefold.ingest.linking.signed import SignedReader
-    from shinglefold.ingest.linking.stored import Layout
-
-    reader = SignedReader(Layout.of(prints.scheme), asked.target, asked.reading)
-    pace = Pace("documents", len(prints))
-
-    def progress(fraction: float, due: Any) -> None:  # noqa: ANN401 - JSON
-        bar(fraction, pace.told(len(prints), fraction))
-        if due is not None:
-            note(due)
-
-    return gather(asked.sources, reader, prints, asked.workers, state, progress)
-
-
-def _collect(  # noqa: PLR0917 - what reading texts takes
-    asked: _Asked, prints: "Prints", state: Any, watch: "FieldWatch", bar: "Report", note: Any  # noqa: ANN401
-) -> Any:  # noqa: ANN401 - JSON  # fmt: skip
-    from shinglefold.cli.progress import Pace
-    from shinglefold.ingest.collection import Made, collect, pipeline_for, state_of
+def _read_texts(
+    asked: _Asked, table: "FingerprintTable", watch: "FieldWatch", progress: Callable[[float], None]
+) -> None:
+    from shinglefold.ingest.linking.collect import collect_texts, pipeline_for
 
     records = read_sources(asked.sources, asked.reading)
-    pipeline = pipeline_for(prints.scheme, asked.fields, asked.language_field, asked.html)
+    pipeline = pipeline_for(table.scheme, asked.fields, asked.language_field, asked.html)
     wanted = tuple(dict.fromkeys((*asked.fields, asked.language_field, "format")))
-    pace = Pace("documents", len(prints))
-
-    def progress(made: Made, due: bool) -> None:
-        bar(made.fraction, pace.told(len(prints), made.fraction))
-        if due:
-            note(state_of(made, prints, done=False))
-
-    begun = state["records"] if state else 0
-    read = collect(watch.watch(records), pipeline, wanted, asked.workers, prints, begun, progress)
-    return state_of(Made(read, 1.0), prints, done=True)
+    collect_texts(watch.watch(records), pipeline, wanted, asked.workers, table, progress)
 
 
 def ending(found: Collected) -> int:
     """Say on standard error what could not be compared; return the exit code."""
-    failures, skipped = found.prints.failures, found.linking.skipped
+    failures, skipped = found.table.failures, found.linking.skipped
     if skipped.pairs:
         remark(
-            f"note: at most {skipped.pairs:,} candidate pairs were not looked at, of {skipped.crowded:,} "
-            "supershingles that very many documents have; a larger --most-shared looks at more"
+            f"note: at most {skipped.pairs:,} candidate pairs were not compared, of {skipped.crowded:,} "
+            "supershingles that very many documents have; a larger --most-shared compares more"
         )
     if skipped.copies:
         remark(
             f"note: {skipped.copies:,} pairs of copies of the same texts are not listed, only those with the "
             "first of them"
         )
-    if not failures.count and not len(found.prints):
+    if not failures.count and not len(found.table):
         remark(NO_DOCUMENTS)
         return FAILED
     if not failures.count:
         return PARTLY if found.in_vain else DONE
     count = failures.count
     remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(failures.first)}")
-    return PARTLY if len(found.prints) else FAILED
+    return PARTLY if len(found.table) else FAILED

@@ -5,10 +5,9 @@ from typing import Any, Literal
 
 import click
 
-from shinglefold.cli.collections import collected, collection_options, ending
+from shinglefold.cli.collections import Scale, collected, collection_options, ending, scale_options
 from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.output import printable, write_csv, write_json, write_line
-from shinglefold.cli.scale import Scale, scale_options
 
 
 @command(
@@ -17,7 +16,7 @@ from shinglefold.cli.scale import Scale, scale_options
     shinglefold groups --sort size --min-size 3 articles.jsonl.gz | head
     shinglefold groups --csv dump.csv
     shinglefold groups --json --linkage leader site/
-    shinglefold groups signed.parquet --memory 2G --work groups.work
+    shinglefold groups signed.parquet --memory 2G
     """
 )
 @collection_options
@@ -57,21 +56,22 @@ def groups(
     as_csv: bool,
     signed: bool | None,
     memory: str,
-    work: str | None,
-    restart: bool,
-    most_shared: int,
+    most_shared: int | None,
     **given: Any,  # noqa: ANN401 - the options of every collection
 ) -> int:
     """Print the groups of documents that the scheme folds.
 
     One group a line: its ids in the order read, separated by tabs. FILE is JSONL, CSV, HTML, text, a folder,
     - for standard input, or what sign wrote, also as Parquet; groups are made of all of them together.
+
+    A command that is stopped begins anew. For a long job over texts, run sign first, which goes on after a
+    kill, and give what it wrote.
     """
-    from shinglefold.ingest.linking.linking import groups_of
+    from shinglefold.ingest.linking.link import groups_of
 
     if as_csv and invocation.json:
         raise click.UsageError("--csv and --json are two forms: give one of them")
-    with collected(invocation, sources, Scale(signed, memory, work, restart, most_shared), **given) as found:
+    with collected(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
         labels = found.linking.labels(linkage)
         named = found.going(found.names.of_each(groups_of(labels, min_size, sort == "size")))
         if as_csv:

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from shinglefold.cli.collections import collected, collection_options, ending
+from shinglefold.cli.collections import Scale, collected, collection_options, ending, scale_options
 from shinglefold.cli.command import Invocation, command
 from shinglefold.cli.output import printable, write_json, write_line
-from shinglefold.cli.scale import Scale, scale_options
 
 if TYPE_CHECKING:
     from shinglefold.cli.collections import Collected
-    from shinglefold.ingest.linking.pairing import Rows
+    from shinglefold.ingest.linking.list_pairs import Rows
 
 
 @command(
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     shinglefold pairs articles.jsonl.gz
     shinglefold pairs site/ --sort resemblance | head
     shinglefold pairs --json --field text --min-similarity 0.9 dump.csv
-    shinglefold pairs signed.parquet --memory 2G --work pairs.work
+    shinglefold pairs signed.parquet --memory 2G
     """
 )
 @collection_options
@@ -41,9 +40,7 @@ def pairs(
     sort: Literal["document", "resemblance", "similarity"],
     signed: bool | None,
     memory: str,
-    work: str | None,
-    restart: bool,
-    most_shared: int,
+    most_shared: int | None,
     **given: Any,  # noqa: ANN401 - the options of every collection
 ) -> int:
     """Print every pair of documents the scheme folds.
@@ -51,9 +48,12 @@ def pairs(
     One pair a line: id, id, estimated resemblance, and where texts decide their edit similarity, separated by
     tabs. FILE is JSONL, CSV, HTML, text, a folder, - for standard input, or what sign wrote, also as Parquet;
     pairs are found within all of them together.
+
+    A command that is stopped begins anew. For a long job over texts, run sign first, which goes on after a
+    kill, and give what it wrote.
     """
-    with collected(invocation, sources, Scale(signed, memory, work, restart, most_shared), **given) as found:
-        by_text = found.scheme.decision.verify == "text" and found.prints.whole
+    with collected(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
+        by_text = found.scheme.decision.verify == "text" and found.table.whole
         if sort == "similarity" and not by_text:
             raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
         for rows in found.linking.pairs(sort):

@@ -54,23 +54,18 @@ class Pace:
 
     Args:
         unit: what is counted, in words.
-        already: of them, by an earlier run.
     """
 
-    def __init__(self, unit: str, already: int = 0) -> None:
-        self._unit, self._already = unit, already
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
         self._start = monotonic()
-        self._since: float | None = None
 
     def told(self, done: int, fraction: float) -> str:
         """Return how far a run is, in words."""
-        if self._since is None:
-            self._since = fraction if self._already else 0.0
         seconds = max(monotonic() - self._start, 1e-9)
-        share = fraction - self._since
-        left = seconds * (1 - fraction) / share if share > 0 and seconds > 1 else None
+        left = seconds * (1 - fraction) / fraction if fraction > 0 and seconds > 1 else None
         rest = "" if left is None else f", {span(left)} left"
-        return f"{done:,} {self._unit}, {(done - self._already) / seconds:,.0f}/s{rest}"
+        return f"{done:,} {self._unit}, {done / seconds:,.0f}/s{rest}"
 
 
 def span(seconds: float) -> str:

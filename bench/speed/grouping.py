@@ -1,7 +1,6 @@
 """``shinglefold groups`` as it is typed, on signed Parquet of 10⁴ to 10⁷ documents: time, memory, growth."""
 
 import os
-import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -32,27 +31,21 @@ def sizes() -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """What one number of documents took: all of it, by keywords alone, and grouping without reading."""
+    """What one number of documents took: by signature, and by keywords alone."""
 
     documents: int
     whole: Ran
     keywords: Ran
-    linking: Ran
 
 
 def measure() -> list[Row]:
     """Return seconds and memory for each number of documents, and the slope of both on logarithmic axes."""
     found = [_measured(count) for count in sizes()]
     rows = [row for size in found for row in _rows(size)]
-    for name in ("whole", "linking"):
-        slope = _slope([(size.documents, getattr(size, name).cpu) for size in found])
-        rows.append(Row(f"slope of {name}, CPU", slope, "log-log", f"asked ≤ {SLOPE}; start included"))
-        largest = [(size.documents, getattr(size, name).cpu) for size in found[-2:]]
-        rows.append(Row(f"slope of {name}, CPU, the last step", _slope(largest), "log-log", "a tenth to all"))
-    series = [
-        ("from signed Parquet", [(float(size.documents), size.whole.seconds) for size in found]),
-        ("from columns", [(float(size.documents), size.linking.seconds) for size in found]),
-    ]
+    points = [(size.documents, size.whole.cpu) for size in found]
+    rows.append(Row("slope of whole, CPU", _slope(points), "log-log", f"asked ≤ {SLOPE}; start included"))
+    rows.append(Row("slope of whole, CPU, the last step", _slope(points[-2:]), "log-log", "a tenth to all"))
+    series = [("from signed Parquet", [(float(size.documents), size.whole.seconds) for size in found])]
     pictures.keep(
         "grouping", pictures.logarithmic("Groups of planted documents", ("documents", "seconds"), series)
     )
@@ -64,18 +57,15 @@ def _measured(count: int) -> _Size:
     planted = Planted.of(scheme, count)
     with tempfile.TemporaryDirectory(prefix="shinglefold-bench-") as name:
         folder = Path(name)
-        source, printed, work = folder / "signed.parquet", folder / "groups", folder / "work"
+        source, printed = folder / "signed.parquet", folder / "groups"
         write_signed(planted, source)
-        # In files at any size, as memory would do for the smaller ones.
-        base = [_COMMAND, "groups", str(source), "--memory", f"{min(2 << 30, count * 100)}"]
+        # The same limit at any size: few documents have none by default.
+        base = [_COMMAND, "groups", str(source), "--most-shared", "1000"]
         whole = ran(base, printed)
         _assert_found(planted, printed)
-        keywords = ran([*base, "--verify", "keywords", "--work", str(work)], printed)
+        keywords = ran([*base, "--verify", "keywords"], printed)
         _assert_joined(planted, printed)
-        linking = ran([*base, "--work", str(work)], printed)
-        _assert_found(planted, printed)
-        shutil.rmtree(work)
-    return _Size(count, whole, keywords, linking)
+    return _Size(count, whole, keywords)
 
 
 def _rows(size: _Size) -> list[Row]:
@@ -83,7 +73,6 @@ def _rows(size: _Size) -> list[Row]:
     told = {
         "groups, from signed Parquet": (size.whole, SECONDS),
         "groups by keywords alone, from signed Parquet": (size.keywords, KEYWORD_SECONDS),
-        "groups, from columns": (size.linking, SECONDS),
     }
     rows = []
     for what, (run, asked) in told.items():

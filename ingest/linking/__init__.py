@@ -1,1 +1,1 @@
-"""Pairs and groups of collections that memory does not hold: fingerprints in files, stage by stage."""
+"""Pairs and groups of files without an index: fingerprints in columns, candidates slot by slot."""

@@ -46,7 +46,7 @@ _WORKS = (
     "setup pages",
     "sign pages.jsonl --workers 1",
     "pairs pages.jsonl --workers 1",
-    "groups pages.jsonl --workers 1 --memory 10K",
+    "groups pages.jsonl --workers 1",
     "passages a.txt a.txt",
     "advise sample pages.jsonl --workers 1",
 )
@@ -71,7 +71,6 @@ _REFUSED = {
     "sign secret.jsonl": "secret.jsonl",
     "sign pages.jsonl --dead-letters failed.jsonl": "failed.jsonl",
     "pairs secret.jsonl": "secret.jsonl",
-    "groups pages.jsonl --work work": "work",
     "compare secret.jsonl a.txt": "secret.jsonl",
     "passages a.txt a.txt --html page.html": "page.html",
     "report pages --html page.html": "page.html",

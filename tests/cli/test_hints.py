@@ -92,10 +92,8 @@ def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run,
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("command", ["pairs", "groups", "advise sample"])
 def test_texts_elsewhere_are_told_with_a_command_that_takes_them(run, command, workers):
-    """The folder that a run worked in is of other fields then."""
     Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))
-    work = () if command.startswith("advise") else ("--work", "my work")
-    ran = run(*command.split(), "my texts.jsonl", "--workers", workers, *work)
+    ran = run(*command.split(), "my texts.jsonl", "--workers", workers)
     assert ran.code == 3
     assert "there is text in headline, content" in ran.err
     (again,) = run_hints(run, ran.err)

@@ -123,19 +123,6 @@ def _stored(engine: Path) -> int:
     return found
 
 
-@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])
-def test_work_in_a_folder_is_told_how_it_goes_on(start, number, code, word):
-    command = start("groups", "-", "--work", "my work", "--restart")
-    command.stdin.write("".join(map(_unlike, range(3_000))))
-    command.stdin.flush()
-    until(Path("my work", "stages.json").exists)
-    command.send_signal(number)
-    out, err = command.communicate(timeout=_PATIENCE)
-    assert (command.returncode, out) == (code, "")
-    on = "shinglefold groups - --work 'my work'"
-    assert err == f"stopped: {word}; the same command goes on from there: {on}\n"
-
-
 def test_adding_on_a_full_disk_tells_what_is_stored(run, small_disk: Path):
     engine = small_disk / "engine"
     assert run("setup", "news", "--engine", engine).code == 0
@@ -146,21 +133,14 @@ def test_adding_on_a_full_disk_tells_what_is_stored(run, small_disk: Path):
     assert "a fault of shinglefold" not in ran.err
 
 
-@pytest.mark.parametrize("work", [True, False])
-def test_work_in_files_on_a_full_disk_names_the_place_and_the_remedy(
-    run, small_disk: Path, monkeypatch, work
-):
+def test_temporary_files_on_a_full_disk_name_the_remedy(run, small_disk: Path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(small_disk))
     lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex(" ")}) for n in range(900))
-    where = ("--work", small_disk / "work") if work else ()
-    ran = run("groups", "-", *where, "--workers", 1, stdin=lines)
+    ran = run("groups", "-", "--workers", 1, stdin=lines)
     assert (ran.code, ran.out) == (1, "")
-    on = f"the same command goes on from there: shinglefold groups - --work {small_disk}/work --workers 1"
     assert ran.err.splitlines() == [
-        f"error: cannot write to {small_disk}/work: the disk is full; make room; {on}"
-        if work
-        else "error: cannot write temporary files: the disk is full; make room, set TMPDIR to a folder on "
-        "another disk, or work in a folder of your own: add --work DIR"
+        "error: cannot write temporary files: the disk is full; make room, or set TMPDIR to a folder on "
+        "another disk"
     ]
 
 

@@ -1,6 +1,5 @@
 """pairs and groups of what sign wrote: by fingerprints alone, from JSONL and Parquet, and no mixtures."""
 
-import gzip
 import json
 import signal
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.ingest.linking.prints import Prints
+from shinglefold.ingest.linking.fingerprint_table import FingerprintTable
 
 
 @pytest.fixture
@@ -47,12 +46,6 @@ def test_parquet_and_every_way_to_write_json_tell_the_same(run, signed, examples
     for name in ("spaced.jsonl", "sorted.jsonl"):
         assert run("pairs", name, "--workers", workers).out == expected
     assert run("pairs", "-", "--signed", stdin=signed.read_text()).out == expected
-
-
-def test_groups_in_files_and_in_memory_are_the_same(run, signed):
-    for linkage in ("connected", "leader"):
-        ways = [run("groups", signed, "--linkage", linkage, "--memory", size).out for size in ("1G", "10K")]
-        assert ways[0] == ways[1] != ""
 
 
 def test_files_in_which_texts_are_too_short_are_read_as_well(run):
@@ -121,45 +114,16 @@ def test_damaged_fingerprints_are_left_out_and_told(run, signed):
 def test_a_size_that_is_none_is_refused(run, signed):
     for size in ("much", "0", "-1G", ""):
         assert run("groups", signed, "--memory", size).code == 2
-    assert run("groups", signed, "--restart").code == 2
 
 
-def test_a_folder_to_work_in_is_gone_on_with_and_keeps_what_was_read(run, signed, examples_file):
-    first = run("groups", signed, "--work", "work", "--memory", "10K")
-    made = Path("work/supershingles").stat().st_mtime_ns
-    again = run("groups", signed, "--work", "work", "--memory", "10K")
-    assert again.out == first.out
-    assert run("pairs", signed, "--work", "work").code == 0
-    assert Path("work/supershingles").stat().st_mtime_ns == made
-    other = run("groups", examples_file, "--work", "work")
-    assert other.code == 2
-    assert "--restart" in other.err
-    assert run("groups", examples_file, "--work", "work", "--restart").code == 0
-
-
-@pytest.mark.parametrize(
-    "number",
-    [
-        *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGINT, signal.SIGTERM)),
-        signal.SIGKILL,
-    ],
-)
-def test_a_command_that_is_ended_goes_on(run, signed, number):
-    lines = signed.read_text().splitlines()
-    Path("many.jsonl").write_text("\n".join(lines * 300))
-    command = [str(Path(sys.executable).with_name("shinglefold")), "groups", "many.jsonl", "--work", "work"]
-    process = subprocess.Popen(
-        [*command, "--memory", "1M"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    while not Path("work/stages.json").exists():
-        assert process.poll() is None
-        time.sleep(0.002)
-    process.send_signal(number)
-    process.communicate(timeout=240)
-    assert process.returncode in (-number, 128 + number)
-    on = run("groups", "many.jsonl", "--work", "work", "--memory", "1M")
-    assert on.code == 0
-    assert on.out == run("groups", "many.jsonl", "--memory", "1M").out
+def test_more_pairs_than_memory_holds_are_refused_with_the_remedy(run, signed):
+    Path("many.jsonl").write_text(signed.read_text() * 20)
+    ran = run("pairs", "many.jsonl", "--memory", "1M")
+    assert (ran.code, ran.out) == (2, "")
+    assert "more than 21,845 pairs" in ran.err
+    assert "smaller --most-shared" in ran.err
+    assert run("pairs", "many.jsonl", "--memory", "1M", "--most-shared", 5).code == 0
+    assert run("groups", "many.jsonl", "--memory", "1M").code == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -182,54 +146,18 @@ def test_a_command_ends_while_it_prints(signed, command, read, number):
     assert process.returncode == 128 + number
 
 
-@pytest.mark.parametrize("command", [("pairs",), ("groups",), ("groups", "--linkage", "leader")])
-def test_texts_decide_in_files_as_they_do_in_memory(run, examples_file, command):
-    in_files = run(*command, examples_file, "--memory", "10K", "--workers", 1)
-    in_memory = run(*command, examples_file, "--workers", 1)
-    assert (in_files.code, in_files.err) == (in_memory.code, in_memory.err) == (0, "")
-    assert in_files.out == in_memory.out != ""
-
-
-def test_reading_texts_goes_on_where_it_was(run, monkeypatch):
-    from shinglefold import ingest
-    from shinglefold.ingest.linking import stages
-
-    monkeypatch.setattr(stages, "_PAUSE", 0.0)
-    body = "The old bridge is closed until Monday because the river rises, buses take another way."
-    lines = [json.dumps({"id": n, "body": f"{body} {n % 7}"}) for n in range(1_700)]
-    lines[700] = "no JSON"
-    Path("texts.jsonl").write_text("\n".join(lines))
-    whole = run("groups", "texts.jsonl", "--workers", 1)
-    assert whole.code == 3
-    real, left = ingest.read, iter(range(1_200))
-
-    def breaks(source, options):
-        for record in real(source, options):
-            if record.line > 1 and next(left, None) is None:
-                raise KeyboardInterrupt
-            yield record
-
-    monkeypatch.setattr(ingest, "read", breaks)
-    assert run("groups", "texts.jsonl", "--work", "work", "--workers", 1).code == 130
-    monkeypatch.setattr(ingest, "read", real)
-    assert 0 < json.loads(Path("work/stages.json").read_text())["fingerprints"]["state"]["records"] < 1_700
-    on = run("groups", "texts.jsonl", "--work", "work", "--workers", 1)
-    assert (on.code, on.out) == (3, whole.out)
-    assert "1 document left out; first: texts.jsonl:701" in on.err
-
-
 def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypatch, capsys):
     from shinglefold.cli import progress
 
     clock = iter(range(0, 10_000, 25))
     monkeypatch.setattr(progress, "monotonic", lambda: float(next(clock)))
     with progress.progress_bar("fingerprints") as bar:
-        pace = progress.Pace("documents", already=1_000)
+        pace = progress.Pace("documents")
         for done in range(6):
-            bar(done / 10, pace.told(1_000 + 500 * done, done / 10))
+            bar(done / 10, pace.told(500 * done, done / 10))
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 3
-    assert told[-1] == "fingerprints: 3,000 documents, 7/s, 6:52 left, 40% done"
+    assert told[-1] == "fingerprints: 2,000 documents, 7/s, 6:52 left, 40% done"
 
 
 @pytest.mark.parametrize("options", [[], ["--texts"]])
@@ -241,36 +169,20 @@ def test_a_table_that_is_not_there_is_told_as_such(run, options):
     )
 
 
-def test_a_folder_of_other_sources_is_told_in_words(run, examples_file):
-    Path("one.jsonl").write_bytes(examples_file.read_bytes())
-    assert run("groups", "one.jsonl", "--work", "work").code == 0
-    refused = run("groups", examples_file, "--work", "work")
-    assert refused.code == 2
-    assert f"other sources ({Path('one.jsonl').resolve()}, here {examples_file})" in refused.err
-    with Path("one.jsonl").open("a") as file:
-        file.write("\n")
-    assert "one.jsonl as it was before it changed: repeat" in run("groups", "one.jsonl", "--work", "work").err
-    text = gzip.decompress(examples_file.read_bytes()).decode("utf-8")
-    assert run("groups", "-", "--work", "piped", stdin=text).code == 0
-    refused = run("groups", "-", "--work", "piped", stdin=text)
-    assert "what came through another pipe (-), which nobody can read again" in refused.err
-
-
-@pytest.mark.parametrize("options", [(), ("--work", "kept.work")])
 @pytest.mark.parametrize("name", ["signed.jsonl", "texts.jsonl"])
-def test_a_file_that_changes_while_it_is_read_is_told(run, signed, examples_file, monkeypatch, name, options):
+def test_a_file_that_changes_while_it_is_read_is_told(run, signed, examples_file, monkeypatch, name):
     Path("texts.jsonl").write_bytes(Path(examples_file).read_bytes())
-    add, left = Prints.add, [1]
+    add, left = FingerprintTable.add, [1]
 
-    def changes(prints, block):
-        add(prints, block)
+    def changes(table, block):
+        add(table, block)
         if left and left.pop():
             # As those do who write a file anew.
             Path("new").write_bytes(Path(name).read_bytes())
             Path("new").replace(name)
 
-    monkeypatch.setattr(Prints, "add", changes)
-    ran = run("groups", name, *options)
+    monkeypatch.setattr(FingerprintTable, "add", changes)
+    ran = run("groups", name)
     assert (ran.code, ran.out) == (1, "")
     assert f"{name} changed while it was read" in ran.err
 

@@ -6,8 +6,14 @@ from contextlib import closing, contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.ingest.linking.prints import DIGEST, DIGESTED, SIGNED, Block, Prints, named
-from shinglefold.ingest.linking.shelf import Shelf
+from shinglefold.ingest.linking.fingerprint_table import (
+    DIGEST,
+    DIGESTED,
+    SIGNED,
+    Block,
+    FingerprintTable,
+    id_columns,
+)
 from shinglefold.model import Int64s
 from shinglefold.scheme import Scheme, SketchOptions
 from shinglefold.sketch import low_bits, pack, supershingles
@@ -56,7 +62,7 @@ def _block(
     )
     slots = sketch.values // sketch.group_size if whole else sketch.groups
     words = supershingles(minima, slots, sketch.group_size)
-    ids = named([f"doc{number}" for number in range(count)])
+    ids = id_columns([f"doc{number}" for number in range(count)])
     return Block(
         words if whole else (words & np.uint64(0x3FFFFFFF)).astype(np.uint32),
         pack(low_bits(minima, sketch.bits), sketch.bits),
@@ -70,16 +76,17 @@ def _block(
 
 
 @contextmanager
-def made_up(seed: int, count: int, scheme: Scheme, whole: bool = False, crowd: int = 0) -> Iterator[Prints]:
+def made_up(
+    seed: int, count: int, scheme: Scheme, whole: bool = False, crowd: int = 0
+) -> Iterator[FingerprintTable]:
     """The columns of random documents."""
-    with columns(random_block(seed, count, scheme, whole, crowd), scheme, whole) as prints:
-        yield prints
+    with columns(random_block(seed, count, scheme, whole, crowd), scheme, whole) as table:
+        yield table
 
 
 @contextmanager
-def columns(block: Block, scheme: Scheme, whole: bool = False) -> Iterator[Prints]:
+def columns(block: Block, scheme: Scheme, whole: bool = False) -> Iterator[FingerprintTable]:
     """A block of documents as the columns of a collection."""
-    with closing(Shelf()) as shelf:
-        prints = Prints(shelf, scheme, whole)
-        prints.add(block)
-        yield prints
+    with closing(FingerprintTable(scheme, whole)) as table:
+        table.add(block)
+        yield table

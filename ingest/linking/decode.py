@@ -1,23 +1,29 @@
-"""Stored fingerprints as blocks of columns: letters and base64 of many documents are decoded together."""
+"""Decodes stored fingerprints into blocks of columns: letters and base64 of many documents at once."""
 
-from base64 import b64decode, urlsafe_b64decode
+from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import Error as NotBase64
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.linking.prints import DIGEST, DIGESTED, SIGNED
+from shinglefold.ingest.linking.fingerprint_table import DIGEST, DIGESTED, SIGNED, Block, id_columns
 from shinglefold.model import Bytes, Fingerprint, Int64s, Uint32s
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
 from shinglefold.sketch.digest import LENGTH
 
+#: Dots between scheme, language, shingles, digest.
+DOTS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the fingerprints of a scheme look like: letters of a keyword, keywords, bytes of a signature."""
+    """The sizes of a scheme's fingerprints: letters of a keyword, keywords, bytes of a signature."""
 
     scheme: str
     letters: int
@@ -26,7 +32,7 @@ class Layout:
 
     @classmethod
     def of(cls, scheme: Scheme) -> "Layout":
-        """Return that of a scheme."""
+        """Return the layout of a scheme."""
         sketch = scheme.sketch
         letters = slot_characters(sketch.groups) + HASHED
         return cls(scheme.id, letters, sketch.groups, packed_size(sketch.values, sketch.bits))
@@ -126,3 +132,97 @@ def decoded(  # noqa: PLR0917 - a column each
         raise InputError("its digest is none that this version makes; sign it anew")
     made.digests[told] = np.frombuffer(urlsafe_b64decode(digests), np.uint8).reshape(-1, DIGEST)
     return made
+
+
+class Row(NamedTuple):
+    """One document: its id, its place, and the parts of its fingerprint."""
+
+    id: str | None
+    source: str
+    line: int
+    shingles: int
+    digest: bytes
+    letters: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a task: a block, the lines that begin in it, and the documents left out, with reasons.
+
+    ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
+    read.
+    """
+
+    block: Block | None = None
+    lines: int = 0
+    left_out: tuple[tuple[str, int, str], ...] = ()
+    other_scheme: tuple[str, int, str] | None = None
+    problem: str = ""
+
+
+def row_of(made: Fingerprint, layout: Layout, name: str | None, source: str, line: int) -> Row:
+    """Return a fingerprint as a row.
+
+    Raises:
+        InputError: it can't be compared with others of the scheme.
+    """
+    layout.check(made)
+    signature = b64encode(made.signature)
+    letters = "".join(made.supershingles).encode() if made.signature else b""
+    return Row(name, source, line, made.shingles, made.digest.encode(), letters, signature)
+
+
+class OtherScheme(Exception):
+    """A fingerprint of another scheme: signatures of two schemes say nothing about each other."""
+
+    def __init__(self, source: str, line: int, scheme: str) -> None:
+        super().__init__(scheme)
+        self.place = source, line, scheme
+
+
+def check_scheme(found: str, layout: Layout, source: str, line: int) -> None:
+    """Refuse a fingerprint of another scheme.
+
+    Raises:
+        OtherScheme: it is one.
+    """
+    if found != layout.scheme:
+        raise OtherScheme(source, line, found)
+
+
+def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
+    """Return rows as a block.
+
+    Raises:
+        InputError: a part is not what the scheme makes.
+    """
+    made = decoded(
+        layout,
+        np.array([row.shingles for row in rows], np.int64),
+        np.array([bool(row.digest) for row in rows]),
+        b"".join(row.digest for row in rows),
+        np.array([bool(row.signature) for row in rows]),
+        b"".join(row.letters for row in rows),
+        b"".join(row.signature for row in rows),
+    )
+    ids, sizes, hashes = id_columns([row.id for row in rows])
+    lines = np.array([row.line for row in rows], np.int64)
+    return Block(
+        made.words, made.signatures, made.shingles, made.digests, made.flags,
+        ids, sizes, hashes, [row.source for row in rows], lines,
+    )  # fmt: skip
+
+
+def sound_block(layout: Layout, rows: Sequence[Row], left_out: list[tuple[str, int, str]]) -> Block | None:
+    """Return sound rows as a block, None where there are none; add damaged rows to ``left_out``."""
+    with suppress(InputError):
+        return block_of(layout, rows) if rows else None
+    kept = []
+    for row in rows:
+        try:
+            block_of(layout, [row])
+            kept.append(row)
+        except InputError as error:
+            left_out.append((row.source, row.line, str(error)))
+    return block_of(layout, kept) if kept else None

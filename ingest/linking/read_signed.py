@@ -1,4 +1,4 @@
-"""What ``sign`` wrote, read as columns: no text is looked at, and no object made a keyword."""
+"""Reads signed JSONL into columns, without parsing the texts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +8,16 @@ import msgspec
 import numpy as np
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.linking.answers import DOTS, Answer, Foreign, Row, check_scheme, row_of, sound_block
-from shinglefold.ingest.linking.stored import Layout
+from shinglefold.ingest.linking.decode import (
+    DOTS,
+    Answer,
+    Layout,
+    OtherScheme,
+    Row,
+    check_scheme,
+    row_of,
+    sound_block,
+)
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line
 from shinglefold.ingest.readers.read import format_of
@@ -58,12 +66,12 @@ class SignedReader:
         """Return what a task holds."""
         try:
             if isinstance(task, RowGroup):
-                from shinglefold.ingest.linking.signed_parquet import read_rows
+                from shinglefold.ingest.linking.read_signed_parquet import read_rows
 
                 return read_rows(self.layout, self.field, self.options.id_field, task)
             return self._lines(task)
-        except Foreign as error:
-            return Answer(foreign=error.place)
+        except OtherScheme as error:
+            return Answer(other_scheme=error.place)
         except InputError as error:
             return Answer(problem=str(error))
 
@@ -133,7 +141,7 @@ class SignedReader:
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
     """Tell whether the first document of a file has a fingerprint; None where there is no document."""
     if is_parquet(source):
-        from shinglefold.ingest.linking.signed_parquet import holds_fingerprints
+        from shinglefold.ingest.linking.read_signed_parquet import holds_fingerprints
 
         return holds_fingerprints(source, field)
     if not Path(source).is_file() or format_of(source, options) != "jsonl":

@@ -8,9 +8,17 @@ import xxhash
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.linking.answers import DOTS, Answer, Row, check_scheme, row_of, sound_block
-from shinglefold.ingest.linking.prints import Block
-from shinglefold.ingest.linking.stored import Layout, decoded
+from shinglefold.ingest.linking.decode import (
+    DOTS,
+    Answer,
+    Layout,
+    Row,
+    check_scheme,
+    decoded,
+    row_of,
+    sound_block,
+)
+from shinglefold.ingest.linking.fingerprint_table import Block
 from shinglefold.ingest.paths import parts
 from shinglefold.ingest.signing.parquet import parquet_file
 from shinglefold.ingest.signing.tasks import RowGroup
@@ -53,7 +61,7 @@ def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answ
     """Return the fingerprints of a row group.
 
     Raises:
-        Foreign: one is of another scheme.
+        OtherScheme: one is of another scheme.
         InputError: the file has no such columns.
     """
     file = parquet_file(task.source)
