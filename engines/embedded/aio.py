@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from shinglefold.contracts import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.embedded.engine import EmbeddedEngine
-from shinglefold.engines.embedded.portion import Portion
+from shinglefold.engines.embedded.schema import Portion
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError
 

@@ -1,5 +1,6 @@
 """What compiling a query needs to know, and the few tantivy queries everything is made of."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -106,3 +107,19 @@ def best_of(queries: list[tantivy.Query], tie: float = 0.0) -> tantivy.Query:
     if len(queries) == 1:
         return queries[0]
     return tantivy.Query.disjunction_max_query(queries, tie) if queries else no_document()
+
+
+def minimum(given: object, clauses: int) -> int:
+    """Return how many of some optional clauses must match; more than there are means none can.
+
+    Raises:
+        UnsupportedQuery: it is neither a number nor a percentage.
+    """
+    text = str(given).strip()
+    if isinstance(given, bool) or not re.fullmatch(r"-?\d{1,6}%?", text):
+        raise UnsupportedQuery(
+            f'minimum_should_match: expected a number or a percentage ("75%"), got {given!r}'
+        )
+    # Rounded towards zero, as Lucene does, also for what may be missing.
+    wanted = int(clauses * int(text[:-1]) / 100) if text.endswith("%") else int(text)
+    return max(wanted + clauses if text.startswith("-") else wanted, 0)

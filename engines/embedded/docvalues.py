@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.dates import format_date, parse_date
-from shinglefold.engines.embedded.fields import Field, Kind, to_index
+from shinglefold.engines.embedded.fields import Field, Kind, format_date, parse_date, to_index
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.source_values import values_at
 

@@ -20,9 +20,9 @@ from shinglefold.contracts import (
 )
 from shinglefold.engines.embedded.actions import Action, Refused, read_action
 from shinglefold.engines.embedded.analysis import Analysis
-from shinglefold.engines.embedded.beforehand import Beforehand
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.context import Context
+from shinglefold.engines.embedded.documents import Beforehand
 from shinglefold.engines.embedded.folders import (
     delete_folder,
     folder_of,
@@ -34,15 +34,12 @@ from shinglefold.engines.embedded.folders import (
 )
 from shinglefold.engines.embedded.holding import Holding
 from shinglefold.engines.embedded.index import Index
-from shinglefold.engines.embedded.options import checked
-from shinglefold.engines.embedded.parameters import check_parameters
-from shinglefold.engines.embedded.pits import Pits
-from shinglefold.engines.embedded.portion import Portion
+from shinglefold.engines.embedded.options import check_parameters, checked
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
-from shinglefold.engines.embedded.schema import is_panic
+from shinglefold.engines.embedded.schema import Portion, is_panic
 from shinglefold.engines.embedded.search import run_search
-from shinglefold.engines.embedded.snapshot import Snapshot
+from shinglefold.engines.embedded.snapshot import Pits, Snapshot
 from shinglefold.engines.several import Answer, one_by_one
 from shinglefold.errors import (
     EngineError,

@@ -13,17 +13,14 @@ from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis, check_analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.folders import check_free
-from shinglefold.engines.embedded.heads import FOLDER
+from shinglefold.engines.embedded.folders import check_free, made_apart
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.journal import age, files
-from shinglefold.engines.embedded.left import made_apart
-from shinglefold.engines.embedded.portion import Portion
 from shinglefold.engines.embedded.reading import Reading, stamp
 from shinglefold.engines.embedded.reclaiming import empty, living, sparse
-from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.schema import TANTIVY, Portion, find, make_schema, translated
 from shinglefold.engines.embedded.snapshot import Snapshot
-from shinglefold.engines.embedded.volumes import volumes, walk
+from shinglefold.engines.embedded.volumes import FOLDER, volumes, walk
 from shinglefold.engines.embedded.widening import finish_widening, widen
 from shinglefold.engines.embedded.writer import Committed, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
@@ -56,7 +53,7 @@ class Index:
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
-        """Make an index; a crash leaves nothing or a folder out of sight, see ``left``.
+        """Make an index; a crash leaves nothing or a folder out of sight, see ``folders``.
 
         Raises:
             EngineUnavailable: the folder can't be written, or another process is making the index.

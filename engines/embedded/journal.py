@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from shinglefold.durable import sync_folder
-from shinglefold.engines.embedded.heads import read_head
 from shinglefold.engines.embedded.sources import Source
+from shinglefold.engines.embedded.volumes import read_head
 from shinglefold.errors import EngineUnavailable
 
 #: The folder of journals in that of an index.

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.engines.embedded.dates import looks_like_date
-from shinglefold.engines.embedded.fields import TYPES
+from shinglefold.engines.embedded.fields import TYPES, looks_like_date
 from shinglefold.engines.embedded.options import checked, truth, unsupported, whole
 from shinglefold.errors import UnsupportedQuery
 

@@ -6,8 +6,14 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.context import Context, all_documents, boosted, constant, no_document
-from shinglefold.engines.embedded.minimum import minimum
+from shinglefold.engines.embedded.context import (
+    Context,
+    all_documents,
+    boosted,
+    constant,
+    minimum,
+    no_document,
+)
 from shinglefold.engines.embedded.options import checked, number, single, unsupported
 from shinglefold.engines.embedded.terms import TERM_QUERIES
 from shinglefold.engines.embedded.texts import TEXT_QUERIES

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.heads import FOLDER, Heads
 from shinglefold.engines.embedded.integrity import (
     META,
     TRIES,
@@ -20,7 +19,7 @@ from shinglefold.engines.embedded.integrity import (
 )
 from shinglefold.engines.embedded.journal import check_journal
 from shinglefold.engines.embedded.schema import TANTIVY, translated
-from shinglefold.engines.embedded.volumes import Volumes
+from shinglefold.engines.embedded.volumes import FOLDER, Heads, Volumes
 from shinglefold.errors import EngineUnavailable, why
 
 _LOCK = ".tantivy-meta.lock"

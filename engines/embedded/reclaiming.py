@@ -5,10 +5,9 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.heads import ADDRESS, Heads, addresses, read_head
-from shinglefold.engines.embedded.schema import find
+from shinglefold.engines.embedded.schema import ADDRESS, find
 from shinglefold.engines.embedded.sources import stored_sources
-from shinglefold.engines.embedded.volumes import PLACE, Volumes
+from shinglefold.engines.embedded.volumes import PLACE, Heads, Volumes, addresses, read_head
 
 #: A volume is emptied when a quarter of its records are of documents: so each is written anew once at most
 #: for three that were written over.

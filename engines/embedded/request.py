@@ -9,9 +9,26 @@ from shinglefold.engines.embedded.collapse import Collapse, read_collapse
 from shinglefold.engines.embedded.highlight import HighlightOptions, read_highlight
 from shinglefold.engines.embedded.options import checked, strings, truth, whole
 from shinglefold.engines.embedded.sorting import SortKey, read_sort
-from shinglefold.engines.embedded.source_filter import read_source_filter
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.source_filter import SourceFilter
+
+
+def read_source_filter(given: object) -> SourceFilter:
+    """Read the ``_source`` of a search body.
+
+    Raises:
+        UnsupportedQuery: it is not valid.
+    """
+    if isinstance(given, bool):
+        return SourceFilter(wanted=given)
+    if not isinstance(given, Mapping):
+        return SourceFilter(includes=strings("_source", given))
+    checked("_source", given, ("includes", "excludes"))
+    includes, excludes = (
+        strings(f"_source {name}", given.get(name, ())) for name in ("includes", "excludes")
+    )
+    return SourceFilter(True, includes, excludes)
+
 
 _KNOWN = (
     "query", "from", "size", "sort", "search_after", "_source", "docvalue_fields", "stored_fields",

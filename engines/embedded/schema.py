@@ -4,13 +4,13 @@ import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import tantivy
 
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.fields import SEARCHED
-from shinglefold.engines.embedded.heads import ADDRESS
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, why
 
 #: The folder of tantivy's files in that of an index.
@@ -19,6 +19,8 @@ TANTIVY = "tantivy"
 NAMES, MANY = "_names", "\0"
 #: The document as JSON, without the objects at its top level.
 SOURCE = "_source"
+#: The column of the addresses of heads.
+ADDRESS = "at"
 
 #: Bytes left below which a write that failed is taken to have failed for want of them: tantivy does not say.
 _ROOM = 64_000_000
@@ -112,3 +114,15 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
         else "try it again; all documents stored before are there"
     )
     return IndexReadOnly(f"{doing}: the disk is full ({free / 1e6:,.1f} MB left). Make room and {remedy}")
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """After how much a writer commits by itself, and how much memory tantivy may take meanwhile.
+
+    ``actions`` and ``size`` (bytes of sources) also bound what a crash can lose.
+    """
+
+    actions: int = 20_000
+    size: int = 64_000_000
+    memory: int = 64_000_000

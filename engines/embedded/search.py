@@ -22,15 +22,14 @@ from shinglefold.engines.embedded.collapse import (
 from shinglefold.engines.embedded.context import Context, Mark, constant
 from shinglefold.engines.embedded.docvalues import Selection, select
 from shinglefold.engines.embedded.fields import Field, Kind
-from shinglefold.engines.embedded.heads import Head, read_head
 from shinglefold.engines.embedded.highlight import HighlightOptions, Style, highlight
-from shinglefold.engines.embedded.orders import Order
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import Request, read_request
 from shinglefold.engines.embedded.schema import counted, find
-from shinglefold.engines.embedded.snapshot import Snapshot
+from shinglefold.engines.embedded.snapshot import Order, Snapshot
 from shinglefold.engines.embedded.sorting import address_at, make_column, place, places, tantivy_orders
 from shinglefold.engines.embedded.sources import loaded, stored_main
+from shinglefold.engines.embedded.volumes import Head, read_head
 from shinglefold.source_values import values_at
 
 #: Characters of a text that are looked through for words to mark, as on servers.

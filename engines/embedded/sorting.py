@@ -9,13 +9,11 @@ import numpy.typing as npt
 import tantivy
 
 from shinglefold.engines.embedded.context import constant
-from shinglefold.engines.embedded.dates import parse_date
 from shinglefold.engines.embedded.documents import indexed_values
-from shinglefold.engines.embedded.fields import TYPES, Field, Kind, to_index
+from shinglefold.engines.embedded.fields import TYPES, Field, Kind, parse_date, to_index
 from shinglefold.engines.embedded.options import checked, single, unsupported
-from shinglefold.engines.embedded.orders import GAP, Column, Places
 from shinglefold.engines.embedded.schema import MANY, NAMES, Found, find
-from shinglefold.engines.embedded.snapshot import Snapshot
+from shinglefold.engines.embedded.snapshot import GAP, Column, Places, Snapshot
 from shinglefold.engines.embedded.sources import stored_source
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.source_values import values_at

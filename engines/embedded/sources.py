@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import tantivy
 
-from shinglefold.engines.embedded.heads import Heads, read_head
 from shinglefold.engines.embedded.schema import SOURCE
+from shinglefold.engines.embedded.volumes import Heads, read_head
 from shinglefold.local_engines import Halves
 from shinglefold.plain_json import plain_json
 

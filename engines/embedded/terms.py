@@ -16,8 +16,15 @@ from shinglefold.engines.embedded.context import (
     leaf,
     no_document,
 )
-from shinglefold.engines.embedded.dates import parse_date
-from shinglefold.engines.embedded.fields import Field, Indexed, Kind, are_short_strings, to_index, well_formed
+from shinglefold.engines.embedded.fields import (
+    Field,
+    Indexed,
+    Kind,
+    are_short_strings,
+    parse_date,
+    to_index,
+    well_formed,
+)
 from shinglefold.engines.embedded.options import checked, strings
 from shinglefold.engines.embedded.schema import NAMES
 from shinglefold.errors import UnsupportedQuery

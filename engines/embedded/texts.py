@@ -13,10 +13,10 @@ from shinglefold.engines.embedded.context import (
     best_of,
     boosted,
     leaf,
+    minimum,
     no_document,
 )
 from shinglefold.engines.embedded.fields import Field, Kind
-from shinglefold.engines.embedded.minimum import minimum
 from shinglefold.engines.embedded.options import checked, number, strings, unsupported, whole
 from shinglefold.engines.embedded.terms import value_query
 from shinglefold.errors import UnsupportedQuery

@@ -12,11 +12,11 @@ from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import analyse, prepare
-from shinglefold.engines.embedded.heads import ADDRESS, Heads, addresses, read_head
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.reading import Reading
-from shinglefold.engines.embedded.schema import TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.schema import ADDRESS, TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.sources import stored_source
+from shinglefold.engines.embedded.volumes import Heads, addresses, read_head
 
 #: What is being written, what is whole and waits for its place, what had the place.
 _PART, _NEW, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"

@@ -14,13 +14,11 @@ from shinglefold.engines.embedded.actions import Action, Refused, merged
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import Prepared, analyse, prepare
-from shinglefold.engines.embedded.heads import ADDRESS, FOLDER
 from shinglefold.engines.embedded.integrity import read_meta
 from shinglefold.engines.embedded.journal import Damaged, Journal, damaged, files, read, remove
-from shinglefold.engines.embedded.portion import Portion
-from shinglefold.engines.embedded.schema import TANTIVY, translated
+from shinglefold.engines.embedded.schema import ADDRESS, TANTIVY, Portion, translated
 from shinglefold.engines.embedded.uncommitted import Uncommitted
-from shinglefold.engines.embedded.volumes import Appender
+from shinglefold.engines.embedded.volumes import FOLDER, Appender
 from shinglefold.errors import EngineError
 from shinglefold.local_engines import Ready
 

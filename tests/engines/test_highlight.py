@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shinglefold.engines.embedded.context import Mark
-from shinglefold.engines.embedded.fragments import cut, wrap
-from shinglefold.engines.embedded.highlight import Style, highlight
+from shinglefold.engines.embedded.highlight import Style, cut, highlight, wrap
 from shinglefold.model import Token
 
 

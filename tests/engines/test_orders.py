@@ -110,7 +110,7 @@ def test_a_cursor_between_two_hits_goes_on_with_the_later_one(filled: EmbeddedEn
 
 
 def test_orders_that_are_not_asked_for_give_way(filled: EmbeddedEngine, monkeypatch):
-    monkeypatch.setattr("shinglefold.engines.embedded.orders._KEPT", 3 * _COUNT)
+    monkeypatch.setattr("shinglefold.engines.embedded.snapshot._KEPT", 3 * _COUNT)
     filled.refresh("pages")
     kept = filled._index("pages").snapshot.orders
     for word in range(8):
