@@ -11,7 +11,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.columns import FingerprintReader
 from shinglefold.rerank.fold.doubt import Signatures
 from shinglefold.rerank.fold.folding import collapse
 from shinglefold.rerank.fold.text_stage import TextStage
@@ -98,7 +98,7 @@ def _said(
     """Return what the text stage says: ``asked`` where signatures leave the pair in doubt."""
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
-    prints = Reader(scheme, field, seal=seal).read(hits)
+    prints = FingerprintReader(scheme, field, seal=seal).read(hits)
     doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
     said = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
     return {

@@ -27,7 +27,7 @@ _MOST_CHARACTERS = 1_000_000
 _MOST_FIELDS = 1_000
 
 
-class Texts(NamedTuple):
+class PassageTexts(NamedTuple):
     """Whose text is compared, and what makes its tokens."""
 
     fields: tuple[str, ...]

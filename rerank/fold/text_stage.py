@@ -30,7 +30,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Said(NamedTuple):
+class TextVerdict(NamedTuple):
     """What the texts of a pair say: whether they are alike, and their edit similarity.
 
     The similarity is 0 where it is below what is needed. ``same_facts``: whether their numbers are the same,
@@ -189,7 +189,7 @@ class TextStage:
 
     def decide_texts(
         self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair] | None = None
-    ) -> dict[Pair, Said]:
+    ) -> dict[Pair, TextVerdict]:
         """Return what texts say of pairs of them; pairs without both, or with one too long, are left out.
 
         Args:
@@ -208,7 +208,7 @@ class TextStage:
         told = zip(known, said, same, strict=True)
         # Of a text that is too long its facts can be told all the same.
         return {
-            pair: Said(alike and equal, 0.0 if isnan(share) else share, equal)
+            pair: TextVerdict(alike and equal, 0.0 if isnan(share) else share, equal)
             for pair, (alike, share), equal in told
             if not (isnan(share) and equal)
         }
@@ -251,7 +251,7 @@ def _said_in(source: Mapping[str, Any], fields: Sequence[str]) -> str:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-class Stages:
+class TextStages:
     """Makes the stages of searches, which load the dictionaries of a scheme once.
 
     Args:

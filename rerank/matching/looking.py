@@ -14,7 +14,7 @@ from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.explanation.stored_pair import declared_language
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
 from shinglefold.rerank.index_knowledge import IndexRecipe
-from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.similar.blocks import CandidateSearch
 
@@ -37,7 +37,7 @@ class PassageQuery:
         """The field of the stored elements."""
         return f"{self.known.field}.{PASSAGES}"
 
-    def matching(self, asked: AskedText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
+    def matching(self, asked: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
         """Return the candidates that have enough of a text, best first, and how many show no text that they
         could have been nominated by.
         """
@@ -60,7 +60,7 @@ class PassageQuery:
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
 
     def _match(
-        self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
+        self, asked: QueryText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
     ) -> TextMatch:
         whole = theirs.tokens / max(1, theirs.tokens - stored.borders)
         return TextMatch(

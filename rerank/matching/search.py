@@ -13,11 +13,11 @@ from shinglefold.errors import ConfigError, InputError, ShinglefoldError, Unknow
 from shinglefold.quoted import quoted
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
-from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.matching.looking import PassageQuery
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch
+from shinglefold.rerank.similar.blocks import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
 from shinglefold.rerank.similar.reading import FoundPage, PageReader
 from shinglefold.rerank.steps import Steps
@@ -36,7 +36,7 @@ class MatchPage(FoundPage[TextMatch]):
     """
 
 
-def read_matches(asked: AskedText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
+def read_matches(asked: QueryText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
     """Return a page of the documents that have passages of a text.
 
     Blocks of candidates stand in the order of the stored elements they share; within a block documents stand
@@ -49,7 +49,7 @@ def read_matches(asked: AskedText, by: PassageQuery, place: str | None) -> Steps
     if queries is None:
         return MatchPage(stopped_by="nothing_to_compare")
 
-    def decide(blocks: Blocks) -> Steps[tuple[list[TextMatch], int]]:
+    def decide(blocks: CandidateBlocks) -> Steps[tuple[list[TextMatch], int]]:
         # The texts came with the candidates: there is nothing to ask for.
         yield from ()
         return by.matching(asked, blocks.hits)
@@ -102,10 +102,10 @@ class MatchSteps(Generic[Driven]):
         asked = [self._asked(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
 
-    def _asked(self, text: str, by: PassageQuery) -> AskedText:
+    def _asked(self, text: str, by: PassageQuery) -> QueryText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quoted(text)}")
-        return AskedText.of(text, by.canonicalizer, self._language)
+        return QueryText.of(text, by.canonicalizer, self._language)
 
     def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
         check_options(options, MatchOptions)

@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.advice import advised, together
 from shinglefold.rerank.native.bodies import group_field, ungrouped_request
-from shinglefold.rerank.native.counting import Sizes
+from shinglefold.rerank.native.counting import ResultSizes
 from shinglefold.rerank.request.recipes import index_names
 from shinglefold.rerank.steps import Call, Steps
 
@@ -15,7 +15,7 @@ from shinglefold.rerank.steps import Call, Steps
 _BELIEVED = 30.0
 
 
-class Grouped:
+class GroupCoverage:
     """What is known of indices by name; asked again every half minute.
 
     Args:
@@ -30,7 +30,7 @@ class Grouped:
         self._scheme = scheme
         self._dedup = dedup
         self._known: dict[str | None, tuple[float, str]] = {}
-        self.sizes = Sizes()
+        self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
         """Return why an index can't be searched by groups, in words; empty where it can.

@@ -13,7 +13,7 @@ from shinglefold.rerank.request.bodies import by_place, page_bounds, resumable
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.cursor import Cursor, request_digest, seal, unseal
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.scheme import Scheme
 
 _ENDED = (
@@ -55,7 +55,7 @@ def begin_cursor(
     return cursor.renewed(pit)
 
 
-def read_page(reading: Reading, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
+def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
     """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
 
     Raises:
@@ -83,7 +83,7 @@ def read_page(reading: Reading, index: str | None, cursor: Cursor, key: bytes) -
     return answer
 
 
-def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
+def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
     """Return the cursor of the page after the one just read; None where there is none.
 
     It points to the beginning of the block the next group begins in, so that reading on finds the same
@@ -106,7 +106,7 @@ def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
     )
 
 
-def _shown(reading: Reading, group: Group, behind: int) -> JSON:
+def _shown(reading: WindowReader, group: Group, behind: int) -> JSON:
     """Return what later pages need of a group shown."""
     hit = reading.hits[group.representative]
     return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept(reading, hit)}
@@ -140,7 +140,7 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *,
         )
 
 
-def _kept(reading: Reading, hit: Hit) -> JSON:
+def _kept(reading: WindowReader, hit: Hit) -> JSON:
     own = stored_fingerprint(hit, reading.field)
     stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
     return {name: stored[name] for name in reading.kept if name in stored}

@@ -12,14 +12,14 @@ from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.explanation.stored_passages import Texts
-    from shinglefold.rerank.fold.doubt import Pair, Settled
-    from shinglefold.rerank.fold.text_stage import Said
+    from shinglefold.rerank.explanation.stored_passages import PassageTexts
+    from shinglefold.rerank.fold.doubt import DecidedGroups, Pair
+    from shinglefold.rerank.fold.text_stage import TextVerdict
 
 
 #: The key of the counters.
@@ -44,7 +44,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     return [other for other in inner if identity(other) != own]
 
 
-def answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
+def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     """Fetch the hits of the page, members with them, and return the answer."""
     try:
         return (yield from _answer_page(reading, index))
@@ -53,7 +53,7 @@ def answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         return (yield from _answer_page(reading, index))
 
 
-def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
+def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
     attached = [_attached(group, reading.options.members) for group in groups]
@@ -101,12 +101,12 @@ def _attached(group: Group, members: int) -> list[int]:
 
 
 def _settled(
-    reading: Reading,
+    reading: WindowReader,
     groups: Sequence[Group],
     attached: Sequence[Sequence[int]],
     found: Mapping[int, JSON],
     index: str | None,
-) -> "Steps[tuple[Settled | None, Mapping[Pair, Said]]]":
+) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
     """Have the texts decide on uncertain pairs of the page: return its groups, and the verdicts by pair.
 
     The groups are None where no texts are to decide.
@@ -114,7 +114,7 @@ def _settled(
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
         return None, {}
-    from shinglefold.rerank.fold.doubt import Signatures, pairs_beside, pairs_of, settle
+    from shinglefold.rerank.fold.doubt import Signatures, apply_text_verdicts, pairs_beside, pairs_of
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
@@ -129,7 +129,7 @@ def _settled(
     # Whoever parts may be a copy of another hit shown, beyond doubt.
     sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure
     part = reading.options.linkage == "leader"
-    return settle(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
+    return apply_text_verdicts(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
@@ -143,7 +143,7 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
     return {place: with_source(hit, wanted) for place, hit in found.items()}
 
 
-def _fetch(reading: Reading, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
+def _fetch(reading: WindowReader, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
     found = yield from _by_id(reading, reading.body, places, index, source=None)
     hits, sort = reading.hits, sort_keys(reading.body)
@@ -153,7 +153,7 @@ def _fetch(reading: Reading, places: Sequence[int], index: str | None) -> Steps[
 
 
 def _by_id(
-    reading: Reading,
+    reading: WindowReader,
     body: Mapping[str, Any],
     places: Sequence[int],
     index: str | None,
@@ -183,7 +183,7 @@ def _by_id(
 
 
 def _by_number(
-    reading: Reading,
+    reading: WindowReader,
     body: Mapping[str, Any],
     places: Sequence[int],
     index: str | None,
@@ -202,7 +202,7 @@ def _by_number(
     return dict(zip(places, found, strict=True))
 
 
-def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]:
+def _answered(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
     """Return the answer to a request for hits that were read, as far as there is one.
 
     Raises:
@@ -210,19 +210,19 @@ def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]
     """
     answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
-    reading.heard(answer)
+    reading.record_response(answer)
     return answer
 
 
 def _sources(
-    reading: Reading, places: Sequence[int], index: str | None, texts: "Texts"
+    reading: WindowReader, places: Sequence[int], index: str | None, texts: "PassageTexts"
 ) -> Steps[dict[int, JSON]]:
     """Return the stored texts of hits; these are fields that the request's own filter shows."""
     return (yield from _stored(reading, places, index, texts.fields))
 
 
 def _stored(
-    reading: Reading, places: Sequence[int], index: str | None, fields: Sequence[str]
+    reading: WindowReader, places: Sequence[int], index: str | None, fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
     """Return these fields of hits, whatever the request shows."""
     found = yield from _by_id(reading, {}, places, index, source=list(fields))
@@ -237,7 +237,7 @@ def _in_rank(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
     return ranked
 
 
-def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
+def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JSON:
     scores = [score for place in group.members if (score := reading.hits[place].get("_score")) is not None]
     told = {
         "total": {"value": len(group.members), "relation": "eq" if reading.complete else "gte"},
@@ -249,7 +249,10 @@ def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
 
 
 def _explained(
-    reading: Reading, places: Sequence[int], sources: Mapping[int, JSON], said: "Mapping[Pair, Said]"
+    reading: WindowReader,
+    places: Sequence[int],
+    sources: Mapping[int, JSON],
+    said: "Mapping[Pair, TextVerdict]",
 ) -> JSON:
     from shinglefold.rerank.explanation.stored_pair import explain
 
@@ -269,7 +272,7 @@ def _explained(
     return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": members}
 
 
-def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
+def _counters(reading: WindowReader, collapsed: Collapsed) -> JSON:
     counts = collapsed.counts
     return {
         "scheme": reading.scheme.id,
@@ -287,7 +290,7 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
     }
 
 
-def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
+def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
         return carried(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
@@ -298,7 +301,7 @@ def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
     return groups_total(first, len(reading.hits), total, ended=ended)
 
 
-def _answer(reading: Reading, page: list[JSON]) -> JSON:
+def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
     """Return the first answer with the page for its hits, everything else as the engine said it."""
     first = dict(reading.first or {})
     hits = {**first.get("hits", {}), "hits": page}

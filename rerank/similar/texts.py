@@ -5,21 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.fold.text_stage import Said, TextStage
+from shinglefold.rerank.fold.text_stage import TextStage, TextVerdict
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.request.bodies import these
-from shinglefold.rerank.similar.asked import Asked, Match
+from shinglefold.rerank.similar.asked import Match, QueryDocument
 from shinglefold.rerank.similar.decision import Nominee
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Partial
+from shinglefold.rerank.window.reading import PartialAnswer
 from shinglefold.shards import refuse_small_windows
 
 #: Documents whose texts are read at a time.
 _AT_ONCE = 100
 
 
-def settled(
-    asked: Sequence[Asked], nominees: Sequence[Sequence[Nominee]], source: "Source"
+def decide_by_texts(
+    asked: Sequence[QueryDocument], nominees: Sequence[Sequence[Nominee]], source: "TextSource"
 ) -> Steps[list[list[Match]]]:
     """Return for each document its copies: those in doubt as the texts say, where both are there.
 
@@ -41,7 +41,7 @@ def settled(
     ]
 
 
-class Source:
+class TextSource:
     """Where the texts of candidates are read.
 
     Args:
@@ -56,7 +56,7 @@ class Source:
         stage: TextStage | None,
         index: str | None,
         shards: int,
-        partial: Partial,
+        partial: PartialAnswer,
         beside: Mapping[str, Any] | None = None,
     ) -> None:
         self.stage, self.partial = stage, partial
@@ -75,7 +75,7 @@ class Source:
         return found
 
 
-def _texts(hits: Iterable[Hit], stage: TextStage, source: Source) -> Steps[dict[Any, str]]:
+def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
     """Return the texts of hits by identity, as far as there are any."""
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
@@ -86,8 +86,11 @@ def _texts(hits: Iterable[Hit], stage: TextStage, source: Source) -> Steps[dict[
 
 
 def _said(
-    asked: Sequence[Asked], doubtful: Sequence[tuple[int, Match]], texts: Mapping[Any, str], stage: TextStage
-) -> dict[tuple[int, Any], Said]:
+    asked: Sequence[QueryDocument],
+    doubtful: Sequence[tuple[int, Match]],
+    texts: Mapping[Any, str],
+    stage: TextStage,
+) -> dict[tuple[int, Any], TextVerdict]:
     """Return by document and identity of the candidate what their texts say."""
     # Documents asked for have places of their own, below all others.
     stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
@@ -97,7 +100,7 @@ def _said(
     return {pairs[pair]: said for pair, said in stage.decide_texts(sorted(pairs), known).items()}
 
 
-def _decided(one: Nominee, said: Said | None) -> Match | None:
+def _decided(one: Nominee, said: TextVerdict | None) -> Match | None:
     if not one.doubtful or said is None:
         return one.match if one.kept else None
     return replace(one.match, similarity=said.similarity) if said.alike else None

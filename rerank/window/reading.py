@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import whole_runs
-from shinglefold.rerank.explanation.stored_passages import Texts
-from shinglefold.rerank.fold.columns import Columns
+from shinglefold.rerank.explanation.stored_passages import PassageTexts
+from shinglefold.rerank.fold.columns import FingerprintColumns
 from shinglefold.rerank.fold.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.fold.neighbours import Lead, led
+from shinglefold.rerank.fold.neighbours import GroupByLeader, leader_groups
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.request.bodies import (
     after_hit,
@@ -62,7 +62,7 @@ def missing(answer: Mapping[str, Any]) -> JSON:
     return {name: value for name, value in found.items() if value}
 
 
-class Partial:
+class PartialAnswer:
     """What the answers to one search lack together: of each number the greatest.
 
     Attributes:
@@ -90,7 +90,7 @@ class Partial:
         return bool(lacks)
 
 
-class Reading:
+class WindowReader:
     """The hits of one search, read and folded as far as its page needs them.
 
     They are folded block by block. A block ends after ``window`` hits, or before them where the last ones are
@@ -122,8 +122,8 @@ class Reading:
         field: str,
         *,
         seal: Seal | None = None,
-        lead: Lead = led,
-        texts: Texts | None = None,
+        lead: GroupByLeader = leader_groups,
+        texts: PassageTexts | None = None,
         stage: "TextStage | None" = None,
         cursor: Cursor | None = None,
         numbers: bool = False,
@@ -143,7 +143,7 @@ class Reading:
         self.most = most
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
-        self.partial = Partial()
+        self.partial = PartialAnswer()
         self.ended = self.broken = False
         self.deepened = False
         self._lead = lead
@@ -211,7 +211,7 @@ class Reading:
         """Return the groups of the hits read."""
         return self._folding.collapsed()
 
-    def columns(self, places: Sequence[int]) -> Columns:
+    def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of some hits."""
         return self._folding.columns(places)
 
@@ -283,7 +283,7 @@ class Reading:
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
         # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
-        before = Reading(
+        before = WindowReader(
             self.body,
             self.options,
             self.scheme,
@@ -335,7 +335,7 @@ class Reading:
         self._fold(hits[count:], last=self.ended or self.broken or (self._capped and self.cursor is None))
         self._size = max(self._size, 2 * size)
 
-    def heard(self, answer: JSON) -> None:
+    def record_response(self, answer: JSON) -> None:
         """Take down what an answer lacks, and the id that its point in time has from now on."""
         self.partial.note(answer)
         self.pit = answer.get("pit_id", self.pit)
