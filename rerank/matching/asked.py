@@ -90,14 +90,7 @@ class QueryText:
         if not self.keywords:
             return None
         least = max(1, int(self.sampled * options.min_share / WIDTH / 2))
-        narrowed = {"filter": list(options.filters)} if options.filters else {}
-        ordered: JSON = {
-            "should": [{"constant_score": {"filter": {"term": {field: word}}}} for word in self.keywords],
-            "minimum_should_match": least,
-            **narrowed,
-        }
-        quick: JSON = {"filter": [{"terms": {field: list(self.keywords)}}, *options.filters]}
-        return CandidateQueries({"bool": ordered if least > 1 else quick}, {"bool": ordered})
+        return CandidateQueries.sharing(field, self.keywords, least, options.filters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The search for documents that contain passages of a text, blocking and awaited."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
@@ -17,6 +17,7 @@ from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.matching.looking import PassageQuery
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
+from shinglefold.rerank.request.known_fields import mapped_at
 from shinglefold.rerank.similar.blocks import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
 from shinglefold.rerank.similar.reading import FoundPage, PageReader
@@ -135,18 +136,9 @@ def _check_stored(known: IndexRecipe) -> None:
         ConfigError: it stores no elements of passages.
     """
     for name, mappings in known.mappings.items():
-        if not _stores(mappings, known.field):
+        if mapped_at(mappings, f"{known.field}.{PASSAGES}") is None:
             commands = together([advised("setup", name, passages=True), advised("backfill", name)])
             raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
-
-
-def _stores(mappings: Mapping[str, Any], field: str) -> bool:
-    node: Any = mappings
-    for name in [*field.split("."), PASSAGES]:
-        node = (node.get("properties") or {}).get(name)
-        if not isinstance(node, Mapping):
-            return False
-    return True
 
 
 class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):

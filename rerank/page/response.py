@@ -17,7 +17,6 @@ from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.explanation.stored_passages import PassageTexts
     from shinglefold.rerank.fold.doubt import DecidedGroups, Pair
     from shinglefold.rerank.fold.text_stage import TextVerdict
 
@@ -85,7 +84,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
     if reading.options.explain:
         texts = reading.texts
-        sources = (yield from _sources(reading, everyone, index, texts)) if texts is not None else {}
+        sources = (yield from _stored(reading, everyone, index, texts.fields)) if texts is not None else {}
         counters["explain"] = [_explained(reading, places, sources, said) for places in attached]
     if reading.partial:
         # The texts may have been the first to lack something.
@@ -212,13 +211,6 @@ def _answered(reading: WindowReader, request: JSON, index: str | None) -> Steps[
     refuse_small_windows(answer)
     reading.record_response(answer)
     return answer
-
-
-def _sources(
-    reading: WindowReader, places: Sequence[int], index: str | None, texts: "PassageTexts"
-) -> Steps[dict[int, JSON]]:
-    """Return the stored texts of hits; these are fields that the request's own filter shows."""
-    return (yield from _stored(reading, places, index, texts.fields))
 
 
 def _stored(

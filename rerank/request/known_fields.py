@@ -85,6 +85,16 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
             )
 
 
+def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the mapping of a field by its dotted name; None where there is none, as for multi-fields."""
+    node: Any = mappings
+    for part in name.split("."):
+        node = (node.get("properties") or {}).get(part)
+        if not isinstance(node, Mapping):
+            return None
+    return node  # type: ignore[no-any-return]
+
+
 def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
     """Tell whether a field is of nested documents."""
     node: Mapping[str, Any] = mappings

@@ -23,6 +23,20 @@ class CandidateQueries(NamedTuple):
     quick: JSON
     ordered: JSON
 
+    @classmethod
+    def sharing(
+        cls, field: str, values: Sequence[str], least: int, filters: Sequence[Mapping[str, Any]]
+    ) -> "CandidateQueries":
+        """Return the queries for documents that have at least so many of these values in a field."""
+        ordered: JSON = {
+            "should": [{"constant_score": {"filter": {"term": {field: value}}}} for value in values],
+            "minimum_should_match": least,
+        }
+        if filters:
+            ordered["filter"] = list(filters)
+        quick = {"filter": [{"terms": {field: list(values)}}, *filters]}
+        return cls({"bool": ordered if least > 1 else quick}, {"bool": ordered})
+
 
 def candidate_queries(
     asked: QueryDocument,
@@ -48,16 +62,8 @@ def candidate_queries(
     if not values:
         return None
     narrowed = [*filters, *_same_values(asked, scopes)]
-    # Whoever has fewer keywords than must be shared has a copy only where the text is equal.
-    least = min(min_shared, len(words)) if words else 1
-    ordered: JSON = {
-        "should": [{"constant_score": {"filter": {"term": {field: value}}}} for value in values],
-        "minimum_should_match": least,
-    }
-    if narrowed:
-        ordered["filter"] = narrowed
-    quick = {"filter": [{"terms": {field: values}}, *narrowed]}
-    return CandidateQueries({"bool": ordered if least > 1 else quick}, {"bool": ordered})
+    # A document with fewer keywords than must be shared has copies only where the text is equal.
+    return CandidateQueries.sharing(field, values, min(min_shared, len(words)) if words else 1, narrowed)
 
 
 def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list[str]:
