@@ -150,11 +150,11 @@ class FingerprintReader:
         if scope.within is not None:
             seconds = moment(values[0])
             return np.nan if seconds is None else seconds
-        key = (scope.field, *sorted(map(_told, values)))
+        key = (scope.field, *sorted(map(_as_text, values)))
         return float(self._codes.setdefault(key, len(self._codes)))
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     """Return a value as text: 5 is 5.0, as one index has whole numbers in a field and another has not."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 

@@ -256,20 +256,20 @@ class LeaderFolding(_Folding):
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
         waiting = [place for place, one in enumerate(free) if one]
-        for shown, members in self._found(block, base, waiting):
+        for shown, members in self._new_groups(block, base, waiting):
             self._shown += [base + one for one in shown] if base else shown
             self._members += [[base + one for one in group] for group in members] if base else members
 
-    def _found(self, block: Compared, base: int, waiting: list[int]) -> Iterator[LeaderGroups]:
+    def _new_groups(self, block: Compared, base: int, waiting: list[int]) -> Iterator[LeaderGroups]:
         if not self._policies:
             yield from self._lead(self._matcher, block, waiting)
             return
         neighbours = Neighbours(self._matcher, block, sum(1 << place for place in waiting))
         while neighbours.free:
-            shown, members = self._chosen(neighbours, block, base)
+            shown, members = self._next_group(neighbours, block, base)
             yield [shown], [members]
 
-    def _chosen(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
+    def _next_group(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
         """Take the next group out of the free hits: whom a policy chooses to show, and all its members."""
         shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
         if near := neighbours.of(leader):
@@ -305,10 +305,10 @@ class ConnectedFolding(_Folding):
         for place, label in enumerate(connected(*_pairs(self._matcher, prints), len(prints)).tolist()):
             if self._once[place]:
                 members.setdefault(label, []).append(place)
-        found = (Group(self._shown(group, prints), tuple(group)) for group in members.values())
+        found = (Group(self._representative(group, prints), tuple(group)) for group in members.values())
         return Collapsed(tuple(found), self._reader.counts)
 
-    def _shown(self, group: list[int], prints: FingerprintColumns) -> int:
+    def _representative(self, group: list[int], prints: FingerprintColumns) -> int:
         return self._choose(group, prints, 0) if len(group) > 1 and self._policies else group[0]
 
 

@@ -12,7 +12,7 @@ from shinglefold.passages.find import passages_between
 from shinglefold.passages.matches import covered
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.explanation.stored_pair import declared_language
-from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
+from shinglefold.rerank.explanation.stored_passages import StoredText, passage_json, stored_text
 from shinglefold.rerank.index_knowledge import IndexRecipe
 from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.request.arguments import read_source_filter
@@ -43,7 +43,7 @@ class PassageQuery:
         """
         found, unreadable = [], 0
         for hit in hits:
-            stored = self._stored(hit)
+            stored = self._stored_text(hit)
             theirs = elements_of(stored.tokens("b"), WIDTH)
             share = _share(asked.elements, theirs)
             if not share:
@@ -52,7 +52,7 @@ class PassageQuery:
                 found.append(self._match(asked, hit, stored, theirs, share))
         return sorted(found, key=lambda match: match.place), unreadable
 
-    def _stored(self, hit: Mapping[str, Any]) -> StoredText:
+    def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
         language = declared_language(self.known.scheme, hit)
         source = hit.get("_source") or {}
         # A name that a cluster tells no mappings of may stand for any of them.
@@ -70,7 +70,7 @@ class PassageQuery:
             share,
             _share(theirs, asked.elements) * whole,
             tuple(
-                told_passage(passage, text=asked.text, document=stored)
+                passage_json(passage, text=asked.text, document=stored)
                 for passage in passages_between(asked.elements, theirs).passages
             ),
             None

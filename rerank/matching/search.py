@@ -93,17 +93,17 @@ class MatchSteps(Generic[Driven]):
         self, index: str, wanted: str, options: MatchOptions | None, place: str | None
     ) -> Steps[MatchPage]:
         by = yield from self._query(index, options)
-        return (yield from read_matches(self._asked(wanted, by), by, place))
+        return (yield from read_matches(self._query_text(wanted, by), by, place))
 
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
         check_several("texts", several, "texts")
         by = yield from self._query(index, options)
-        asked = [self._asked(text, by) for text in several]
+        asked = [self._query_text(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
 
-    def _asked(self, text: str, by: PassageQuery) -> QueryText:
+    def _query_text(self, text: str, by: PassageQuery) -> QueryText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quoted(text)}")
         return QueryText.of(text, by.canonicalizer, self._language)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import EngineError
-from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, finding, group_field
+from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, group_field, query_parts
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import PartialAnswer
 
@@ -109,10 +109,10 @@ class GroupCounter:
         if self._attached or not groups:
             return GroupCounts({}, total)
         if few:
-            (told,) = yield from self._asked([count_request(self._body, _sample(self._dedup))])
+            (told,) = yield from self._search([count_request(self._body, _sample(self._dedup))])
             if (found := _read_sample(told)) is not None:
                 return found
-        (told,) = yield from self._asked([self._members_request(groups)])
+        (told,) = yield from self._search([self._members_request(groups)])
         return GroupCounts(_read_members(told), total)
 
     def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[GroupCounts]:
@@ -123,11 +123,11 @@ class GroupCounter:
         bodies = [] if self._body.get("track_total_hits") is False else [self._total_request()]
         if groups:
             bodies.append(self._members_request(groups))
-        answers = yield from self._asked(bodies)
+        answers = yield from self._search(bodies)
         members = _read_members(answers[-1]) if groups else {}
         return GroupCounts(members, _read_distinct(answers[0]) if answers else None)
 
-    def _asked(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
+    def _search(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
         answers = yield from together(self._index, bodies)
         for answer in answers:
             self._partial.note(answer)
@@ -140,7 +140,7 @@ class GroupCounter:
         """Return the request that counts the results of some groups: few documents, however many results."""
         field = group_field(self._dedup)
         chosen = {"terms": {field: list(groups)}}
-        query = finding(self._body).get("query")
+        query = query_parts(self._body).get("query")
         within = {"bool": {"filter": [chosen] if query is None else [query, chosen]}}
         counted = {_SHARED: {"terms": {"field": field, "size": len(groups)}}}
         return count_request({**self._body, "query": within}, counted)
@@ -206,7 +206,7 @@ def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
 
     Without the total OpenSearch says that it ended early, though aggregations have seen all.
     """
-    return {**finding(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
+    return {**query_parts(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
 
 
 def _read_members(answer: Mapping[str, Any]) -> Mapping[int, int]:

@@ -10,8 +10,8 @@ from shinglefold.rerank.native.bodies import (
     PRECISION,
     SAMPLE,
     TOTAL,
+    attaches_members,
     group_field,
-    members_come,
     obstacles,
     page_request,
     policy_sort,
@@ -92,7 +92,7 @@ class _Page:
             dedup,
             self._partial,
             sizes=target.grouped.sizes,
-            attached=members_come(options, dedup),
+            attached=attaches_members(options, dedup),
             samples=target.samples,
         )
 
@@ -115,7 +115,7 @@ class _Page:
         page = [
             self._hit(hit, counted.members.get(number, 1)) for hit, number in zip(hits, numbers, strict=True)
         ]
-        return self._told(answer, page, counted)
+        return self._answer_with(answer, page, counted)
 
     def _number(self, hit: JSON) -> int | None:
         values = (hit.get("fields") or {}).get(self._field) or [None]
@@ -126,7 +126,7 @@ class _Page:
         """Return the hit of a group as windows show it."""
         inner = dict(head.get("inner_hits") or {})
         told = inner.pop(DUPLICATES, None)
-        own = self._stripped(head)
+        own = self._without_group(head)
         if told is None:
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
@@ -140,7 +140,7 @@ class _Page:
         told = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": told}}}
 
-    def _stripped(self, hit: JSON) -> JSON:
+    def _without_group(self, hit: JSON) -> JSON:
         """Return a hit without what collapsing added to it."""
         rest = {name: value for name, value in hit.items() if name != "inner_hits"}
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name != self._field}
@@ -155,7 +155,7 @@ class _Page:
         rest = {name: value for name, value in hit.items() if name != "sort"}
         return {**rest, "sort": keys} if sort_keys(self._body) else rest
 
-    def _told(self, answer: JSON, page: list[JSON], counted: GroupCounts) -> JSON:
+    def _answer_with(self, answer: JSON, page: list[JSON], counted: GroupCounts) -> JSON:
         given = (answer.get("aggregations") or {}).items()
         aggregations = {name: found for name, found in given if name not in (TOTAL, SAMPLE)}
         told = {name: value for name, value in answer.items() if name != "aggregations"}

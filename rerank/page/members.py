@@ -10,7 +10,7 @@ from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.request.arguments import read_source_filter
-from shinglefold.rerank.request.bodies import as_asked, narrowable, these
+from shinglefold.rerank.request.bodies import as_asked, hits_query, narrowable
 from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
 from shinglefold.rerank.similar.asked import QueryDocument
 from shinglefold.rerank.similar.bodies import candidate_queries, decisive_fields
@@ -41,18 +41,18 @@ def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | N
             if isinstance(answer, BaseException):
                 raise answer
             reading.record_response(answer)
-            found[place][one.name] = {"hits": _told(reading, group, one, answer["hits"])}
+            found[place][one.name] = {"hits": _inner_hits_answer(reading, group, one, answer["hits"])}
     return found
 
 
 def _body(reading: WindowReader, group: Group, one: InnerHits) -> JSON:
-    body = one.body(_query(reading, _chosen(reading, group, one)), reading.body.get("_source"))
+    body = one.body(_query(reading, _hits_to_fetch(reading, group, one)), reading.body.get("_source"))
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
     return body
 
 
-def _chosen(reading: WindowReader, group: Group, one: InnerHits) -> list[Hit]:
+def _hits_to_fetch(reading: WindowReader, group: Group, one: InnerHits) -> list[Hit]:
     places = _slice(group, one) if _ranked_here(reading, one) else group.members
     return [reading.hits[place] for place in places]
 
@@ -68,14 +68,16 @@ def _ranked_here(reading: WindowReader, one: InnerHits) -> bool:
 
 def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
     """Return the request's query narrowed to some hits, so that scores and highlights are its own."""
-    chosen = these(hits, reading.shards)
+    chosen = hits_query(hits, reading.shards)
     query = reading.body.get("query")
     if query is None or not narrowable(reading.body):
         return {"bool": {"filter": [chosen]}}
     return {"bool": {"must": [query], "filter": [chosen]}}
 
 
-def _told(reading: WindowReader, group: Group, one: InnerHits, answered: Mapping[str, object]) -> JSON:
+def _inner_hits_answer(
+    reading: WindowReader, group: Group, one: InnerHits, answered: Mapping[str, object]
+) -> JSON:
     """Return the hits of a group as an engine tells inner hits, their number that of the whole group."""
     hits: list[JSON] = list(answered["hits"])  # type: ignore[call-overload]
     if _ranked_here(reading, one):
@@ -121,19 +123,19 @@ def with_copies(
 
     Cost: two requests, one for the keywords of the hits shown and one ``_msearch`` for the copies.
     """
-    asked = yield from _asked(reading, groups, index)
-    found = yield from _copies(reading, asked, index)
+    asked = yield from _query_documents(reading, groups, index)
+    found = yield from _find_copies(reading, asked, index)
     known = {identity(hit) for hit in reading.hits}
     told, added = [], 0
     for hit, copies in zip(page, found, strict=True):
         new = [one for one in copies.hits if identity(one) not in known]
         known |= {identity(one) for one in new}
         added += len(new)
-        told.append(_attached(reading, hit, new, complete=copies.complete))
+        told.append(_attach(reading, hit, new, complete=copies.complete))
     return told, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
 
 
-def _asked(
+def _query_documents(
     reading: WindowReader, groups: Sequence[Group], index: str | None
 ) -> Steps[list[QueryDocument | None]]:
     """Return each hit shown with all it is compared by; None where it can have no copies."""
@@ -142,15 +144,15 @@ def _asked(
         return []
     texts = () if reading.stage is None else reading.stage.fields
     wanted = [f"{reading.field}.supershingles", *texts]
-    body = {"query": these(shown, reading.shards), "size": len(shown), "track_total_hits": False}
+    body = {"query": hits_query(shown, reading.shards), "size": len(shown), "track_total_hits": False}
     answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
-    return [_one(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
+    return [_query_document(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
 
 
-def _one(reading: WindowReader, hit: Hit) -> QueryDocument | None:
+def _query_document(reading: WindowReader, hit: Hit) -> QueryDocument | None:
     try:
         asked = QueryDocument.of_hit(hit, reading.field, reading.options.scope)
     except InputError:
@@ -163,7 +165,7 @@ def _one(reading: WindowReader, hit: Hit) -> QueryDocument | None:
     return None if seal is not None and not seal.fits(made) else asked
 
 
-def _copies(
+def _find_copies(
     reading: WindowReader, asked: Sequence[QueryDocument | None], index: str | None
 ) -> Steps[list[_Copies]]:
     options = reading.options
@@ -213,18 +215,18 @@ def _copies_body(reading: WindowReader, query: JSON) -> JSON:
     }
 
 
-def _attached(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
+def _attach(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
     told = hit["inner_hits"][DUPLICATES]["hits"]
     total = {"value": told["total"]["value"] + len(copies)}
     total["relation"] = told["total"]["relation"] if complete else "gte"
     room = reading.options.members + 1 - len(told["hits"])
     wanted = read_source_filter(reading.options.member_source)
-    listed = [*told["hits"], *(with_source(_shown(reading, one), wanted) for one in copies[:room])]
+    listed = [*told["hits"], *(with_source(_as_member(reading, one), wanted) for one in copies[:room])]
     told = {**told, "total": total, "hits": listed}
     return {**hit, "inner_hits": {**hit["inner_hits"], DUPLICATES: {"hits": told}}}
 
 
-def _shown(reading: WindowReader, copy: JSON) -> JSON:
+def _as_member(reading: WindowReader, copy: JSON) -> JSON:
     """Return a copy as a member: as the request shows its hits, without the rank that it has not."""
     patterns = [
         str(one["field"] if isinstance(one, Mapping) else one)

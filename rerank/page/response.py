@@ -55,13 +55,13 @@ def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
-    attached = [_attached(group, reading.options.members) for group in groups]
+    attached = [_places_attached(group, reading.options.members) for group in groups]
     everyone = [place for places in attached for place in places]
     found = yield from _fetch(reading, everyone, index)
-    settled, said = yield from _settled(reading, groups, attached, found, index)
+    settled, said = yield from _decide_by_text(reading, groups, attached, found, index)
     if settled is not None:
         groups = tuple(settled.groups)
-        attached = [_attached(group, reading.options.members) for group in groups]
+        attached = [_places_attached(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
@@ -84,8 +84,10 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
     if reading.options.explain:
         texts = reading.texts
-        sources = (yield from _stored(reading, everyone, index, texts.fields)) if texts is not None else {}
-        counters["explain"] = [_explained(reading, places, sources, said) for places in attached]
+        sources = (
+            (yield from _fetch_fields(reading, everyone, index, texts.fields)) if texts is not None else {}
+        )
+        counters["explain"] = [_explain_group(reading, places, sources, said) for places in attached]
     if reading.partial:
         # The texts may have been the first to lack something.
         counters["groups_total"] = _groups_total(reading, collapsed)
@@ -93,13 +95,13 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     return _answer(reading, page) | {KEY: counters}
 
 
-def _attached(group: Group, members: int) -> list[int]:
+def _places_attached(group: Group, members: int) -> list[int]:
     """Return the hit shown and then so many other members, in rank order."""
     others = [place for place in group.members if place != group.representative]
     return [group.representative, *others[:members]]
 
 
-def _settled(
+def _decide_by_text(
     reading: WindowReader,
     groups: Sequence[Group],
     attached: Sequence[Sequence[int]],
@@ -121,7 +123,7 @@ def _settled(
     sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
     shown = read_source_filter(reading.body.get("_source"))
     if pairs and not all(map(shown.shows, stage.fields)):
-        sources = yield from _stored(reading, sorted(sources), index, stage.fields)
+        sources = yield from _fetch_fields(reading, sorted(sources), index, stage.fields)
     texts = {at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()}
     said = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in said.items()}
@@ -167,7 +169,7 @@ def _by_id(
         at_once = min(_AT_ONCE, reading.most)
         hits = [reading.hits[place] for place in places[done : done + at_once]]
         try:
-            answer = yield from _answered(
+            answer = yield from _search_hits(
                 reading, page_body(with_ids(body), hits, source, reading.shards), index
             )
         except WindowTooLarge:
@@ -193,7 +195,7 @@ def _by_number(
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         try:
-            answer = yield from _answered(reading, numbered.request(hits, source), index)
+            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
         except WindowTooLarge:
             # By ids it takes smaller requests.
             raise Untold from None
@@ -201,7 +203,7 @@ def _by_number(
     return dict(zip(places, found, strict=True))
 
 
-def _answered(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
+def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
     """Return the answer to a request for hits that were read, as far as there is one.
 
     Raises:
@@ -213,7 +215,7 @@ def _answered(reading: WindowReader, request: JSON, index: str | None) -> Steps[
     return answer
 
 
-def _stored(
+def _fetch_fields(
     reading: WindowReader, places: Sequence[int], index: str | None, fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
     """Return these fields of hits, whatever the request shows."""
@@ -240,7 +242,7 @@ def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JS
     return {"inner_hits": {**own, DUPLICATES: {"hits": told}}}
 
 
-def _explained(
+def _explain_group(
     reading: WindowReader,
     places: Sequence[int],
     sources: Mapping[int, JSON],
@@ -285,7 +287,7 @@ def _counters(reading: WindowReader, collapsed: Collapsed) -> JSON:
 def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
-        return carried(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
+        return carried_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
     # Under search_after the total still counts the hits before it.
     known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
@@ -339,7 +341,7 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     return {"value": value, "relation": "estimate", "method": METHOD, "window": read, "of": of}
 
 
-def carried(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
+def carried_total(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
     """Return the number of groups on a later page of a cursor: counted at the end, else as the first said.
 
     Args:

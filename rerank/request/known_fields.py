@@ -154,10 +154,10 @@ def query_fields(query: object) -> Iterator[str]:
             yield from query_fields(one)
     elif isinstance(query, Mapping):
         for kind, options in query.items():
-            yield from _named(str(kind), options)
+            yield from _field_names(str(kind), options)
 
 
-def _named(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+def _field_names(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     if kind in _BY_FIELD and isinstance(options, Mapping):
         yield from (str(name) for name in options if name not in _BESIDES)
     elif kind == "exists" and isinstance(options, Mapping) and isinstance(options.get("field"), str):

@@ -109,7 +109,7 @@ class CandidateDecision:
         reader.counts = FingerprintCounts()
         ours = reader.read([one.as_hit(self._dedup) for one in asked])
         reader.counts = seen
-        near, doubt = self._decided(ours, theirs, list(map(len, candidates)))
+        near, doubt = self._compare(ours, theirs, list(map(len, candidates)))
         doubt &= np.array([bool(one.text) for one in asked])[:, None]
         rows, columns = nonzero(near | doubt)
         kept, doubtful = near[rows, columns].tolist(), doubt[rows, columns].tolist()
@@ -130,7 +130,7 @@ class CandidateDecision:
         possible, sure = (decide(replace(one, min_shared=min_shared)) for one in self._zone)
         return near, possible & ~sure
 
-    def _decided(
+    def _compare(
         self, ours: FingerprintColumns, theirs: FingerprintColumns, counts: Sequence[int]
     ) -> tuple[Mask, Mask]:
         """Return the pairs that match and those in doubt, each document beside its own candidates only."""

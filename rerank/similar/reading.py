@@ -6,7 +6,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from shinglefold.contracts import JSON
 from shinglefold.rerank.hits import identity
-from shinglefold.rerank.request.bodies import these
+from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.similar.asked import FoundDocument, Match, QueryDocument
 from shinglefold.rerank.similar.blocks import CandidateBlocks, CandidateSearch, PagePosition
 from shinglefold.rerank.similar.bodies import CandidateQueries
@@ -198,12 +198,12 @@ def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Step
     return replace(
         reader.page(SimilarPage),
         matches=tuple(shown),
-        verify=_verified(asked, by),
+        verify=_verified_by(asked, by),
         unasked="" if by.decision.stage is None else by.decision.stage.missing,
     )
 
 
-def _verified(asked: QueryDocument, by: SimilarQuery) -> Verify:
+def _verified_by(asked: QueryDocument, by: SimilarQuery) -> Verify:
     """Return what decided: signatures, too, where the text of the document was not at hand."""
     stage = by.decision.stage
     if by.verify == "text" and (not asked.text or stage is None or stage.missing):
@@ -219,7 +219,7 @@ def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: CandidateB
     at_once = min(by.candidates.window, blocks.size)
     for begin in range(0, len(matches), at_once):
         part = [match.hit for match in matches[begin : begin + at_once]]
-        body = {"query": these(part, blocks.shards), "size": len(part), "track_total_hits": False}
+        body = {"query": hits_query(part, blocks.shards), "size": len(part), "track_total_hits": False}
         source = True if by.options.source is None else by.options.source
         answer = yield Call("search", (by.candidates.index, {**body, "_source": source}))
         blocks.partial.note(answer)

@@ -72,7 +72,7 @@ class SimilarSteps(Generic[Driven]):
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
     ) -> Steps[SimilarPage]:
         by = yield from self._query(index, options)
-        asked = yield from self._asked(wanted, by)
+        asked = yield from self._query_document(wanted, by)
         return (yield from read_page(asked, by, place))
 
     def _batch(
@@ -80,7 +80,7 @@ class SimilarSteps(Generic[Driven]):
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
         check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
         by = yield from self._query(index, options)
-        found = yield from run_side_by_side([self._asked(wanted, by) for wanted in several])
+        found = yield from run_side_by_side([self._query_document(wanted, by) for wanted in several])
         asked = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
         pages = yield from run_side_by_side([read_page(one, by, None) for one in asked.values()])
         among = _among(list(asked), by.decision.among(list(asked.values())))
@@ -100,7 +100,7 @@ class SimilarSteps(Generic[Driven]):
     ) -> Steps[list[LookupResult]]:
         check_several("what is wanted", several, "fingerprints")
         by = yield from self._query(index, options)
-        asked = [self._checked(_as_asked(one), by) for one in several]
+        asked = [self._check_comparable(_as_query_document(one), by) for one in several]
         return (yield from look_up(asked, by, parameters))
 
     def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
@@ -123,16 +123,16 @@ class SimilarSteps(Generic[Driven]):
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
         return SimilarQuery(candidates, known, chosen, decision, self._seal, verify)
 
-    def _asked(self, wanted: Wanted, by: SimilarQuery) -> Steps[QueryDocument]:
+    def _query_document(self, wanted: Wanted, by: SimilarQuery) -> Steps[QueryDocument]:
         if isinstance(wanted, Fingerprint | QueryDocument):
-            return self._checked(_as_asked(wanted), by)
-        stored = yield from _stored(wanted, by)
+            return self._check_comparable(_as_query_document(wanted), by)
+        stored = yield from _fetch_document(wanted, by)
         asked = QueryDocument.of_hit(stored, by.known.field, by.options.scope)
         stage = by.decision.stage
         text = "" if stage is None else stage.text_of(stored)
-        return self._checked(replace(asked, text=text), by)
+        return self._check_comparable(replace(asked, text=text), by)
 
-    def _checked(self, asked: QueryDocument, by: SimilarQuery) -> QueryDocument:
+    def _check_comparable(self, asked: QueryDocument, by: SimilarQuery) -> QueryDocument:
         """Return a document with a fingerprint that can be compared with those of the index.
 
         Raises:
@@ -155,7 +155,7 @@ class SimilarSteps(Generic[Driven]):
         return replace(asked, print=self._seal.sealed(made))
 
 
-def _as_asked(wanted: object) -> QueryDocument:
+def _as_query_document(wanted: object) -> QueryDocument:
     if isinstance(wanted, QueryDocument):
         return wanted
     if not isinstance(wanted, Fingerprint):
@@ -163,7 +163,7 @@ def _as_asked(wanted: object) -> QueryDocument:
     return QueryDocument(wanted)
 
 
-def _stored(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
+def _fetch_document(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
     """Return a stored document with what copies are found by.
 
     It is looked for by a search, so that who asks sees no more than a search shows.

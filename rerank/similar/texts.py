@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.contracts import JSON
 from shinglefold.rerank.fold.text_stage import TextStage, TextVerdict
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.request.bodies import these
+from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.similar.asked import Match, QueryDocument
 from shinglefold.rerank.similar.decision import Nominee
 from shinglefold.rerank.steps import Call, Steps
@@ -30,12 +30,12 @@ def decide_by_texts(
     if stage is None or not doubtful or not stage.ready():
         return [[one.match for one in several if one.kept] for several in nominees]
     texts = yield from _texts([match.hit for _, match in doubtful], stage, source)
-    said = _said(asked, doubtful, texts, stage)
+    said = _text_verdicts(asked, doubtful, texts, stage)
     return [
         [
             match
             for one in several
-            if (match := _decided(one, said.get((row, one.match.identity)))) is not None
+            if (match := _apply_verdict(one, said.get((row, one.match.identity)))) is not None
         ]
         for row, several in enumerate(nominees)
     ]
@@ -67,7 +67,7 @@ class TextSource:
         found: list[JSON] = []
         for begin in range(0, len(hits), _AT_ONCE):
             part = hits[begin : begin + _AT_ONCE]
-            body = {"query": these(part, self._shards), "size": len(part), "track_total_hits": False}
+            body = {"query": hits_query(part, self._shards), "size": len(part), "track_total_hits": False}
             answer = yield Call("search", (self._index, {**body, **self._beside, "_source": list(fields)}))
             refuse_small_windows(answer)
             self.partial.note(answer)
@@ -85,7 +85,7 @@ def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[d
     return texts
 
 
-def _said(
+def _text_verdicts(
     asked: Sequence[QueryDocument],
     doubtful: Sequence[tuple[int, Match]],
     texts: Mapping[Any, str],
@@ -100,7 +100,7 @@ def _said(
     return {pairs[pair]: said for pair, said in stage.decide_texts(sorted(pairs), known).items()}
 
 
-def _decided(one: Nominee, said: TextVerdict | None) -> Match | None:
+def _apply_verdict(one: Nominee, said: TextVerdict | None) -> Match | None:
     if not one.doubtful or said is None:
         return one.match if one.kept else None
     return replace(one.match, similarity=said.similarity) if said.alike else None

@@ -312,17 +312,17 @@ class WindowReader:
         size = size if self._rank_window is None else min(size, self._rank_window)
         answer = yield Call("search", (index, self._window(size)))
         refuse_small_windows(answer)
-        self._pending = self._noted(answer, size)
+        self._pending = self._record_hits(answer, size)
         self._fold((), last=True)
 
     def _read_runs(self, index: str | None) -> Steps[None]:
         """Read on from the last hit taken, and take no hit whose equals are not all there."""
         left = max(self._cap - self._taken, 0)
         size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
-        answer = yield from self._asked(index, size)
+        answer = yield from self._search_run(index, size)
         if answer is None:
             return
-        hits = self._noted(answer, size + 1)
+        hits = self._record_hits(answer, size + 1)
         count = whole_runs(hits, size)
         if hits and not count:
             # More hits are equal than were asked for.
@@ -340,7 +340,7 @@ class WindowReader:
         self.partial.note(answer)
         self.pit = answer.get("pit_id", self.pit)
 
-    def _asked(self, index: str | None, size: int) -> Steps[JSON | None]:
+    def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
         """Return the answer to a request; None where the index allows only smaller ones."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
@@ -360,7 +360,7 @@ class WindowReader:
         window = window_body(body, size, self._fields, first=self.first is None)
         return without_ids(window) if self.numbers else window
 
-    def _noted(self, answer: JSON, asked: int) -> list[JSON]:
+    def _record_hits(self, answer: JSON, asked: int) -> list[JSON]:
         """Return the hits of an answer and take down what it says of the whole result."""
         self._is_fresh = False
         if self.first is None:

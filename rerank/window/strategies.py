@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from shinglefold.contracts import Capabilities
 from shinglefold.errors import EngineError, UnsupportedQuery, WindowTooLarge
 from shinglefold.order import SEQ_NO
-from shinglefold.rerank.request.bodies import by_place, can_go_on
+from shinglefold.rerank.request.bodies import can_go_on, place_key
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import WindowReader
 
@@ -49,7 +49,7 @@ class WindowStrategies:
         yield from self._read_first(index, reading, routing)
         if reading.stopped_by is None:
             # What is sorted by its place may have another one a moment later.
-            moves = by_place(reading.body) is not None
+            moves = place_key(reading.body) is not None
             if reading.tie is not None and not moves:
                 yield from reading.read_on(index)
             elif (tie := reading.tie or self.own_order) is not None and can_go_on(reading.body, tie):
