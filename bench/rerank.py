@@ -61,10 +61,10 @@ def _ways() -> dict[str, Callable[[Sequence[JSON]], list[tuple[int, ...]]]]:
     """Return the ways to fold hits: by numpy, and by compiled code where it can be had."""
     ways = {"": lambda found: [group.members for group in collapse(found, SCHEME).groups]}
     if can_compile():
-        from shinglefold.rerank.fold.compiled import compiled_led
+        from shinglefold.rerank.fold.compiled import compiled_leader_groups
 
         def compiled(found: Sequence[JSON]) -> list[tuple[int, ...]]:
-            folding = folding_of(SCHEME, FoldOptions(), "dedup", lead=compiled_led)
+            folding = folding_of(SCHEME, FoldOptions(), "dedup", lead=compiled_leader_groups)
             folding.add(found)
             return [group.members for group in folding.collapsed().groups]
 

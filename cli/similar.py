@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from shinglefold.cli.stores import Store
-    from shinglefold.rerank.similar import Asked, Match, SimilarOptions, SimilarPage
+    from shinglefold.rerank.similar import Match, QueryDocument, SimilarOptions, SimilarPage
 
 
 @command(
@@ -88,7 +88,7 @@ def similar(
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
             said = what if text else text_as_indexed(what, kind, encoding, store.recipe)
-            wanted: tuple[str, str] | Asked = _asked(store, said, language)
+            wanted: tuple[str, str] | QueryDocument = _asked(store, said, language)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
@@ -122,12 +122,12 @@ def _options(
     return SimilarOptions(size=size, source=SHOWN, filters=filters, scope=scopes, **decision)
 
 
-def _asked(store: "Store", text: str, language: str | None) -> "Asked":
+def _asked(store: "Store", text: str, language: str | None) -> "QueryDocument":
     """Return a text with its fingerprint, as the index has them."""
     from shinglefold.cli.texts import check_language
     from shinglefold.errors import InputError
     from shinglefold.ingest import Fingerprinter
-    from shinglefold.rerank.similar import Asked
+    from shinglefold.rerank.similar import QueryDocument
 
     check_language(store.scheme, language)
     (made,) = Fingerprinter(store.scheme).fingerprint([text], [language])
@@ -136,7 +136,7 @@ def _asked(store: "Store", text: str, language: str | None) -> "Asked":
             "the text has no word to find copies by; give another, or see what is left of it: "
             "shinglefold compare --help"
         )
-    return Asked(made, text=text)
+    return QueryDocument(made, text=text)
 
 
 def _print_page(

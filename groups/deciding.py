@@ -5,7 +5,7 @@ from shinglefold.groups.likeness import Likeness
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
 from shinglefold.recipe import TEXTS, Recipe
-from shinglefold.rerank.fold.text_stage import Stages, TextStage
+from shinglefold.rerank.fold.text_stage import TextStage, TextStages
 from shinglefold.scheme import Facts
 from shinglefold.seal import Seal
 
@@ -28,7 +28,7 @@ def text_stage(
     scheme = rules.judged(recipe.scheme)
     if facts != "any":
         scheme = scheme.with_options(verify="text", facts=facts)
-    return Stages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
+    return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
 
 
 def likeness_of(

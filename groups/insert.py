@@ -19,7 +19,7 @@ from shinglefold.groups.rules import Rules, note
 from shinglefold.groups.values import Values
 from shinglefold.ingest.mapping import taker
 from shinglefold.recipe import Recipe
-from shinglefold.rerank.similar import Asked
+from shinglefold.rerank.similar import QueryDocument
 from shinglefold.seal import Seal
 
 Action = Mapping[str, Any]
@@ -128,7 +128,7 @@ class Numbering:
         if self._taker != self.index:
             # Behind an alias new documents may go to another index from one batch to the next.
             self._taker = ""
-        asked: dict[int, Asked] = {}
+        asked: dict[int, QueryDocument] = {}
         for place, action in enumerate(actions):
             try:
                 asked[place] = self._likeness.asked(action["_source"])
@@ -158,7 +158,7 @@ class Numbering:
             self._taker, self._looked = taker(self.engine, self.index), now
         return self._taker
 
-    def _numbered(self, asked: Sequence[Asked], names: Sequence[_Name]) -> list[tuple[int, bool]]:
+    def _numbered(self, asked: Sequence[QueryDocument], names: Sequence[_Name]) -> list[tuple[int, bool]]:
         if not asked:
             return []
         choices = [_Choice() for _ in asked]
@@ -227,7 +227,7 @@ class Numbering:
         elif likeness == 1.0:
             choice.likeness, choice.group, choice.leads = 2.0, group, True
 
-    def _scope(self, asked: Asked) -> list[Sequence[Any]]:
+    def _scope(self, asked: QueryDocument) -> list[Sequence[Any]]:
         return [asked.values.get(name, ()) for name in self.rules.scope]
 
     def _tell(self) -> None:

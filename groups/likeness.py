@@ -10,13 +10,13 @@ from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
 from shinglefold.model import Fingerprint, Int64s
-from shinglefold.rerank.fold.columns import Columns, Reader
-from shinglefold.rerank.fold.doubt import Zone
+from shinglefold.rerank.fold.columns import FingerprintColumns, FingerprintReader
+from shinglefold.rerank.fold.doubt import UncertaintyBand
 from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero
-from shinglefold.rerank.fold.text_stage import Said, TextStage
+from shinglefold.rerank.fold.text_stage import TextStage, TextVerdict
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.options import FoldOptions, Scope
-from shinglefold.rerank.similar import Asked
+from shinglefold.rerank.similar import QueryDocument
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
@@ -48,9 +48,9 @@ class Likened(NamedTuple):
 class Batch(NamedTuple):
     """Documents read into columns once, to be compared with what the same reader read."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[QueryDocument]
     compared: Compared
-    reader: Reader
+    reader: FingerprintReader
 
     def take(self, places: Sequence[int]) -> "Batch":
         """Return some of the documents."""
@@ -103,7 +103,7 @@ class Likeness:
         self.parts = ("digest", "signature", *(("supershingles",) if bare else ()))
         self._keywords = bare
         self.stage = stage if verify == "text" else None
-        self._zone = None if self.stage is None else Zone.of(self.stage.scheme, options)
+        self._zone = None if self.stage is None else UncertaintyBand.of(self.stage.scheme, options)
         self.texts = () if self.stage is None or self._zone is None else self.stage.fields
         self._least = rules.min_resemblance or scheme.decision.min_resemblance
 
@@ -122,7 +122,7 @@ class Likeness:
         """Return the path at which documents tell the values of a scope."""
         return scope.field if self._values is None else self._values.source(scope.field)
 
-    def asked(self, document: Mapping[str, Any]) -> Asked:
+    def asked(self, document: Mapping[str, Any]) -> QueryDocument:
         """Return a document as it is compared.
 
         Raises:
@@ -133,7 +133,7 @@ class Likeness:
         if not stored:
             raise InputError(f"it has no fingerprint in {self.field!r}: take it through the index's pipeline")
         hit = {"_source": document}
-        return Asked(
+        return QueryDocument(
             Fingerprint.from_field(stored),
             {scope.field: self._given(scope.field, self._told(hit, scope.field)) for scope in self.scopes},
             text=self.text(document),
@@ -143,11 +143,11 @@ class Likeness:
         """Return what a document says, where that may decide."""
         return "" if self.stage is None else self.stage.text(source)
 
-    def reader(self) -> Reader:
+    def reader(self) -> FingerprintReader:
         """Return what reads documents into columns; only what one reader read can be compared."""
-        return Reader(self.scheme, self.field, self.scopes, self.seal)
+        return FingerprintReader(self.scheme, self.field, self.scopes, self.seal)
 
-    def batch(self, asked: Sequence[Asked], reader: Reader | None = None) -> Batch:
+    def batch(self, asked: Sequence[QueryDocument], reader: FingerprintReader | None = None) -> Batch:
         """Return documents that are asked for, ready to be compared."""
         reader = reader or self.reader()
         columns = reader.read([one.as_hit(self.field, keywords=self._keywords) for one in asked])
@@ -224,8 +224,8 @@ class Likeness:
         return near, possible & ~sure
 
     def _said(
-        self, asked: Sequence[Asked], text_of: Callable[[int], str], doubt: Mask
-    ) -> dict[tuple[int, int], Said]:
+        self, asked: Sequence[QueryDocument], text_of: Callable[[int], str], doubt: Mask
+    ) -> dict[tuple[int, int], TextVerdict]:
         stage = self.stage
         if stage is None or not doubt.any():
             return {}
@@ -241,7 +241,7 @@ class Likeness:
     def _told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
         return field_values(hit, path) if self._values is None else self._values.told(hit, path)
 
-    def _stored(self, reader: Reader, hits: Sequence[Mapping[str, Any]]) -> Compared:
+    def _stored(self, reader: FingerprintReader, hits: Sequence[Mapping[str, Any]]) -> Compared:
         return self._matcher.prepare(reader.read([self._in_form(hit) for hit in hits]))
 
     def _in_form(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -251,7 +251,7 @@ class Likeness:
         kept = {one.field: self._values.kept(one.field, self._told(hit, one.field)) for one in self.scopes}
         return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
 
-    def _contained(self, ours: Columns, theirs: Columns) -> Mask:
+    def _contained(self, ours: FingerprintColumns, theirs: FingerprintColumns) -> Mask:
         """Compare all pairs: lengths may differ, so that little can be told beforehand."""
         near = ours.signed[:, None] & theirs.signed[None, :]
         if not self._rules.across_languages:
@@ -266,7 +266,9 @@ class Likeness:
             near &= ours.scopes[:, column, None] == theirs.scopes[None, :, column]
         return near
 
-    def _likenesses(self, ours: Columns, ones: Int64s, theirs: Columns, others: Int64s) -> Any:  # noqa: ANN401
+    def _likenesses(
+        self, ours: FingerprintColumns, ones: Int64s, theirs: FingerprintColumns, others: Int64s
+    ) -> Any:  # noqa: ANN401
         sketch = self.scheme.sketch
         agreeing = agreement_rows(
             ours.signatures[ones], theirs.signatures[others], sketch.bits, sketch.values
@@ -280,7 +282,7 @@ class Likeness:
         return np.where(same, 1.0, alike)
 
 
-def _similarity(said: Said | None) -> float | None:
+def _similarity(said: TextVerdict | None) -> float | None:
     return None if said is None else said.similarity
 
 

@@ -10,8 +10,8 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.groups.likeness import Likeness, Pair
 from shinglefold.ingest.maintenance.stored import found_by
 from shinglefold.rerank.hits import identity
-from shinglefold.rerank.similar import Asked
-from shinglefold.rerank.similar.bodies import candidates_queries, stored_digests
+from shinglefold.rerank.similar import QueryDocument
+from shinglefold.rerank.similar.bodies import candidate_queries, stored_digests
 from shinglefold.rerank.window.reading import missing
 from shinglefold.steps import run
 
@@ -78,7 +78,7 @@ class Lookup:
         self._parameters = parameters
 
     def find(
-        self, asked: Sequence[Asked], filters: Sequence[JSON], field: str, numbers: Sequence[int]
+        self, asked: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> tuple[list[JSON], set[int]]:
         """Return all documents that may be like one of those asked for, and which of some numbers are taken.
 
@@ -94,7 +94,7 @@ class Lookup:
             nominated = run(self._each(asked, filters, _WINDOW), operator.call)
         return nominated.hits, taken
 
-    def finding(self, asked: Sequence[Asked], *, far: bool = False) -> Steps[Found]:
+    def finding(self, asked: Sequence[QueryDocument], *, far: bool = False) -> Steps[Found]:
         """Return the documents that may be like one of those asked for, as steps that yield calls.
 
         Args:
@@ -104,18 +104,18 @@ class Lookup:
         return self._paired(asked, nominated)
 
     def finding_with_numbers(
-        self, asked: Sequence[Asked], field: str, numbers: Sequence[int]
+        self, asked: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Found, set[int]]]:
         """Return what ``finding`` does and which of some numbers are taken, in one request, as steps."""
         nominated, taken = yield from self._with_numbers(asked, (), field, numbers)
         return self._paired(asked, nominated), taken
 
-    def _paired(self, asked: Sequence[Asked], nominated: _Nominated) -> Found:
+    def _paired(self, asked: Sequence[QueryDocument], nominated: _Nominated) -> Found:
         pairs = self._likeness.possible(self._likeness.batch(asked), nominated.hits) if nominated.hits else []
         return Found(nominated.hits, pairs, nominated.cut)
 
     def _with_numbers(
-        self, asked: Sequence[Asked], filters: Sequence[JSON], field: str, numbers: Sequence[int]
+        self, asked: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[_Nominated, set[int]]]:
         if not numbers:
             return (yield from self._near(asked, filters)), set()
@@ -174,7 +174,7 @@ class Lookup:
         answers = yield from self._answers(bodies)
         return [answer["hits"]["total"]["value"] for answer in answers]
 
-    def _near(self, asked: Sequence[Asked], filters: Sequence[JSON]) -> Steps[_Nominated]:
+    def _near(self, asked: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[_Nominated]:
         """Return what a search for all of a batch finds, or where that is too much, what each does."""
         query = self._any_of(asked)
         if query is None:
@@ -184,13 +184,13 @@ class Lookup:
         return (yield from self._enough(asked, hits, filters, size))
 
     def _enough(
-        self, asked: Sequence[Asked], hits: list[JSON], filters: Sequence[JSON], size: int
+        self, asked: Sequence[QueryDocument], hits: list[JSON], filters: Sequence[JSON], size: int
     ) -> Steps[_Nominated]:
         if len(hits) == size:
             return (yield from self._each(asked, filters, _SHORT))
         return _Nominated(hits)
 
-    def nominating(self, asked: Sequence[Asked]) -> dict[str, list[str]]:
+    def nominating(self, asked: Sequence[QueryDocument]) -> dict[str, list[str]]:
         """Return by field the values of which a document has one that may be like one of those asked for."""
         field, likeness = self._likeness.field, self._likeness
         words = sorted({word for one in asked for word in one.print.supershingles})
@@ -199,16 +199,16 @@ class Lookup:
         )
         return {f"{field}.supershingles": words, f"{field}.digest": texts}
 
-    def _any_of(self, asked: Sequence[Asked]) -> JSON | None:
+    def _any_of(self, asked: Sequence[QueryDocument]) -> JSON | None:
         ways = [{"terms": {path: values}} for path, values in self.nominating(asked).items() if values]
         return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
 
-    def _each(self, asked: Sequence[Asked], filters: Sequence[JSON], size: int) -> Steps[_Nominated]:
+    def _each(self, asked: Sequence[QueryDocument], filters: Sequence[JSON], size: int) -> Steps[_Nominated]:
         """Return what each of those asked for finds by itself, what it shares most with first."""
         likeness = self._likeness
         places, bodies = list[int](), list[JSON]()
         for place, one in enumerate(asked):
-            queries = candidates_queries(
+            queries = candidate_queries(
                 one,
                 likeness.scheme,
                 likeness.field,
@@ -273,6 +273,6 @@ class Lookup:
         return answer
 
 
-def _room(asked: Sequence[Asked]) -> int:
+def _room(asked: Sequence[QueryDocument]) -> int:
     """Return how many documents are read for all of a batch: mostly there are one or two for each."""
     return min(_WINDOW, _BESIDE + _FOR_EACH * len(asked))

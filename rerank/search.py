@@ -64,7 +64,9 @@ class FoldedSearch(SearchSteps[Engine]):
         Cost: two requests where the first window fills the page, and none of a point in time. Passages take
         one more, and the alignment of each member's text: some ms a thousand words.
         """
-        return run(self._engine, self.asked(index, body, options, together(params, parameters)))
+        return run(
+            self._engine, self._search_with_parameters(index, body, options, together(params, parameters))
+        )
 
     def msearch(
         self,
@@ -85,7 +87,7 @@ class FoldedSearch(SearchSteps[Engine]):
 
         Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
         """
-        return run(self._engine, self.asked_together(searches, options, together(params, parameters)))
+        return run(self._engine, self._msearch_steps(searches, options, together(params, parameters)))
 
     def pages(
         self,
@@ -122,7 +124,9 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
-        return await run_async(self._engine, self.asked(index, body, options, together(params, parameters)))
+        return await run_async(
+            self._engine, self._search_with_parameters(index, body, options, together(params, parameters))
+        )
 
     async def msearch(
         self,
@@ -134,7 +138,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await run_async(
-            self._engine, self.asked_together(searches, options, together(params, parameters))
+            self._engine, self._msearch_steps(searches, options, together(params, parameters))
         )
 
     async def pages(

@@ -11,12 +11,12 @@ from shinglefold.checks import check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine, Search, search_parts
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.order import SEQ_NO
-from shinglefold.rerank.explanation.stored_passages import Texts, shown_fields
+from shinglefold.rerank.explanation.stored_passages import PassageTexts, shown_fields
 from shinglefold.rerank.fold.folding import folding_of
-from shinglefold.rerank.fold.neighbours import Lead, led
+from shinglefold.rerank.fold.neighbours import GroupByLeader, leader_groups
 from shinglefold.rerank.index_knowledge import IndexKnowledge
 from shinglefold.rerank.msearch import run_side_by_side
-from shinglefold.rerank.native import Grouped, Target, native_page
+from shinglefold.rerank.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.request.arguments import check_means, checked_searches
@@ -24,14 +24,14 @@ from shinglefold.rerank.request.bodies import page_bounds, refuse_collapse, spli
 from shinglefold.rerank.request.options import Explain, FoldOptions
 from shinglefold.rerank.request.parameters import read_parameters, with_parameters
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.rerank.window.strategies import WindowStrategies
 from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
-    from shinglefold.rerank.fold.text_stage import Stages, TextStage
+    from shinglefold.rerank.fold.text_stage import TextStage, TextStages
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 
@@ -67,17 +67,17 @@ class SearchSteps(Generic[Driven]):
         self._keep_alive = keep_alive
         self._canonicalizer = canonicalizer
         #: What makes stages that decide by texts, once one was wanted.
-        self._stages: Stages | None = None
-        self._lead: Lead = led
+        self._stages: TextStages | None = None
+        self._lead: GroupByLeader = leader_groups
         self._knowledge = IndexKnowledge(self._scheme, field, seal)
         self._strategies = WindowStrategies(self._can, tiebreaker, keep_alive)
-        grouped = Grouped(self._scheme.id, field)
-        self._native = Target(self._scheme, field, grouped, self._knowledge.mappings, self._can.samples)
+        grouped = GroupCoverage(self._scheme.id, field)
+        self._native = NativeTarget(self._scheme, field, grouped, self._knowledge.mappings, self._can.samples)
 
     @property
     def is_compiled(self) -> bool:
         """Whether it folds by compiled code."""
-        return self._lead is not led
+        return self._lead is not leader_groups
 
     def compile(self) -> bool:
         """Fold by compiled code from now on, to the same groups, where the extra ``fast`` is installed.
@@ -90,15 +90,15 @@ class SearchSteps(Generic[Driven]):
         Cost: 0.6 s, and 1.9 where the code was never compiled on this machine.
         """
         try:
-            from shinglefold.rerank.fold.compiled import compiled_led
+            from shinglefold.rerank.fold.compiled import compiled_leader_groups
         except ImportError:
             return False
         # Compiled, or loaded, by the first block that it folds.
-        folding_of(self._scheme, FoldOptions(), self._field, lead=compiled_led).add([{}, {}])
-        self._lead = compiled_led
+        folding_of(self._scheme, FoldOptions(), self._field, lead=compiled_leader_groups).add([{}, {}])
+        self._lead = compiled_leader_groups
         return True
 
-    def _steps(
+    def _search_steps(
         self,
         index: str | None,
         body: Mapping[str, Any],
@@ -127,7 +127,7 @@ class SearchSteps(Generic[Driven]):
         texts = self._texts(index, rest, chosen)
         stage = yield from self._stage(index, chosen)
         reading_of = partial(
-            Reading,
+            WindowReader,
             rest,
             chosen,
             self._scheme,
@@ -150,7 +150,7 @@ class SearchSteps(Generic[Driven]):
             if reading.owns_pit:
                 yield Call("close_pit", (reading.pit,))
 
-    def asked(
+    def _search_with_parameters(
         self,
         index: str | None,
         body: Mapping[str, Any],
@@ -159,12 +159,12 @@ class SearchSteps(Generic[Driven]):
     ) -> Steps[JSON]:
         """Run a search with what was said beside its body."""
         if not parameters:
-            return (yield from self._steps(index, body, options))
+            return (yield from self._search_steps(index, body, options))
         read = read_parameters(parameters)
-        steps = self._steps(index, {**body, **read.body}, options, read.decisive)
+        steps = self._search_steps(index, {**body, **read.body}, options, read.decisive)
         return (yield from with_parameters(steps, read))
 
-    def asked_together(
+    def _msearch_steps(
         self,
         searches: Iterable[Search],
         options: FoldOptions | None,
@@ -173,10 +173,13 @@ class SearchSteps(Generic[Driven]):
         """Run several searches side by side, with what was said beside all of them or each."""
         each = [search_parts(one) for one in checked_searches(searches)]
         return run_side_by_side(
-            [self.asked(index, body, options, {**parameters, **(own or {})}) for index, body, own in each]
+            [
+                self._search_with_parameters(index, body, options, {**parameters, **(own or {})})
+                for index, body, own in each
+            ]
         )
 
-    def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> Texts | None:
+    def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> PassageTexts | None:
         """Return what compares the texts of hits; the first time it is wanted, dictionaries are loaded.
 
         Raises:
@@ -185,7 +188,7 @@ class SearchSteps(Generic[Driven]):
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
         fields = shown_fields(body.get("_source"), options.explain.fields, self._knowledge.text_fields(index))
-        return Texts(fields, self._canonical().placed)
+        return PassageTexts(fields, self._canonical().placed)
 
     def _stage(self, index: str | None, options: FoldOptions) -> "Steps[TextStage | None]":
         """Return what decides on pairs in doubt; None where nothing asks the texts."""
@@ -193,9 +196,9 @@ class SearchSteps(Generic[Driven]):
         if options.verify != "text" and (options.verify is not None or not copies):
             return None
         if self._stages is None:
-            from shinglefold.rerank.fold.text_stage import Stages
+            from shinglefold.rerank.fold.text_stage import TextStages
 
-            self._stages = Stages(self._canonicalizer)
+            self._stages = TextStages(self._canonicalizer)
         scheme = self._scheme
         if options.facts != "any":
             scheme = scheme.with_options(verify="text", facts=options.facts)
@@ -218,7 +221,7 @@ class SearchSteps(Generic[Driven]):
         body: JSON,
         options: FoldOptions,
         address: Mapping[str, Any],
-        reading_of: Callable[..., Reading],
+        reading_of: Callable[..., WindowReader],
     ) -> Steps[JSON]:
         """Answer with the page that a cursor points to."""
         tie = SEQ_NO if self._can.seq_no else self._tiebreaker

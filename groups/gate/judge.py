@@ -9,7 +9,7 @@ from shinglefold.groups.gate.member import Alike, Member
 from shinglefold.groups.likeness import Likeness
 from shinglefold.ingest.paths import put
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.similar import Asked
+from shinglefold.rerank.similar import QueryDocument
 from shinglefold.stored import stored_parts
 
 _LANGUAGE = "lang"
@@ -80,11 +80,11 @@ class Fingerprints:
 
 def _distinct(
     pairs: Sequence[tuple[Member, Any]],
-) -> tuple[list[Asked], list[JSON], list[tuple[int, int]]]:
+) -> tuple[list[QueryDocument], list[JSON], list[tuple[int, int]]]:
     """Return what is asked for and the hits it is held against, each once, and of each pair their places."""
     members: dict[int, int] = {}
     sources: dict[int, int] = {}
-    asked: list[Asked] = []
+    asked: list[QueryDocument] = []
     hits: list[JSON] = []
     places: list[tuple[int, int]] = []
     for member, source in pairs:
@@ -96,7 +96,7 @@ def _distinct(
     return asked, hits, places
 
 
-def words_of(asked: Asked) -> tuple[str, ...]:
+def words_of(asked: QueryDocument) -> tuple[str, ...]:
     """Return what documents that match have one of in common: a supershingle, or the whole text."""
     text = asked.print.digest
     return (*asked.print.supershingles, *((f"#{text}",) if text else ()))

@@ -12,7 +12,7 @@ from shinglefold.groups.regroup.census import Census
 from shinglefold.groups.regroup.options import RegroupOptions
 from shinglefold.groups.regroup.verdicts import ALIKE, APART, UNKNOWN, Said
 from shinglefold.model import Int64s
-from shinglefold.rerank.fold.doubt import doubtful
+from shinglefold.rerank.fold.doubt import uncertain_range
 from shinglefold.scheme import Decision, Scheme
 from shinglefold.sketch import Forest, connected, iter_pairs, led
 from shinglefold.sketch.estimators import Floats
@@ -184,7 +184,7 @@ class _Needed(NamedTuple):
         ratio = given.min_length_ratio
         if verify == "keywords":
             return cls(replace(scheme.decision, verify=verify, facts="any"), 0.0, 0.0)
-        low, high = doubtful(scheme, least) if by_text and least > 0 else (least, least)
+        low, high = uncertain_range(scheme, least) if by_text and least > 0 else (least, least)
         decision = replace(
             scheme.decision,
             verify="signature",

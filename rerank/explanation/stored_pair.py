@@ -11,7 +11,7 @@ from shinglefold.contracts import JSON
 from shinglefold.errors import InputError, SchemeMismatch
 from shinglefold.model import Fingerprint
 from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.columns import FingerprintReader
 from shinglefold.rerank.fold.doubt import Signatures
 from shinglefold.rerank.fold.folding import collapse
 from shinglefold.rerank.fold.text_stage import TextStage
@@ -59,8 +59,8 @@ def explain_pair(
         for text, hit in zip((one, other), hits, strict=True)
     ]
     stage = TextStage.of(scheme, tuple(texts), canonicalizer, wanted=False)
-    told = _told(hits, prints, scheme, field, seal)
-    told |= {"text": _said(hits, scheme, field, seal, stage, folds=told["folds"])}
+    told = _stored_facts(hits, prints, scheme, field, seal)
+    told |= {"text": _text_verdict(hits, scheme, field, seal, stage, folds=told["folds"])}
     return PairExplanation(told, (one, other), find_passages(*tokens))
 
 
@@ -92,13 +92,13 @@ def declared_language(scheme: Scheme, hit: Hit) -> str | None:
     return code if code in {reference.code for reference in scheme.languages} else None
 
 
-def _said(
+def _text_verdict(
     hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: TextStage, *, folds: bool
 ) -> dict[str, Any]:
     """Return what the text stage says: ``asked`` where signatures leave the pair in doubt."""
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
-    prints = Reader(scheme, field, seal=seal).read(hits)
+    prints = FingerprintReader(scheme, field, seal=seal).read(hits)
     doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
     said = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
     return {
@@ -110,7 +110,7 @@ def _said(
     }
 
 
-def _told(
+def _stored_facts(
     hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str, seal: Seal | None
 ) -> dict[str, Any]:
     shared = explain(hits[0], hits[1], scheme, field)
@@ -139,7 +139,7 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
     for hit in (shown, member):
         check_object("hit", hit, "a hit as engines return it")
     scheme = checked_scheme(scheme)
-    one, other = _read(shown, field), _read(member, field)
+    one, other = _read_fingerprint(shown, field), _read_fingerprint(member, field)
     told: dict[str, Any] = {"_index": member.get("_index"), "_id": member.get("_id")}
     if one is None or other is None:
         return told
@@ -154,7 +154,7 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
     return told
 
 
-def _read(hit: Hit, field: str) -> Fingerprint | None:
+def _read_fingerprint(hit: Hit, field: str) -> Fingerprint | None:
     try:
         return Fingerprint.from_field(stored_fingerprint(hit, field))
     except InputError:

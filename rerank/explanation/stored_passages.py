@@ -27,7 +27,7 @@ _MOST_CHARACTERS = 1_000_000
 _MOST_FIELDS = 1_000
 
 
-class Texts(NamedTuple):
+class PassageTexts(NamedTuple):
     """Whose text is compared, and what makes its tokens."""
 
     fields: tuple[str, ...]
@@ -128,10 +128,10 @@ def matched_passages(
     strings("fields", fields, _MOST_FIELDS)
     one, other = (stored_text(source, fields, tokenize, _MOST_CHARACTERS) for source in (shown, member))
     found = find_passages(one.tokens("a"), other.tokens("b"))
-    return [told_passage(passage, shown=one, member=other) for passage in found]
+    return [passage_json(passage, shown=one, member=other) for passage in found]
 
 
-def told_passage(passage: "Passage", **sides: StoredText) -> JSON:
+def passage_json(passage: "Passage", **sides: StoredText) -> JSON:
     """Return a passage of two texts as JSON, with its places on both sides, by their names."""
     (a, one), (b, other) = sides.items()
     return {

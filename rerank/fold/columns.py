@@ -18,7 +18,7 @@ from shinglefold.stored import Decoder, Troubles
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FingerprintColumns:
     """The fingerprints of n hits as columns; equal texts have equal codes.
 
     ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
@@ -38,10 +38,10 @@ class Columns:
     def __len__(self) -> int:
         return len(self.signed)
 
-    def take(self, rows: Sequence[int]) -> "Columns":
+    def take(self, rows: Sequence[int]) -> "FingerprintColumns":
         """Return the fingerprints of some rows."""
         index = np.asarray(rows, np.int64)
-        return Columns(
+        return FingerprintColumns(
             self.signatures[index],
             self.signed[index],
             self.shingles[index],
@@ -51,9 +51,9 @@ class Columns:
             tuple([self.keywords[row] for row in rows]),
         )
 
-    def join(self, other: "Columns") -> "Columns":
+    def join(self, other: "FingerprintColumns") -> "FingerprintColumns":
         """Return these fingerprints and then the other ones."""
-        return Columns(
+        return FingerprintColumns(
             np.concatenate((self.signatures, other.signatures)),
             np.concatenate((self.signed, other.signed)),
             np.concatenate((self.shingles, other.shingles)),
@@ -65,7 +65,7 @@ class Columns:
 
 
 @dataclass(slots=True)
-class Counts:
+class FingerprintCounts:
     """What was seen in the hits read.
 
     ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
@@ -83,13 +83,13 @@ class Counts:
     languages: Counter[str] = field(default_factory=Counter)
 
 
-class Reader:
+class FingerprintReader:
     """Reads hits into columns, block after block, with the same codes for the same texts throughout."""
 
     def __init__(
         self, scheme: Scheme, dedup: str, scopes: Sequence[Scope] = (), seal: Seal | None = None
     ) -> None:
-        self.counts = Counts()
+        self.counts = FingerprintCounts()
         self._dedup = dedup
         self._decoder = Decoder(scheme, dedup, seal)
         self._scopes = tuple(scopes)
@@ -98,7 +98,7 @@ class Reader:
         self._texts: dict[object, int] = {"": -1}
         self._numbers = count()
 
-    def read(self, hits: Sequence[Hit]) -> Columns:
+    def read(self, hits: Sequence[Hit]) -> FingerprintColumns:
         """Return the fingerprints of hits; a damaged one counts as none. Cost: about 1 µs a hit."""
         self.counts.hits += len(hits)
         rows = [
@@ -114,7 +114,7 @@ class Reader:
         self.counts.unreadable += troubles.unreadable
         lengths = np.array(shingles, np.int64)
         signed = lengths >= 0
-        return Columns(
+        return FingerprintColumns(
             np.frombuffer(signatures, np.uint8).reshape(len(rows), self._decoder.size),
             signed,
             lengths,
@@ -150,11 +150,11 @@ class Reader:
         if scope.within is not None:
             seconds = moment(values[0])
             return np.nan if seconds is None else seconds
-        key = (scope.field, *sorted(map(_told, values)))
+        key = (scope.field, *sorted(map(_as_text, values)))
         return float(self._codes.setdefault(key, len(self._codes)))
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     """Return a value as text: 5 is 5.0, as one index has whole numbers in a field and another has not."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 

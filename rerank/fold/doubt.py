@@ -1,6 +1,6 @@
 """Classifies the pairs of a page by signature: certain match, certain non-match, or uncertain.
 
-The texts decide the uncertain pairs; ``settle`` applies their verdicts to the groups of the page.
+The texts decide the uncertain pairs; ``apply_text_verdicts`` changes the groups of the page accordingly.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.rerank.fold.columns import Columns
+from shinglefold.rerank.fold.columns import FingerprintColumns
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.request.options import FoldOptions
@@ -24,7 +24,7 @@ Pair = tuple[int, int]
 DOUBT = 2.0
 
 
-class Settled(NamedTuple):
+class DecidedGroups(NamedTuple):
     """A page after its texts were asked; ``joined``: groups that went into another; ``parted``: members that
     stand for themselves.
     """
@@ -61,7 +61,9 @@ def pairs_beside(
     return [_pair(*pair) for pair in (*product(gone, shown), *combinations(gone, 2))]
 
 
-def settle(groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = True) -> Settled:
+def apply_text_verdicts(
+    groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = True
+) -> DecidedGroups:
     """Return the groups of a page as texts decide, by their best-ranked members.
 
     A member whose text is another than that of the hit shown becomes a group of its own; a group whose hit
@@ -87,14 +89,14 @@ def settle(groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = 
                 break
         else:
             result.append(group)
-    return Settled(result, len(kept) + len(apart) - len(result), len(apart))
+    return DecidedGroups(result, len(kept) + len(apart) - len(result), len(apart))
 
 
 def _pair(one: int, other: int) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-class Zone(NamedTuple):
+class UncertaintyBand(NamedTuple):
     """Where signatures are no word: which pairs may be alike by their texts, and which surely are.
 
     ``possible``: matches from the least estimate at which texts can still be alike. Below the threshold a
@@ -107,7 +109,7 @@ class Zone(NamedTuple):
     sure: Matcher
 
     @classmethod
-    def of(cls, scheme: Scheme, options: FoldOptions) -> "Zone | None":
+    def of(cls, scheme: Scheme, options: FoldOptions) -> "UncertaintyBand | None":
         """Return the zone of a decision; None where no estimate is asked for."""
         asked = options.min_resemblance
         least = scheme.decision.min_resemblance if asked is None else asked
@@ -115,14 +117,14 @@ class Zone(NamedTuple):
 
 
 @lru_cache(16)
-def _zone(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> Zone:
+def _zone(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> UncertaintyBand:
     """Return the zone; ``decision`` is the scheme's, by which schemes do not differ."""
-    low, most = doubtful(scheme, least)
+    low, most = uncertain_range(scheme, least)
     sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
-    return Zone(replace(matcher, across_languages=True).at(low), sure)
+    return UncertaintyBand(replace(matcher, across_languages=True).at(low), sure)
 
 
-def doubtful(scheme: Scheme, least: float) -> tuple[float, float]:
+def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
     """Return from which estimate on texts are asked, and from which on no more, at a threshold of it.
 
     Where facts count the second is above 1: no estimate tells of them, only equal texts surely have the same.
@@ -142,12 +144,12 @@ def _hopeful(scheme: Scheme) -> float:
     return least_estimate((1 + scheme.decision.min_similarity) / 2, width, sketch)
 
 
-class Weighed(NamedTuple):
+class ClassifiedPairs(NamedTuple):
     """What signatures say of pairs: which are in doubt, which surely match, and of which tokens may be the
     same wherever they stand, as ``pairs`` has it.
     """
 
-    doubtful: list[Pair]
+    uncertain_range: list[Pair]
     sure: set[Pair]
     hopeful: set[Pair]
 
@@ -160,16 +162,18 @@ class Signatures:
         prints: their fingerprints, in this order.
     """
 
-    def __init__(self, scheme: Scheme, options: FoldOptions, places: Sequence[int], prints: Columns) -> None:
-        self._zone = Zone.of(scheme, options)
+    def __init__(
+        self, scheme: Scheme, options: FoldOptions, places: Sequence[int], prints: FingerprintColumns
+    ) -> None:
+        self._zone = UncertaintyBand.of(scheme, options)
         self._scheme, self._prints = scheme, prints
         self._row = {place: row for row, place in enumerate(places)}
 
-    def weigh(self, pairs: Iterable[Pair]) -> Weighed:
+    def weigh(self, pairs: Iterable[Pair]) -> ClassifiedPairs:
         """Tell what they say of some pairs of places, a < b. Cost: about .1 ms for a page."""
         asked = [(a, b) for a, b in pairs if a in self._row and b in self._row]
         if self._zone is None or not asked:
-            return Weighed([], set(), set())
+            return ClassifiedPairs([], set(), set())
         rows = np.array([(self._row[a], self._row[b]) for a, b in asked], np.int64)
         one, other = rows.T
         signatures, sketch = self._prints.signatures, self._scheme.sketch
@@ -177,6 +181,6 @@ class Signatures:
         possible, sure = (matcher.of_pairs(self._prints, one, other, agreeing) for matcher in self._zone)
         doubt = compress(asked, (possible & ~sure).tolist())
         hopes = agreeing >= self._zone.possible.at(_hopeful(self._scheme)).need
-        return Weighed(
+        return ClassifiedPairs(
             sorted(doubt), set(compress(asked, sure.tolist())), set(compress(asked, hopes.tolist()))
         )

@@ -8,9 +8,9 @@ import numpy as np
 
 from shinglefold.checks import check_is_text, check_options
 from shinglefold.model import Int64s
-from shinglefold.rerank.fold.columns import Columns, Counts, Reader
+from shinglefold.rerank.fold.columns import FingerprintColumns, FingerprintCounts, FingerprintReader
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
-from shinglefold.rerank.fold.neighbours import Found, Lead, Neighbours, led, places
+from shinglefold.rerank.fold.neighbours import GroupByLeader, LeaderGroups, Neighbours, leader_groups, places
 from shinglefold.rerank.hits import Hit, identity, mark
 from shinglefold.rerank.policies import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
@@ -37,7 +37,7 @@ class Collapsed(NamedTuple):
     """The groups of a list of hits, and what was seen in it."""
 
     groups: tuple[Group, ...]
-    counts: Counts
+    counts: FingerprintCounts
 
     @property
     def folded(self) -> int:
@@ -86,7 +86,7 @@ def folding_of(
     earlier: Sequence[Hit] = (),
     seal: Seal | None = None,
     *,
-    lead: Lead = led,
+    lead: GroupByLeader = leader_groups,
 ) -> "LeaderFolding | ConnectedFolding":
     """Return the folding of the linkage the options ask for.
 
@@ -106,7 +106,7 @@ class _Folding:
         self.hits: list[Hit] = []
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
-        self._reader = Reader(scheme, field, options.scope, seal)
+        self._reader = FingerprintReader(scheme, field, options.scope, seal)
         #: The documents of the first hits, as many as ``_named``, and of hits without names no others.
         self._seen: set[tuple[object, ...]] = set()
         self._named = 0
@@ -135,15 +135,15 @@ class _Folding:
         self._repeated += free.count(0)
         return free
 
-    def columns(self, places: Sequence[int]) -> Columns:
+    def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of some hits."""
         # Read once more, which counts nothing.
-        seen, self._reader.counts = self._reader.counts, Counts()
+        seen, self._reader.counts = self._reader.counts, FingerprintCounts()
         prints = self._reader.read([self.hits[place] for place in places])
         self._reader.counts = seen
         return prints
 
-    def _choose(self, places: Iterable[int], prints: Columns, base: int) -> int:
+    def _choose(self, places: Iterable[int], prints: FingerprintColumns, base: int) -> int:
         """Return whom to show among hits of a block that begins at ``base``."""
         candidates = [
             Candidate(place, int(prints.shingles[place]), self.hits[base + place]) for place in places
@@ -167,7 +167,7 @@ class LeaderFolding(_Folding):
         earlier: Sequence[Hit] = (),
         seal: Seal | None = None,
         *,
-        lead: Lead = led,
+        lead: GroupByLeader = leader_groups,
     ) -> None:
         super().__init__(scheme, options, field, seal)
         self._lead = lead
@@ -175,11 +175,11 @@ class LeaderFolding(_Folding):
         self._members: list[list[int]] = []
         #: Of the earlier hits and of those shown, but for the ones of the last block, which wait.
         self._prints = self._reader.read(earlier) if earlier else None
-        self._reader.counts = Counts()
+        self._reader.counts = FingerprintCounts()
         self._earlier = len(earlier)
         self._known = {mark(hit) for hit in earlier}
         self._joined = 0
-        self._waiting: tuple[Columns, int] | None = None
+        self._waiting: tuple[FingerprintColumns, int] | None = None
 
     def __len__(self) -> int:
         return len(self._shown)
@@ -196,7 +196,7 @@ class LeaderFolding(_Folding):
         groups = tuple(map(make, zip(self._shown, map(tuple, self._members), strict=True)))
         return Collapsed(groups, self._reader.counts)
 
-    def columns(self, places: Sequence[int]) -> Columns:
+    def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of some hits; those of the last block are at hand."""
         if self._waiting is not None and all(place >= self._waiting[1] for place in places):
             prints, base = self._waiting
@@ -243,7 +243,7 @@ class LeaderFolding(_Folding):
         else:
             self._members[shown - self._earlier].append(place)
 
-    def _shown_prints(self) -> Columns | None:
+    def _shown_prints(self) -> FingerprintColumns | None:
         """Return the fingerprints of all hits shown; those of the last block are taken out only now."""
         begun = self._shown[self._joined :]
         if self._waiting is not None and begun:
@@ -256,20 +256,20 @@ class LeaderFolding(_Folding):
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
         """Put the free hits of a block into new groups."""
         waiting = [place for place, one in enumerate(free) if one]
-        for shown, members in self._found(block, base, waiting):
+        for shown, members in self._new_groups(block, base, waiting):
             self._shown += [base + one for one in shown] if base else shown
             self._members += [[base + one for one in group] for group in members] if base else members
 
-    def _found(self, block: Compared, base: int, waiting: list[int]) -> Iterator[Found]:
+    def _new_groups(self, block: Compared, base: int, waiting: list[int]) -> Iterator[LeaderGroups]:
         if not self._policies:
             yield from self._lead(self._matcher, block, waiting)
             return
         neighbours = Neighbours(self._matcher, block, sum(1 << place for place in waiting))
         while neighbours.free:
-            shown, members = self._chosen(neighbours, block, base)
+            shown, members = self._next_group(neighbours, block, base)
             yield [shown], [members]
 
-    def _chosen(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
+    def _next_group(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
         """Take the next group out of the free hits: whom a policy chooses to show, and all its members."""
         shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
         if near := neighbours.of(leader):
@@ -299,20 +299,20 @@ class ConnectedFolding(_Folding):
 
     def collapsed(self) -> Collapsed:
         """Return the groups of all hits."""
-        self._reader.counts = Counts(repeated=self._repeated)
+        self._reader.counts = FingerprintCounts(repeated=self._repeated)
         prints = self._reader.read(self.hits)
         members: dict[int, list[int]] = {}
         for place, label in enumerate(connected(*_pairs(self._matcher, prints), len(prints)).tolist()):
             if self._once[place]:
                 members.setdefault(label, []).append(place)
-        found = (Group(self._shown(group, prints), tuple(group)) for group in members.values())
+        found = (Group(self._representative(group, prints), tuple(group)) for group in members.values())
         return Collapsed(tuple(found), self._reader.counts)
 
-    def _shown(self, group: list[int], prints: Columns) -> int:
+    def _representative(self, group: list[int], prints: FingerprintColumns) -> int:
         return self._choose(group, prints, 0) if len(group) > 1 and self._policies else group[0]
 
 
-def _pairs(matcher: Matcher, prints: Columns) -> tuple[Int64s, Int64s]:
+def _pairs(matcher: Matcher, prints: FingerprintColumns) -> tuple[Int64s, Int64s]:
     """Return all matching pairs, a < b; a few rows at a time, so that memory stays flat."""
     all_ = matcher.prepare(prints)
     found = [np.zeros((2, 0), np.int64)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model import Int64s, Uint64s
-from shinglefold.rerank.fold.columns import Columns
+from shinglefold.rerank.fold.columns import FingerprintColumns
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
@@ -37,7 +37,7 @@ class Compared:
         bits: bits of a value.
     """
 
-    prints: Columns
+    prints: FingerprintColumns
     bits: int
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class Matcher:
             spans=tuple(0.0 if scope.within is None else scope.within for scope in options.scope),
         )
 
-    def prepare(self, prints: Columns) -> Compared:
+    def prepare(self, prints: FingerprintColumns) -> Compared:
         """Return fingerprints ready to be compared."""
         return Compared(prints, self.bits)
 
@@ -232,7 +232,7 @@ class Matcher:
         return (lengths >= least[:, None]) & (lengths <= most[:, None])
 
     def of_pairs(
-        self, prints: Columns, one: Int64s, other: Int64s, agreeing: NDArray[np.integer[Any]]
+        self, prints: FingerprintColumns, one: Int64s, other: Int64s, agreeing: NDArray[np.integer[Any]]
     ) -> Mask:
         """Tell of pairs of hits which match, bool (P,), as ``matches`` does of all.
 
@@ -254,7 +254,9 @@ class Matcher:
         """Return the same decision with another resemblance to be reached."""
         return replace(self, need=_agreement_for(resemblance, self.values, self.bits))
 
-    def _decide(self, near: Mask, ones: Columns, rows: Int64s, others: Columns, begin: int) -> None:
+    def _decide(
+        self, near: Mask, ones: FingerprintColumns, rows: Int64s, others: FingerprintColumns, begin: int
+    ) -> None:
         """Leave of some candidates those that match by their signatures."""
         flat = np.flatnonzero(near)
         if not len(flat):
@@ -268,7 +270,9 @@ class Matcher:
             close &= agreement_rows(*signatures, self.bits, self.values) >= self.need
         near.reshape(-1)[flat] = close
 
-    def _comparable(self, ones: Columns, one: Int64s, others: Columns, other: Int64s) -> Mask:
+    def _comparable(
+        self, ones: FingerprintColumns, one: Int64s, others: FingerprintColumns, other: Int64s
+    ) -> Mask:
         """Return which pairs may be compared by their signatures at all, bool (P,)."""
         close: Mask = ones.signed[one] & others.signed[other]
         if not self.across_languages:
@@ -338,7 +342,7 @@ def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
     return least, np.where(length_ratio(own, high) >= ratio, high, own).max(axis=1)
 
 
-def _shared(ones: Columns, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
+def _shared(ones: FingerprintColumns, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
     """Count the common supershingles of pairs, uint16 (R, m − begin)."""
     counts = np.zeros((len(rows), len(others)), np.uint16)
     for row, place in enumerate(rows.tolist()):

@@ -19,9 +19,9 @@ _FEW = 16
 #: Hits looked at first where one of them may decide about most, and how many times as many next.
 _FIRST, _GROWTH = 16, 4
 #: Groups in rank order: of each whom to show, and all its members.
-Found = tuple[list[int], list[list[int]]]
-#: Yields the groups of free hits in rank order, as ``led`` does.
-Lead = Callable[[Matcher, Compared, list[int]], Iterator[Found]]
+LeaderGroups = tuple[list[int], list[list[int]]]
+#: Yields the groups of free hits in rank order, as ``leader_groups`` does.
+GroupByLeader = Callable[[Matcher, Compared, list[int]], Iterator[LeaderGroups]]
 
 
 class Neighbours:
@@ -75,7 +75,7 @@ class Neighbours:
         return rows, begin, decide(near, self._block, rows, self._block, begin)
 
 
-def led(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[Found]:
+def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
     """Yield the groups of free hits in rank order: of each the leader, the first one left, and its members.
 
     Most hits match none, and are groups without being looked at. Where most are alike, a few decide what
@@ -138,7 +138,7 @@ def _behind(rows: Int64s, count: int) -> Mask:
     return np.arange(count) > rows[:, None]
 
 
-def _of_sets(near: Mask) -> tuple[Found, Sequence[int]]:
+def _of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
     """Return the groups of leaders that match many, and a byte for each hit: whether it is in none."""
     count = near.shape[1]
     free = (1 << count) - 1
@@ -155,7 +155,7 @@ def _of_sets(near: Mask) -> tuple[Found, Sequence[int]]:
     return (leaders, members), left
 
 
-def _of_pairs(near: Mask) -> tuple[Found, Sequence[int]]:
+def _of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
     """Return the groups of leaders that match few, and a byte for each hit: whether it is in none."""
     rows, count = near.shape
     free = bytearray(b"\1") * count

@@ -30,7 +30,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Said(NamedTuple):
+class TextVerdict(NamedTuple):
     """What the texts of a pair say: whether they are alike, and their edit similarity.
 
     The similarity is 0 where it is below what is needed. ``same_facts``: whether their numbers are the same,
@@ -85,24 +85,24 @@ class _Dictionaries:
         told = {pair: found for pair in pairs if (found := known.get((pair, least))) is not None}
         new = [pair for pair in dict.fromkeys(pairs) if pair not in told]
         if new:
-            told |= zip(new, self._decided(new, texts, least), strict=True)
+            told |= zip(new, self._decide(new, texts, least), strict=True)
             _keep(known, {(pair, least): told[pair] for pair in new}, _DECIDED)
         return [told[pair] for pair in pairs]
 
-    def _decided(
+    def _decide(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> Iterator[tuple[bool, float]]:
         """Decide by words first: few pairs are left for tokens, which cost more to make."""
-        alike, similarity = self._compared(pairs, texts, least, anywhere=False)
+        alike, similarity = self._compare(pairs, texts, least, anywhere=False)
         hopeful = np.array([pair[2] for pair in pairs])
         rest = np.flatnonzero(hopeful & ~alike & ~np.isnan(similarity)).tolist()
         if rest:
-            alike[rest], similarity[rest] = self._compared(
+            alike[rest], similarity[rest] = self._compare(
                 [pairs[at] for at in rest], texts, least, anywhere=True
             )
         return zip(alike.tolist(), similarity.tolist(), strict=True)
 
-    def _compared(
+    def _compare(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float, *, anywhere: bool
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         row = {name: at for at, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair[:2]))}
@@ -189,7 +189,7 @@ class TextStage:
 
     def decide_texts(
         self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair] | None = None
-    ) -> dict[Pair, Said]:
+    ) -> dict[Pair, TextVerdict]:
         """Return what texts say of pairs of them; pairs without both, or with one too long, are left out.
 
         Args:
@@ -201,14 +201,14 @@ class TextStage:
         known = [(a, b) for a, b in pairs if texts.get(a) and texts.get(b)]
         if not known or not self.ready():
             return {}
-        name = {place: _named(texts[place]) for pair in known for place in pair}
+        name = {place: _text_hash(texts[place]) for pair in known for place in pair}
         asked = [(name[a], name[b], hopeful is None or (a, b) in hopeful) for a, b in known]
         said = self._dictionaries.alike(asked, {name[place]: texts[place] for place in name}, self.needed)
         same = self._same_facts(known, texts)
         told = zip(known, said, same, strict=True)
         # Of a text that is too long its facts can be told all the same.
         return {
-            pair: Said(alike and equal, 0.0 if isnan(share) else share, equal)
+            pair: TextVerdict(alike and equal, 0.0 if isnan(share) else share, equal)
             for pair, (alike, share), equal in told
             if not (isnan(share) and equal)
         }
@@ -228,30 +228,30 @@ class TextStage:
             return None
         if one == other:
             return 1.0
-        words = self._dictionaries.written({_named(text): text for text in (one, other)})
+        words = self._dictionaries.written({_text_hash(text): text for text in (one, other)})
         (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
         return None if isnan(found) else float(found)
 
     def text(self, source: Mapping[str, Any], index: str = "") -> str:
         """Return what a document says in the fields that its index makes fingerprints of."""
-        return _said_in(source, self.by_index.get(index, self.fields))
+        return _join_fields(source, self.by_index.get(index, self.fields))
 
     def text_of(self, hit: Hit) -> str:
         """Return what the document of a hit says."""
         return self.text(hit.get("_source") or {}, hit["_index"])
 
 
-def _named(text: str) -> bytes:
+def _text_hash(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _said_in(source: Mapping[str, Any], fields: Sequence[str]) -> str:
+def _join_fields(source: Mapping[str, Any], fields: Sequence[str]) -> str:
     found = (stored_value(source, name) for name in fields)
     parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-class Stages:
+class TextStages:
     """Makes the stages of searches, which load the dictionaries of a scheme once.
 
     Args:

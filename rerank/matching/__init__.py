@@ -10,7 +10,7 @@ The index stores a sample of each document's elements (``index --passages``), wh
 texts decide.
 """
 
-from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.matching.search import (
     AsyncMatchSearch,
     MatchPage,
@@ -20,11 +20,11 @@ from shinglefold.rerank.matching.search import (
 )
 
 __all__ = [
-    "AskedText",
     "AsyncMatchSearch",
     "MatchOptions",
     "MatchPage",
     "MatchSearch",
+    "QueryText",
     "TextMatch",
     "find_matches",
     "find_matches_async",

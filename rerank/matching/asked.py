@@ -14,8 +14,8 @@ from shinglefold.passages.stored import keywords, winnowed
 from shinglefold.quoted import quoted
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
 from shinglefold.rerank.similar.asked import FoundDocument
-from shinglefold.rerank.similar.bodies import Queries
-from shinglefold.rerank.similar.options import check_reading
+from shinglefold.rerank.similar.bodies import CandidateQueries
+from shinglefold.rerank.similar.options import check_candidate_options
 
 #: Elements of a text that are asked for at most: servers take 1,024 clauses.
 _ASKED = 1_000
@@ -45,7 +45,7 @@ class MatchOptions:
         share = self.min_share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quoted(share)}")
-        check_reading(
+        check_candidate_options(
             size=self.size,
             smallest=1,
             window=self.window,
@@ -56,7 +56,7 @@ class MatchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedText:
+class QueryText:
     """A text to find passages of: its elements, and the keywords by which documents are nominated.
 
     ``sampled``: how many of its elements a document with the whole text would share.
@@ -68,7 +68,7 @@ class AskedText:
     sampled: int
 
     @classmethod
-    def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "AskedText":
+    def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "QueryText":
         """Return a text as it is asked for; of a long one a sample of its elements nominates."""
         own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
         elements = elements_of(own.tokens("a"), WIDTH)
@@ -78,7 +78,7 @@ class AskedText:
         asked = elements.hashes if len(elements) <= _FEW else sample
         return cls(own, elements, tuple(keywords(asked)), len(sample))
 
-    def queries(self, field: str, options: MatchOptions) -> Queries | None:
+    def queries(self, field: str, options: MatchOptions) -> CandidateQueries | None:
         """Return the queries for the documents that may have passages, None where no document can.
 
         An element shared covers five words, and edits cost those around them: half of what is expected of
@@ -90,14 +90,7 @@ class AskedText:
         if not self.keywords:
             return None
         least = max(1, int(self.sampled * options.min_share / WIDTH / 2))
-        narrowed = {"filter": list(options.filters)} if options.filters else {}
-        ordered: JSON = {
-            "should": [{"constant_score": {"filter": {"term": {field: word}}}} for word in self.keywords],
-            "minimum_should_match": least,
-            **narrowed,
-        }
-        quick: JSON = {"filter": [{"terms": {field: list(self.keywords)}}, *options.filters]}
-        return Queries({"bool": ordered if least > 1 else quick}, {"bool": ordered})
+        return CandidateQueries.sharing(field, self.keywords, least, options.filters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from shinglefold.passages.find import passages_between
 from shinglefold.passages.matches import covered
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.explanation.stored_pair import declared_language
-from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text, told_passage
+from shinglefold.rerank.explanation.stored_passages import StoredText, passage_json, stored_text
 from shinglefold.rerank.index_knowledge import IndexRecipe
-from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.similar.blocks import CandidateSearch
 
@@ -37,13 +37,13 @@ class PassageQuery:
         """The field of the stored elements."""
         return f"{self.known.field}.{PASSAGES}"
 
-    def matching(self, asked: AskedText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
+    def matching(self, asked: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
         """Return the candidates that have enough of a text, best first, and how many show no text that they
         could have been nominated by.
         """
         found, unreadable = [], 0
         for hit in hits:
-            stored = self._stored(hit)
+            stored = self._stored_text(hit)
             theirs = elements_of(stored.tokens("b"), WIDTH)
             share = _share(asked.elements, theirs)
             if not share:
@@ -52,7 +52,7 @@ class PassageQuery:
                 found.append(self._match(asked, hit, stored, theirs, share))
         return sorted(found, key=lambda match: match.place), unreadable
 
-    def _stored(self, hit: Mapping[str, Any]) -> StoredText:
+    def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
         language = declared_language(self.known.scheme, hit)
         source = hit.get("_source") or {}
         # A name that a cluster tells no mappings of may stand for any of them.
@@ -60,7 +60,7 @@ class PassageQuery:
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
 
     def _match(
-        self, asked: AskedText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
+        self, asked: QueryText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
     ) -> TextMatch:
         whole = theirs.tokens / max(1, theirs.tokens - stored.borders)
         return TextMatch(
@@ -70,7 +70,7 @@ class PassageQuery:
             share,
             _share(theirs, asked.elements) * whole,
             tuple(
-                told_passage(passage, text=asked.text, document=stored)
+                passage_json(passage, text=asked.text, document=stored)
                 for passage in passages_between(asked.elements, theirs).passages
             ),
             None

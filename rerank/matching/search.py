@@ -1,6 +1,6 @@
 """The search for documents that contain passages of a text, blocking and awaited."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
@@ -13,11 +13,12 @@ from shinglefold.errors import ConfigError, InputError, ShinglefoldError, Unknow
 from shinglefold.quoted import quoted
 from shinglefold.recipe import PASSAGES
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
-from shinglefold.rerank.matching.asked import AskedText, MatchOptions, TextMatch
+from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.matching.looking import PassageQuery
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch
+from shinglefold.rerank.request.known_fields import mapped_at
+from shinglefold.rerank.similar.blocks import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
 from shinglefold.rerank.similar.reading import FoundPage, PageReader
 from shinglefold.rerank.steps import Steps
@@ -36,7 +37,7 @@ class MatchPage(FoundPage[TextMatch]):
     """
 
 
-def read_matches(asked: AskedText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
+def read_matches(asked: QueryText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
     """Return a page of the documents that have passages of a text.
 
     Blocks of candidates stand in the order of the stored elements they share; within a block documents stand
@@ -49,7 +50,7 @@ def read_matches(asked: AskedText, by: PassageQuery, place: str | None) -> Steps
     if queries is None:
         return MatchPage(stopped_by="nothing_to_compare")
 
-    def decide(blocks: Blocks) -> Steps[tuple[list[TextMatch], int]]:
+    def decide(blocks: CandidateBlocks) -> Steps[tuple[list[TextMatch], int]]:
         # The texts came with the candidates: there is nothing to ask for.
         yield from ()
         return by.matching(asked, blocks.hits)
@@ -92,20 +93,20 @@ class MatchSteps(Generic[Driven]):
         self, index: str, wanted: str, options: MatchOptions | None, place: str | None
     ) -> Steps[MatchPage]:
         by = yield from self._query(index, options)
-        return (yield from read_matches(self._asked(wanted, by), by, place))
+        return (yield from read_matches(self._query_text(wanted, by), by, place))
 
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
         check_several("texts", several, "texts")
         by = yield from self._query(index, options)
-        asked = [self._asked(text, by) for text in several]
+        asked = [self._query_text(text, by) for text in several]
         return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
 
-    def _asked(self, text: str, by: PassageQuery) -> AskedText:
+    def _query_text(self, text: str, by: PassageQuery) -> QueryText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quoted(text)}")
-        return AskedText.of(text, by.canonicalizer, self._language)
+        return QueryText.of(text, by.canonicalizer, self._language)
 
     def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
         check_options(options, MatchOptions)
@@ -135,18 +136,9 @@ def _check_stored(known: IndexRecipe) -> None:
         ConfigError: it stores no elements of passages.
     """
     for name, mappings in known.mappings.items():
-        if not _stores(mappings, known.field):
+        if mapped_at(mappings, f"{known.field}.{PASSAGES}") is None:
             commands = together([advised("setup", name, passages=True), advised("backfill", name)])
             raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
-
-
-def _stores(mappings: Mapping[str, Any], field: str) -> bool:
-    node: Any = mappings
-    for name in [*field.split("."), PASSAGES]:
-        node = (node.get("properties") or {}).get(name)
-        if not isinstance(node, Mapping):
-            return False
-    return True
 
 
 class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):

@@ -1,6 +1,6 @@
 """Search by groups: the engine's own ``collapse`` on the numbers of groups that documents carry."""
 
-from shinglefold.rerank.native.page import Target, native_page
-from shinglefold.rerank.native.ready import Grouped
+from shinglefold.rerank.native.page import NativeTarget, native_page
+from shinglefold.rerank.native.ready import GroupCoverage
 
-__all__ = ["Grouped", "Target", "native_page"]
+__all__ = ["GroupCoverage", "NativeTarget", "native_page"]

@@ -83,7 +83,7 @@ def group_field(dedup: str) -> str:
     return f"{dedup}.group"
 
 
-def finding(body: Mapping[str, Any]) -> JSON:
+def query_parts(body: Mapping[str, Any]) -> JSON:
     """Return the parts of a request that decide which documents it finds."""
     return {name: body[name] for name in _FINDS if body.get(name) is not None}
 
@@ -107,7 +107,7 @@ def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, coun
     return {**asked, "collapse": collapse} | ({"aggs": aggregations} if aggregations else {})
 
 
-def members_come(options: FoldOptions, dedup: str) -> bool:
+def attaches_members(options: FoldOptions, dedup: str) -> bool:
     """Tell whether members come with the hits, so that the engine counts them as well."""
     return options.members > 0 or bool(policy_sort(options, dedup))
 
@@ -116,7 +116,7 @@ def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHIN
     """Return the request that tells how many of the results of another have no group of a scheme."""
     grouped = [{"exists": {"field": group_field(dedup)}}, {"term": {f"{dedup}.scheme": scheme}}]
     lacking: JSON = {"must_not": [{"bool": {"filter": grouped}}]}
-    finds = finding(body)
+    finds = query_parts(body)
     if "query" in finds:
         lacking["filter"] = [finds["query"]]
     return {**finds, "query": {"bool": lacking}, "size": 0, "track_total_hits": True}
@@ -124,7 +124,7 @@ def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHIN
 
 def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> list[JSON]:
     own = {one.name: _own(one, body) for one in options.inner_hits}
-    if members_come(options, dedup):
+    if attaches_members(options, dedup):
         own[DUPLICATES] = _members(body, options, dedup)
     return [{"name": name, **one} for name, one in own.items()]
 

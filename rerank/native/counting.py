@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON
 from shinglefold.errors import EngineError
-from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, finding, group_field
+from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, group_field, query_parts
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Partial
+from shinglefold.rerank.window.reading import PartialAnswer
 
 #: Results of a shard below which the request of a page counts their groups itself. The collector of a sample
 #: takes as many places beforehand, and a bucket of the answer some 40 bytes.
@@ -17,7 +17,7 @@ _SHARED = "shared"
 _SURE = 3
 
 
-class Counted(NamedTuple):
+class GroupCounts(NamedTuple):
     """Results by group, 1 for a group that is not among them, and how many groups all results have.
 
     ``groups`` is None where nobody counted them; ``exact`` tells whether it is certain.
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
     exact: bool = False
 
 
-class Sizes:
+class ResultSizes:
     """Guesses by the searches before whether the next one has few results, as processors guess branches.
 
     A wrong guess costs time and changes no answer.
@@ -47,7 +47,7 @@ class Sizes:
         self._leaning[index] = max(-_SURE, min(_SURE - 1, leaning))
 
 
-class Counting:
+class GroupCounter:
     """Counts the groups of a page, with as few requests as can be.
 
     Where members are attached, the engine tells their numbers. Else a sample in the request of the page
@@ -73,9 +73,9 @@ class Counting:
         index: str | None,
         body: Mapping[str, Any],
         dedup: str,
-        partial: Partial,
+        partial: PartialAnswer,
         *,
-        sizes: Sizes,
+        sizes: ResultSizes,
         attached: bool,
         samples: bool,
     ) -> None:
@@ -96,7 +96,7 @@ class Counting:
             else:
                 self.beside.append(self._total_request())
 
-    def counted(self, answer: JSON, beside: Sequence[JSON], groups: Sequence[int]) -> Steps[Counted]:
+    def counted(self, answer: JSON, beside: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
         """Return what is known of the groups of a page by its answer and those beside it, or ask for it."""
         for one in beside:
             self._partial.note(one)
@@ -107,15 +107,15 @@ class Counting:
         self._sizes.note(self._index, few=few is not False)
         total = _read_distinct(beside[0] if beside else answer)
         if self._attached or not groups:
-            return Counted({}, total)
+            return GroupCounts({}, total)
         if few:
-            (told,) = yield from self._asked([count_request(self._body, _sample(self._dedup))])
+            (told,) = yield from self._search([count_request(self._body, _sample(self._dedup))])
             if (found := _read_sample(told)) is not None:
                 return found
-        (told,) = yield from self._asked([self._members_request(groups)])
-        return Counted(_read_members(told), total)
+        (told,) = yield from self._search([self._members_request(groups)])
+        return GroupCounts(_read_members(told), total)
 
-    def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[Counted]:
+    def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[GroupCounts]:
         found = _read_sample(answer)
         self._sizes.note(self._index, few=found is not None)
         if found is not None:
@@ -123,11 +123,11 @@ class Counting:
         bodies = [] if self._body.get("track_total_hits") is False else [self._total_request()]
         if groups:
             bodies.append(self._members_request(groups))
-        answers = yield from self._asked(bodies)
+        answers = yield from self._search(bodies)
         members = _read_members(answers[-1]) if groups else {}
-        return Counted(members, _read_distinct(answers[0]) if answers else None)
+        return GroupCounts(members, _read_distinct(answers[0]) if answers else None)
 
-    def _asked(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
+    def _search(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
         answers = yield from together(self._index, bodies)
         for answer in answers:
             self._partial.note(answer)
@@ -140,7 +140,7 @@ class Counting:
         """Return the request that counts the results of some groups: few documents, however many results."""
         field = group_field(self._dedup)
         chosen = {"terms": {field: list(groups)}}
-        query = finding(self._body).get("query")
+        query = query_parts(self._body).get("query")
         within = {"bool": {"filter": [chosen] if query is None else [query, chosen]}}
         counted = {_SHARED: {"terms": {"field": field, "size": len(groups)}}}
         return count_request({**self._body, "query": within}, counted)
@@ -174,14 +174,14 @@ def _sample(dedup: str) -> JSON:
     return {SAMPLE: {"sampler": {"shard_size": MOST}, "aggs": {_SHARED: {"terms": shared}}}}
 
 
-def _read_sample(answer: Mapping[str, Any]) -> Counted | None:
+def _read_sample(answer: Mapping[str, Any]) -> GroupCounts | None:
     """Return what a sample counted, None where there may be more results than it has."""
     found = answer["aggregations"][SAMPLE]
     results: int = found["doc_count"]
     if results >= MOST:
         return None
     members = _counts(found[_SHARED])
-    return Counted(members, results - sum(members.values()) + len(members), exact=True)
+    return GroupCounts(members, results - sum(members.values()) + len(members), exact=True)
 
 
 def _distinct(dedup: str) -> JSON:
@@ -206,7 +206,7 @@ def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
 
     Without the total OpenSearch says that it ended early, though aggregations have seen all.
     """
-    return {**finding(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
+    return {**query_parts(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
 
 
 def _read_members(answer: Mapping[str, Any]) -> Mapping[int, int]:

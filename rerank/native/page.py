@@ -10,21 +10,21 @@ from shinglefold.rerank.native.bodies import (
     PRECISION,
     SAMPLE,
     TOTAL,
+    attaches_members,
     group_field,
-    members_come,
     obstacles,
     page_request,
     policy_sort,
     ungrouped_request,
 )
-from shinglefold.rerank.native.counting import Counted, Counting, together
-from shinglefold.rerank.native.ready import Grouped
+from shinglefold.rerank.native.counting import GroupCounter, GroupCounts, together
+from shinglefold.rerank.native.ready import GroupCoverage
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
 from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Steps
-from shinglefold.rerank.window.reading import Partial
+from shinglefold.rerank.window.reading import PartialAnswer
 from shinglefold.scheme import Scheme
 
 #: The key of the counters, as of windows.
@@ -32,7 +32,7 @@ _KEY = "dedup"
 _METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
-class Target(NamedTuple):
+class NativeTarget(NamedTuple):
     """What is searched: scheme and field of the fingerprints, what is known of groups, mappings by index.
 
     ``samples``: whether the engine can count within a sample of the results.
@@ -40,12 +40,14 @@ class Target(NamedTuple):
 
     scheme: Scheme
     dedup: str
-    grouped: Grouped
+    grouped: GroupCoverage
     mappings: Mapping[str, Mapping[str, Any]]
     samples: bool
 
 
-def native_page(index: str | None, body: JSON, options: FoldOptions, target: Target) -> Steps[JSON | str]:
+def native_page(
+    index: str | None, body: JSON, options: FoldOptions, target: NativeTarget
+) -> Steps[JSON | str]:
     """Return a page of groups as the engine collapses them, or why it can't, in words.
 
     Raises:
@@ -73,7 +75,7 @@ def native_page(index: str | None, body: JSON, options: FoldOptions, target: Tar
 class _Page:
     """A page while it is put together."""
 
-    def __init__(self, index: str | None, body: JSON, options: FoldOptions, target: Target) -> None:
+    def __init__(self, index: str | None, body: JSON, options: FoldOptions, target: NativeTarget) -> None:
         dedup = target.dedup
         self._index = index
         self._body = body
@@ -82,15 +84,15 @@ class _Page:
         self._dedup = dedup
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
-        self._partial = Partial()
+        self._partial = PartialAnswer()
         self._total_wanted = body.get("track_total_hits") is not False
-        self._counting = Counting(
+        self._counting = GroupCounter(
             index,
             body,
             dedup,
             self._partial,
             sizes=target.grouped.sizes,
-            attached=members_come(options, dedup),
+            attached=attaches_members(options, dedup),
             samples=target.samples,
         )
 
@@ -113,7 +115,7 @@ class _Page:
         page = [
             self._hit(hit, counted.members.get(number, 1)) for hit, number in zip(hits, numbers, strict=True)
         ]
-        return self._told(answer, page, counted)
+        return self._answer_with(answer, page, counted)
 
     def _number(self, hit: JSON) -> int | None:
         values = (hit.get("fields") or {}).get(self._field) or [None]
@@ -124,7 +126,7 @@ class _Page:
         """Return the hit of a group as windows show it."""
         inner = dict(head.get("inner_hits") or {})
         told = inner.pop(DUPLICATES, None)
-        own = self._stripped(head)
+        own = self._without_group(head)
         if told is None:
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
@@ -138,7 +140,7 @@ class _Page:
         told = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": told}}}
 
-    def _stripped(self, hit: JSON) -> JSON:
+    def _without_group(self, hit: JSON) -> JSON:
         """Return a hit without what collapsing added to it."""
         rest = {name: value for name, value in hit.items() if name != "inner_hits"}
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name != self._field}
@@ -153,7 +155,7 @@ class _Page:
         rest = {name: value for name, value in hit.items() if name != "sort"}
         return {**rest, "sort": keys} if sort_keys(self._body) else rest
 
-    def _told(self, answer: JSON, page: list[JSON], counted: Counted) -> JSON:
+    def _answer_with(self, answer: JSON, page: list[JSON], counted: GroupCounts) -> JSON:
         given = (answer.get("aggregations") or {}).items()
         aggregations = {name: found for name, found in given if name not in (TOTAL, SAMPLE)}
         told = {name: value for name, value in answer.items() if name != "aggregations"}
@@ -162,7 +164,7 @@ class _Page:
         told |= {**self._partial.header, "hits": {**answer["hits"], "hits": page}}
         return told | {_KEY: self._counters(page, counted)}
 
-    def _counters(self, page: Sequence[JSON], counted: Counted) -> JSON:
+    def _counters(self, page: Sequence[JSON], counted: GroupCounts) -> JSON:
         start, size = page_bounds(self._body)
         members = [hit["inner_hits"][DUPLICATES]["hits"]["total"]["value"] for hit in page]
         ended = len(page) < size
@@ -185,7 +187,7 @@ class _Page:
             counters |= {"stopped_by": "partial_answer", "partial": dict(self._partial.lacks)}
         return counters
 
-    def _total(self, seen: int, counted: Counted, *, ended: bool) -> JSON:
+    def _total(self, seen: int, counted: GroupCounts, *, ended: bool) -> JSON:
         """Return the number of groups: counted where that is exact, else as the engine tells it."""
         if ended and not self._partial:
             return {"value": seen, "relation": "eq"}

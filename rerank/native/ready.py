@@ -1,12 +1,13 @@
 """Whether every document of an index has a group, so that the engine may collapse by it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
 from shinglefold.advice import advised, together
 from shinglefold.rerank.native.bodies import group_field, ungrouped_request
-from shinglefold.rerank.native.counting import Sizes
+from shinglefold.rerank.native.counting import ResultSizes
+from shinglefold.rerank.request.known_fields import mapped_at
 from shinglefold.rerank.request.recipes import index_names
 from shinglefold.rerank.steps import Call, Steps
 
@@ -15,7 +16,7 @@ from shinglefold.rerank.steps import Call, Steps
 _BELIEVED = 30.0
 
 
-class Grouped:
+class GroupCoverage:
     """What is known of indices by name; asked again every half minute.
 
     Args:
@@ -30,7 +31,7 @@ class Grouped:
         self._scheme = scheme
         self._dedup = dedup
         self._known: dict[str | None, tuple[float, str]] = {}
-        self.sizes = Sizes()
+        self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
         """Return why an index can't be searched by groups, in words; empty where it can.
@@ -56,8 +57,9 @@ class Grouped:
         if not names:
             return f"nobody can tell the mappings of {index!r}"
         for name in names:
-            if not _has_number(mappings.get(name, {}), group_field(self._dedup).split(".")):
-                field, remedy = group_field(self._dedup), advised("setup", name, groups=True)
+            field = group_field(self._dedup)
+            if (mapped_at(mappings.get(name, {}), field) or {}).get("type") != "long":
+                remedy = advised("setup", name, groups=True)
                 return f"index {name!r} has no numbers of groups ({field}, a long); add them: {remedy}"
         return ""
 
@@ -69,12 +71,3 @@ class Grouped:
         documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
         commands = [advised(command, index or "") for command in ("backfill", "regroup")]
         return f"{documents} no group of the scheme {self._scheme}; number them: {together(commands)}"
-
-
-def _has_number(mappings: Mapping[str, Any], path: Sequence[str]) -> bool:
-    node: Any = mappings
-    for name in path:
-        node = (node.get("properties") or {}).get(name)
-        if not isinstance(node, Mapping):
-            return False
-    return bool(node.get("type") == "long")

@@ -9,11 +9,11 @@ from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitE
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
 from shinglefold.rerank.page.response import KEY, answer_page
-from shinglefold.rerank.request.bodies import by_place, page_bounds, resumable
+from shinglefold.rerank.request.bodies import page_bounds, place_key, resumable
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.cursor import Cursor, request_digest, seal, unseal
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.scheme import Scheme
 
 _ENDED = (
@@ -55,7 +55,7 @@ def begin_cursor(
     return cursor.renewed(pit)
 
 
-def read_page(reading: Reading, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
+def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
     """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
 
     Raises:
@@ -83,7 +83,7 @@ def read_page(reading: Reading, index: str | None, cursor: Cursor, key: bytes) -
     return answer
 
 
-def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
+def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
     """Return the cursor of the page after the one just read; None where there is none.
 
     It points to the beginning of the block the next group begins in, so that reading on finds the same
@@ -96,7 +96,7 @@ def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
         border = reading.border(groups[len(done)].members[0])
     elif reading.ended or reading.broken:
         return None
-    shown = [_shown(reading, group, cursor.behind) for group in done]
+    shown = [_shown_group(reading, group, cursor.behind) for group in done]
     return replace(
         cursor,
         after=reading.hits[border - 1]["sort"] if border else cursor.after,
@@ -106,10 +106,10 @@ def next_cursor(cursor: Cursor, reading: Reading) -> Cursor | None:
     )
 
 
-def _shown(reading: Reading, group: Group, behind: int) -> JSON:
+def _shown_group(reading: WindowReader, group: Group, behind: int) -> JSON:
     """Return what later pages need of a group shown."""
     hit = reading.hits[group.representative]
-    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept(reading, hit)}
+    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept_fields(reading, hit)}
 
 
 def _has_ended(error: BaseException) -> bool:
@@ -133,14 +133,14 @@ def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *,
             "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be read on from a hit: "
             "page with from and size"
         )
-    if moves and (key := by_place(body)):
+    if moves and (key := place_key(body)):
         raise ConfigError(
             f"sort: {key} is another order whenever the engine merges segments, so that a cursor would lose "
             'hits or repeat them. Sort by a field, or, where any order will do, by "_seq_no": that of changes'
         )
 
 
-def _kept(reading: Reading, hit: Hit) -> JSON:
+def _kept_fields(reading: WindowReader, hit: Hit) -> JSON:
     own = stored_fingerprint(hit, reading.field)
     stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
     return {name: stored[name] for name in reading.kept if name in stored}

@@ -10,14 +10,14 @@ from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.request.arguments import read_source_filter
-from shinglefold.rerank.request.bodies import as_asked, narrowable, these
+from shinglefold.rerank.request.bodies import as_asked, hits_query, narrowable
 from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
-from shinglefold.rerank.similar.asked import Asked
-from shinglefold.rerank.similar.bodies import candidates_queries, decisive_fields
-from shinglefold.rerank.similar.decision import Decision
-from shinglefold.rerank.similar.texts import Source, settled
+from shinglefold.rerank.similar.asked import QueryDocument
+from shinglefold.rerank.similar.bodies import candidate_queries, decisive_fields
+from shinglefold.rerank.similar.decision import CandidateDecision
+from shinglefold.rerank.similar.texts import TextSource, decide_by_texts
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.shards import refuse_small_windows
 
 #: Searches sent at a time.
@@ -28,7 +28,7 @@ _CANDIDATES = 100
 _SHOWN = ("_source", "fields", "version", "seq_no_primary_term")
 
 
-def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
+def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
     """Return for each group the hits of every ``inner_hits`` asked for, by name, as engines answer them."""
     asked = reading.options.inner_hits
     found: list[JSON] = [{} for _ in groups]
@@ -40,19 +40,19 @@ def inner_hits_of(reading: Reading, groups: Sequence[Group], index: str | None) 
         for (place, group, one), answer in zip(part, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
-            reading.heard(answer)
-            found[place][one.name] = {"hits": _told(reading, group, one, answer["hits"])}
+            reading.record_response(answer)
+            found[place][one.name] = {"hits": _inner_hits_answer(reading, group, one, answer["hits"])}
     return found
 
 
-def _body(reading: Reading, group: Group, one: InnerHits) -> JSON:
-    body = one.body(_query(reading, _chosen(reading, group, one)), reading.body.get("_source"))
+def _body(reading: WindowReader, group: Group, one: InnerHits) -> JSON:
+    body = one.body(_query(reading, _hits_to_fetch(reading, group, one)), reading.body.get("_source"))
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
     return body
 
 
-def _chosen(reading: Reading, group: Group, one: InnerHits) -> list[Hit]:
+def _hits_to_fetch(reading: WindowReader, group: Group, one: InnerHits) -> list[Hit]:
     places = _slice(group, one) if _ranked_here(reading, one) else group.members
     return [reading.hits[place] for place in places]
 
@@ -61,21 +61,23 @@ def _slice(group: Group, one: InnerHits) -> Sequence[int]:
     return group.members[one.start : one.start + one.size]
 
 
-def _ranked_here(reading: Reading, one: InnerHits) -> bool:
+def _ranked_here(reading: WindowReader, one: InnerHits) -> bool:
     """Tell whether the order is that of the results and no query of this group alone could give it."""
     return one.by_rank and not narrowable(reading.body)
 
 
-def _query(reading: Reading, hits: Sequence[Hit]) -> JSON:
+def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
     """Return the request's query narrowed to some hits, so that scores and highlights are its own."""
-    chosen = these(hits, reading.shards)
+    chosen = hits_query(hits, reading.shards)
     query = reading.body.get("query")
     if query is None or not narrowable(reading.body):
         return {"bool": {"filter": [chosen]}}
     return {"bool": {"must": [query], "filter": [chosen]}}
 
 
-def _told(reading: Reading, group: Group, one: InnerHits, answered: Mapping[str, object]) -> JSON:
+def _inner_hits_answer(
+    reading: WindowReader, group: Group, one: InnerHits, answered: Mapping[str, object]
+) -> JSON:
     """Return the hits of a group as an engine tells inner hits, their number that of the whole group."""
     hits: list[JSON] = list(answered["hits"])  # type: ignore[call-overload]
     if _ranked_here(reading, one):
@@ -92,7 +94,7 @@ def _told(reading: Reading, group: Group, one: InnerHits, answered: Mapping[str,
     }
 
 
-def _in_rank(reading: Reading, places: Sequence[int], hits: Sequence[JSON]) -> list[JSON]:
+def _in_rank(reading: WindowReader, places: Sequence[int], hits: Sequence[JSON]) -> list[JSON]:
     """Return fetched hits in the order of the results, with the scores they have there."""
     by_name = {identity(hit): hit for hit in hits}
     ranked = [reading.hits[place] for place in places]
@@ -109,7 +111,7 @@ class _Copies(NamedTuple):
 
 
 def with_copies(
-    reading: Reading, groups: Sequence[Group], page: Sequence[JSON], index: str | None
+    reading: WindowReader, groups: Sequence[Group], page: Sequence[JSON], index: str | None
 ) -> Steps[tuple[list[JSON], JSON]]:
     """Return the hits of a page with copies attached and counted that the query did not find.
 
@@ -121,36 +123,38 @@ def with_copies(
 
     Cost: two requests, one for the keywords of the hits shown and one ``_msearch`` for the copies.
     """
-    asked = yield from _asked(reading, groups, index)
-    found = yield from _copies(reading, asked, index)
+    asked = yield from _query_documents(reading, groups, index)
+    found = yield from _find_copies(reading, asked, index)
     known = {identity(hit) for hit in reading.hits}
     told, added = [], 0
     for hit, copies in zip(page, found, strict=True):
         new = [one for one in copies.hits if identity(one) not in known]
         known |= {identity(one) for one in new}
         added += len(new)
-        told.append(_attached(reading, hit, new, complete=copies.complete))
+        told.append(_attach(reading, hit, new, complete=copies.complete))
     return told, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
 
 
-def _asked(reading: Reading, groups: Sequence[Group], index: str | None) -> Steps[list[Asked | None]]:
+def _query_documents(
+    reading: WindowReader, groups: Sequence[Group], index: str | None
+) -> Steps[list[QueryDocument | None]]:
     """Return each hit shown with all it is compared by; None where it can have no copies."""
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []
     texts = () if reading.stage is None else reading.stage.fields
     wanted = [f"{reading.field}.supershingles", *texts]
-    body = {"query": these(shown, reading.shards), "size": len(shown), "track_total_hits": False}
+    body = {"query": hits_query(shown, reading.shards), "size": len(shown), "track_total_hits": False}
     answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
-    return [_one(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
+    return [_query_document(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
 
 
-def _one(reading: Reading, hit: Hit) -> Asked | None:
+def _query_document(reading: WindowReader, hit: Hit) -> QueryDocument | None:
     try:
-        asked = Asked.of_hit(hit, reading.field, reading.options.scope)
+        asked = QueryDocument.of_hit(hit, reading.field, reading.options.scope)
     except InputError:
         return None
     if reading.stage is not None:
@@ -161,13 +165,15 @@ def _one(reading: Reading, hit: Hit) -> Asked | None:
     return None if seal is not None and not seal.fits(made) else asked
 
 
-def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) -> Steps[list[_Copies]]:
+def _find_copies(
+    reading: WindowReader, asked: Sequence[QueryDocument | None], index: str | None
+) -> Steps[list[_Copies]]:
     options = reading.options
-    decision = Decision(reading.scheme, options, reading.field, reading.seal, reading.stage)
+    decision = CandidateDecision(reading.scheme, options, reading.field, reading.seal, reading.stage)
     filters = () if options.member_filter is None else (options.member_filter,)
     searches = []
     for one in asked:
-        queries = one and candidates_queries(
+        queries = one and candidate_queries(
             one, reading.scheme, reading.field, decision.min_shared,
             seal=reading.seal, scopes=options.scope, filters=filters,
         )  # fmt: skip
@@ -178,12 +184,12 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
         if isinstance(answer, EngineError):
             raise answer
         refuse_small_windows(answer)
-        reading.heard(answer)
+        reading.record_response(answer)
     asking = [one for one, _ in searches]
     nominees, _ = decision.nominate(asking, [answer["hits"]["hits"] for answer in answers])
     name, beside = reading.under_pit(index, {})
-    source = Source(reading.stage, name, reading.shards, reading.partial, beside)
-    matches = yield from settled(asking, nominees, source)
+    source = TextSource(reading.stage, name, reading.shards, reading.partial, beside)
+    matches = yield from decide_by_texts(asking, nominees, source)
     found = iter(
         _Copies([dict(match.hit) for match in own], len(answer["hits"]["hits"]) < _CANDIDATES)
         for own, answer in zip(matches, answers, strict=True)
@@ -192,7 +198,7 @@ def _copies(reading: Reading, asked: Sequence[Asked | None], index: str | None) 
     return [next(found) if id(one) in known else _Copies([], complete=True) for one in asked]
 
 
-def _copies_body(reading: Reading, query: JSON) -> JSON:
+def _copies_body(reading: WindowReader, query: JSON) -> JSON:
     """Return the search for copies, which tells of them what the request tells of its hits."""
     shown = {name: reading.body[name] for name in _SHOWN if name in reading.body}
     fields = [
@@ -209,18 +215,18 @@ def _copies_body(reading: Reading, query: JSON) -> JSON:
     }
 
 
-def _attached(reading: Reading, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
+def _attach(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
     told = hit["inner_hits"][DUPLICATES]["hits"]
     total = {"value": told["total"]["value"] + len(copies)}
     total["relation"] = told["total"]["relation"] if complete else "gte"
     room = reading.options.members + 1 - len(told["hits"])
     wanted = read_source_filter(reading.options.member_source)
-    listed = [*told["hits"], *(with_source(_shown(reading, one), wanted) for one in copies[:room])]
+    listed = [*told["hits"], *(with_source(_as_member(reading, one), wanted) for one in copies[:room])]
     told = {**told, "total": total, "hits": listed}
     return {**hit, "inner_hits": {**hit["inner_hits"], DUPLICATES: {"hits": told}}}
 
 
-def _shown(reading: Reading, copy: JSON) -> JSON:
+def _as_member(reading: WindowReader, copy: JSON) -> JSON:
     """Return a copy as a member: as the request shows its hits, without the rank that it has not."""
     patterns = [
         str(one["field"] if isinstance(one, Mapping) else one)

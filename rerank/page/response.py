@@ -12,14 +12,13 @@ from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.request.inner_hits import DUPLICATES
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.shards import refuse_small_windows
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.explanation.stored_passages import Texts
-    from shinglefold.rerank.fold.doubt import Pair, Settled
-    from shinglefold.rerank.fold.text_stage import Said
+    from shinglefold.rerank.fold.doubt import DecidedGroups, Pair
+    from shinglefold.rerank.fold.text_stage import TextVerdict
 
 
 #: The key of the counters.
@@ -44,7 +43,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     return [other for other in inner if identity(other) != own]
 
 
-def answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
+def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     """Fetch the hits of the page, members with them, and return the answer."""
     try:
         return (yield from _answer_page(reading, index))
@@ -53,16 +52,16 @@ def answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         return (yield from _answer_page(reading, index))
 
 
-def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
+def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
-    attached = [_attached(group, reading.options.members) for group in groups]
+    attached = [_places_attached(group, reading.options.members) for group in groups]
     everyone = [place for places in attached for place in places]
     found = yield from _fetch(reading, everyone, index)
-    settled, said = yield from _settled(reading, groups, attached, found, index)
+    settled, said = yield from _decide_by_text(reading, groups, attached, found, index)
     if settled is not None:
         groups = tuple(settled.groups)
-        attached = [_attached(group, reading.options.members) for group in groups]
+        attached = [_places_attached(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
@@ -85,8 +84,10 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
     if reading.options.explain:
         texts = reading.texts
-        sources = (yield from _sources(reading, everyone, index, texts)) if texts is not None else {}
-        counters["explain"] = [_explained(reading, places, sources, said) for places in attached]
+        sources = (
+            (yield from _fetch_fields(reading, everyone, index, texts.fields)) if texts is not None else {}
+        )
+        counters["explain"] = [_explain_group(reading, places, sources, said) for places in attached]
     if reading.partial:
         # The texts may have been the first to lack something.
         counters["groups_total"] = _groups_total(reading, collapsed)
@@ -94,19 +95,19 @@ def _answer_page(reading: Reading, index: str | None) -> Steps[JSON]:
     return _answer(reading, page) | {KEY: counters}
 
 
-def _attached(group: Group, members: int) -> list[int]:
+def _places_attached(group: Group, members: int) -> list[int]:
     """Return the hit shown and then so many other members, in rank order."""
     others = [place for place in group.members if place != group.representative]
     return [group.representative, *others[:members]]
 
 
-def _settled(
-    reading: Reading,
+def _decide_by_text(
+    reading: WindowReader,
     groups: Sequence[Group],
     attached: Sequence[Sequence[int]],
     found: Mapping[int, JSON],
     index: str | None,
-) -> "Steps[tuple[Settled | None, Mapping[Pair, Said]]]":
+) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
     """Have the texts decide on uncertain pairs of the page: return its groups, and the verdicts by pair.
 
     The groups are None where no texts are to decide.
@@ -114,7 +115,7 @@ def _settled(
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
         return None, {}
-    from shinglefold.rerank.fold.doubt import Signatures, pairs_beside, pairs_of, settle
+    from shinglefold.rerank.fold.doubt import Signatures, apply_text_verdicts, pairs_beside, pairs_of
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
@@ -122,14 +123,14 @@ def _settled(
     sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
     shown = read_source_filter(reading.body.get("_source"))
     if pairs and not all(map(shown.shows, stage.fields)):
-        sources = yield from _stored(reading, sorted(sources), index, stage.fields)
+        sources = yield from _fetch_fields(reading, sorted(sources), index, stage.fields)
     texts = {at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()}
     said = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in said.items()}
     # Whoever parts may be a copy of another hit shown, beyond doubt.
     sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure
     part = reading.options.linkage == "leader"
-    return settle(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
+    return apply_text_verdicts(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
@@ -143,7 +144,7 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
     return {place: with_source(hit, wanted) for place, hit in found.items()}
 
 
-def _fetch(reading: Reading, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
+def _fetch(reading: WindowReader, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
     found = yield from _by_id(reading, reading.body, places, index, source=None)
     hits, sort = reading.hits, sort_keys(reading.body)
@@ -153,7 +154,7 @@ def _fetch(reading: Reading, places: Sequence[int], index: str | None) -> Steps[
 
 
 def _by_id(
-    reading: Reading,
+    reading: WindowReader,
     body: Mapping[str, Any],
     places: Sequence[int],
     index: str | None,
@@ -168,7 +169,7 @@ def _by_id(
         at_once = min(_AT_ONCE, reading.most)
         hits = [reading.hits[place] for place in places[done : done + at_once]]
         try:
-            answer = yield from _answered(
+            answer = yield from _search_hits(
                 reading, page_body(with_ids(body), hits, source, reading.shards), index
             )
         except WindowTooLarge:
@@ -183,7 +184,7 @@ def _by_id(
 
 
 def _by_number(
-    reading: Reading,
+    reading: WindowReader,
     body: Mapping[str, Any],
     places: Sequence[int],
     index: str | None,
@@ -194,7 +195,7 @@ def _by_number(
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         try:
-            answer = yield from _answered(reading, numbered.request(hits, source), index)
+            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
         except WindowTooLarge:
             # By ids it takes smaller requests.
             raise Untold from None
@@ -202,7 +203,7 @@ def _by_number(
     return dict(zip(places, found, strict=True))
 
 
-def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]:
+def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
     """Return the answer to a request for hits that were read, as far as there is one.
 
     Raises:
@@ -210,19 +211,12 @@ def _answered(reading: Reading, request: JSON, index: str | None) -> Steps[JSON]
     """
     answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
-    reading.heard(answer)
+    reading.record_response(answer)
     return answer
 
 
-def _sources(
-    reading: Reading, places: Sequence[int], index: str | None, texts: "Texts"
-) -> Steps[dict[int, JSON]]:
-    """Return the stored texts of hits; these are fields that the request's own filter shows."""
-    return (yield from _stored(reading, places, index, texts.fields))
-
-
-def _stored(
-    reading: Reading, places: Sequence[int], index: str | None, fields: Sequence[str]
+def _fetch_fields(
+    reading: WindowReader, places: Sequence[int], index: str | None, fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
     """Return these fields of hits, whatever the request shows."""
     found = yield from _by_id(reading, {}, places, index, source=list(fields))
@@ -237,7 +231,7 @@ def _in_rank(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
     return ranked
 
 
-def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
+def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JSON:
     scores = [score for place in group.members if (score := reading.hits[place].get("_score")) is not None]
     told = {
         "total": {"value": len(group.members), "relation": "eq" if reading.complete else "gte"},
@@ -248,8 +242,11 @@ def _inner_hits(reading: Reading, group: Group, hits: Sequence[JSON]) -> JSON:
     return {"inner_hits": {**own, DUPLICATES: {"hits": told}}}
 
 
-def _explained(
-    reading: Reading, places: Sequence[int], sources: Mapping[int, JSON], said: "Mapping[Pair, Said]"
+def _explain_group(
+    reading: WindowReader,
+    places: Sequence[int],
+    sources: Mapping[int, JSON],
+    said: "Mapping[Pair, TextVerdict]",
 ) -> JSON:
     from shinglefold.rerank.explanation.stored_pair import explain
 
@@ -269,7 +266,7 @@ def _explained(
     return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": members}
 
 
-def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
+def _counters(reading: WindowReader, collapsed: Collapsed) -> JSON:
     counts = collapsed.counts
     return {
         "scheme": reading.scheme.id,
@@ -287,10 +284,10 @@ def _counters(reading: Reading, collapsed: Collapsed) -> JSON:
     }
 
 
-def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
+def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
-        return carried(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
+        return carried_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
     # Under search_after the total still counts the hits before it.
     known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
@@ -298,7 +295,7 @@ def _groups_total(reading: Reading, collapsed: Collapsed) -> JSON:
     return groups_total(first, len(reading.hits), total, ended=ended)
 
 
-def _answer(reading: Reading, page: list[JSON]) -> JSON:
+def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
     """Return the first answer with the page for its hits, everything else as the engine said it."""
     first = dict(reading.first or {})
     hits = {**first.get("hits", {}), "hits": page}
@@ -344,7 +341,7 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     return {"value": value, "relation": "estimate", "method": METHOD, "window": read, "of": of}
 
 
-def carried(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
+def carried_total(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
     """Return the number of groups on a later page of a cursor: counted at the end, else as the first said.
 
     Args:

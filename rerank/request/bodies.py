@@ -119,7 +119,7 @@ def resumable(body: Mapping[str, Any]) -> bool:
     return narrowable(body) and "rescore" not in body and not has_chance(body.get("query"))
 
 
-def by_place(body: Mapping[str, Any]) -> str | None:
+def place_key(body: Mapping[str, Any]) -> str | None:
     """Return the sort key that is a hit's place among the segments, which moves whenever these are merged."""
     return next((name for key in sort_keys(body) if (name := str(_name(key))) in _PLACES), None)
 
@@ -192,7 +192,7 @@ def page_body(
         source: a ``_source`` filter instead of the request's.
         shards: how many there are; in several an id may stand for several documents.
     """
-    return chosen_body(body, these(hits, shards), len(hits), source)
+    return chosen_body(body, hits_query(hits, shards), len(hits), source)
 
 
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -211,7 +211,7 @@ def _bare(body: Mapping[str, Any]) -> bool:
     return body.get("stored_fields") in ("_none_", ["_none_"])
 
 
-def these(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
+def hits_query(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
     """Return a filter for some hits: in several shards an id names one only in its index and routing."""
     if shards <= 1:
         return {"ids": {"values": [hit["_id"] for hit in hits]}}

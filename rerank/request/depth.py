@@ -16,13 +16,15 @@ def limit_of(body: Mapping[str, Any]) -> Limit | None:
     """Return which number of a request bounds how many hits there are; None where none does."""
     if rank_window(body) is not None:
         return "rank_window_size"
-    beside = [body.get("knn"), *_retrieved(body.get("retriever"))]
+    beside = [body.get("knn"), *_knn_of(body.get("retriever"))]
     return "k" if any(beside) or has_nearest(body.get("query")) else None
 
 
 def has_nearest(query: object) -> bool:
     """Tell whether a query looks for nearest neighbours anywhere in it."""
-    return any(_spec(part[name]) is not None for part in _objects(query) for name in _NEAREST if name in part)
+    return any(
+        _knn_spec(part[name]) is not None for part in _objects(query) for name in _NEAREST if name in part
+    )
 
 
 def has_chance(query: object) -> bool:
@@ -56,7 +58,7 @@ def reach(body: Mapping[str, Any]) -> int | None:
 def widened(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
     """Return a request whose numbers allow so many hits, as far as they may be raised."""
     if reach(body) is not None:
-        return {name: _raised(name, value, min(size, _MOST)) for name, value in body.items()}
+        return {name: _with_k(name, value, min(size, _MOST)) for name, value in body.items()}
     return body
 
 
@@ -89,11 +91,11 @@ def _alone(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if isinstance(where, Mapping) and len(where) == 1:
             ((name, given),) = where.items()
             if name in _NEAREST:
-                return _spec(given)
+                return _knn_spec(given)
     return None
 
 
-def _spec(given: object) -> Mapping[str, Any] | None:
+def _knn_spec(given: object) -> Mapping[str, Any] | None:
     """Return the part with ``k``: OpenSearch has it below the field, Elasticsearch beside it."""
     if not isinstance(given, Mapping):
         return None
@@ -104,24 +106,24 @@ def _spec(given: object) -> Mapping[str, Any] | None:
     return inside if named and isinstance(inside, Mapping) else None
 
 
-def _raised(name: str, value: Any, k: int) -> Any:  # noqa: ANN401 - JSON
+def _with_k(name: str, value: Any, k: int) -> Any:  # noqa: ANN401 - JSON
     if name == "knn":
-        return _deeper(value, k)
+        return _raise_k(value, k)
     if name not in ("query", "retriever"):
         return value
     ((kind, given),) = value.items()
     if "field" in given:
-        return {kind: _deeper(given, k)}
-    return {kind: {field: _deeper(spec, k) for field, spec in given.items()}}
+        return {kind: _raise_k(given, k)}
+    return {kind: {field: _raise_k(spec, k) for field, spec in given.items()}}
 
 
-def _deeper(spec: Any, k: int) -> Any:  # noqa: ANN401 - JSON
+def _raise_k(spec: Any, k: int) -> Any:  # noqa: ANN401 - JSON
     raised = {**spec, "k": max(k, spec["k"])}
     if isinstance(spec.get("num_candidates"), int):
         raised["num_candidates"] = max(raised["k"], spec["num_candidates"])
     return raised
 
 
-def _retrieved(retriever: object) -> Iterator[object]:
+def _knn_of(retriever: object) -> Iterator[object]:
     if isinstance(retriever, Mapping):
         yield retriever.get("knn")

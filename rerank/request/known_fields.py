@@ -85,6 +85,16 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
             )
 
 
+def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the mapping of a field by its dotted name; None where there is none, as for multi-fields."""
+    node: Any = mappings
+    for part in name.split("."):
+        node = (node.get("properties") or {}).get(part)
+        if not isinstance(node, Mapping):
+            return None
+    return node  # type: ignore[no-any-return]
+
+
 def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
     """Tell whether a field is of nested documents."""
     node: Mapping[str, Any] = mappings
@@ -144,10 +154,10 @@ def query_fields(query: object) -> Iterator[str]:
             yield from query_fields(one)
     elif isinstance(query, Mapping):
         for kind, options in query.items():
-            yield from _named(str(kind), options)
+            yield from _field_names(str(kind), options)
 
 
-def _named(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+def _field_names(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     if kind in _BY_FIELD and isinstance(options, Mapping):
         yield from (str(name) for name in options if name not in _BESIDES)
     elif kind == "exists" and isinstance(options, Mapping) and isinstance(options.get("field"), str):

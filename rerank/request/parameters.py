@@ -71,20 +71,20 @@ class Parameters:
     def for_call(self, call: Call) -> Call:
         """Return a call with the parameters that go with it."""
         if call.method == "search":
-            return Call("search", self._located(call.arguments))
+            return Call("search", self._with_url_parameters(call.arguments))
         if call.method == "msearch":
-            return Call("msearch", ([self._located(search) for search in call.arguments[0]],))
+            return Call("msearch", ([self._with_url_parameters(search) for search in call.arguments[0]],))
         if call.method == "open_pit":
-            where = self._those(_WHERE)
+            where = self._select(_WHERE)
             return Call("open_pit", (*call.arguments, where)) if where else call
         return call
 
     @property
     def decisive(self) -> dict[str, Any]:
         """Those that decide which hits there are, and in which order."""
-        return self._those(_DECISIVE)
+        return self._select(_DECISIVE)
 
-    def accepted(self, call: Call, answer: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
+    def check_complete(self, call: Call, answer: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
         """Return an answer; in one to several searches, errors stand for those that must not be partial.
 
         Servers refuse by themselves what lacks shards where the request says so, but not always: a point in
@@ -97,13 +97,13 @@ class Parameters:
             return answer
         if call.method == "search":
             return complete(answer)
-        return [_whole(one) for one in answer] if call.method == "msearch" else answer
+        return [_complete_or_error(one) for one in answer] if call.method == "msearch" else answer
 
-    def _located(self, search: tuple[Any, ...]) -> tuple[Any, ...]:
-        fitting = self._those(_HOW if search[0] is None else _ON_URL)
+    def _with_url_parameters(self, search: tuple[Any, ...]) -> tuple[Any, ...]:
+        fitting = self._select(_HOW if search[0] is None else _ON_URL)
         return (*search, fitting) if fitting else search
 
-    def _those(self, names: frozenset[str]) -> dict[str, Any]:
+    def _select(self, names: frozenset[str]) -> dict[str, Any]:
         return {name: value for name, value in self.url.items() if name in names}
 
 
@@ -153,7 +153,7 @@ def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
         call = next(steps)
         while True:
             try:
-                answer = parameters.accepted(call, (yield parameters.for_call(call)))
+                answer = parameters.check_complete(call, (yield parameters.for_call(call)))
             except BaseException as error:
                 if tolerant and call.method == "mappings" and isinstance(error, IndexMissing):
                     call = steps.send({})
@@ -165,10 +165,10 @@ def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
         found: JSON = end.value
     finally:
         steps.close()
-    return _numbered(found) if parameters.as_numbers else found
+    return _with_plain_totals(found) if parameters.as_numbers else found
 
 
-def _whole(answer: Any) -> Any:  # noqa: ANN401 - an answer or an error
+def _complete_or_error(answer: Any) -> Any:  # noqa: ANN401 - an answer or an error
     try:
         return answer if isinstance(answer, BaseException) else complete(answer)
     except EngineError as error:
@@ -223,7 +223,7 @@ def _source(named: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
     return found
 
 
-def _numbered(answer: JSON) -> JSON:
+def _with_plain_totals(answer: JSON) -> JSON:
     """Return an answer with plain numbers for totals, those of inner hits included."""
     hits = answer.get("hits")
     if not isinstance(hits, Mapping):
@@ -232,7 +232,7 @@ def _numbered(answer: JSON) -> JSON:
     # Natively -1 stands for a total that was not counted.
     told = {**hits, "total": total.get("value", -1) if isinstance(total, Mapping) else -1}
     told["hits"] = [
-        {**hit, "inner_hits": {name: _numbered(inner) for name, inner in hit["inner_hits"].items()}}
+        {**hit, "inner_hits": {name: _with_plain_totals(inner) for name, inner in hit["inner_hits"].items()}}
         if "inner_hits" in hit
         else hit
         for hit in hits.get("hits", ())

@@ -7,15 +7,15 @@
     search.find("site", fingerprint).matches               # of a text that is not stored
     search.look_up("site", fingerprints)                   # many at once, one request, no pages
 
-``look_up`` is what decisions about new documents are made by: ``Found.matches`` are in order of resemblance,
-each with ``id``, ``index``, ``resemblance``, ``group``, ``seq_no``, ``primary_term``; give
-``SimilarOptions(window=100)`` to bound the candidates, and look at ``complete`` and ``lacks``.
-``Decision.among`` compares the members of a batch with each other.
+``look_up`` serves decisions about new documents. ``LookupResult.matches`` come in order of resemblance, each
+with ``id``, ``index``, ``resemblance``, ``group``, ``seq_no`` and ``primary_term``. Bound the candidates with
+``SimilarOptions(window=100)``, and check ``complete`` and ``lacks``. ``CandidateDecision.among`` compares the
+documents of a batch with each other.
 """
 
-from shinglefold.rerank.similar.asked import Asked, Match
-from shinglefold.rerank.similar.decision import Decision
-from shinglefold.rerank.similar.lookup import Found, look_up
+from shinglefold.rerank.similar.asked import Match, QueryDocument
+from shinglefold.rerank.similar.decision import CandidateDecision
+from shinglefold.rerank.similar.lookup import LookupResult, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.reading import SimilarPage
 from shinglefold.rerank.similar.search import (
@@ -26,11 +26,11 @@ from shinglefold.rerank.similar.search import (
 )
 
 __all__ = [
-    "Asked",
     "AsyncSimilarSearch",
-    "Decision",
-    "Found",
+    "CandidateDecision",
+    "LookupResult",
     "Match",
+    "QueryDocument",
     "SimilarOptions",
     "SimilarPage",
     "SimilarSearch",

@@ -13,7 +13,7 @@ from shinglefold.rerank.request.options import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryDocument:
     """A document to find the copies of.
 
     Args:
@@ -29,7 +29,7 @@ class Asked:
     text: str = ""
 
     @classmethod
-    def of_hit(cls, hit: Hit, dedup: str, scopes: Sequence[Scope]) -> "Asked":
+    def of_hit(cls, hit: Hit, dedup: str, scopes: Sequence[Scope]) -> "QueryDocument":
         """Return a stored document, its fingerprint taken from ``fields`` and ``_source``.
 
         Raises:

@@ -10,16 +10,16 @@ from typing import Any
 from shinglefold.contracts import JSON
 from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.order import SEQ_NO, whole_runs
-from shinglefold.rerank.similar.bodies import Queries, in_total_order
+from shinglefold.rerank.similar.bodies import CandidateQueries, in_total_order
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Partial
+from shinglefold.rerank.window.reading import PartialAnswer
 from shinglefold.shards import refuse_small_windows
 
 _LONGEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PagePosition:
     """A place among copies: after which candidate its block begins, and the last copy shown of that block.
 
     ``after``: sort values, None for the first block. ``last``: as ``Match.place`` has it, None at the start
@@ -35,7 +35,7 @@ class Place:
         return urlsafe_b64encode(told.encode()).decode("ascii")
 
     @classmethod
-    def parse(cls, text: str, query: Mapping[str, Any]) -> "Place":
+    def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
         """Read what ``to_text`` wrote.
 
         Raises:
@@ -89,7 +89,7 @@ class CandidateSearch:
         return body | ({"seq_no_primary_term": True} if self.numbers else {})
 
 
-class Blocks:
+class CandidateBlocks:
     """Reads the candidates of one document.
 
     The first block is read in any order and is mostly the only one. Where there are more, it is read again by
@@ -107,8 +107,10 @@ class Blocks:
         shards: in how many shards they were looked for.
     """
 
-    def __init__(self, search: CandidateSearch, queries: Queries, after: Sequence[Any] | None) -> None:
-        self.partial = Partial()
+    def __init__(
+        self, search: CandidateSearch, queries: CandidateQueries, after: Sequence[Any] | None
+    ) -> None:
+        self.partial = PartialAnswer()
         self.hits: list[JSON] = []
         self.after = after
         self.read = 0

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from shinglefold.contracts import JSON
 from shinglefold.model import UNDETERMINED, Fingerprint
 from shinglefold.rerank.request.options import Scope
-from shinglefold.rerank.similar.asked import Asked
+from shinglefold.rerank.similar.asked import QueryDocument
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 
 
-class Queries(NamedTuple):
+class CandidateQueries(NamedTuple):
     """The queries that find all that may be copies of a document.
 
     ``quick`` finds them in any order: mostly they are few. ``ordered`` scores each 1 a supershingle in
@@ -23,9 +23,23 @@ class Queries(NamedTuple):
     quick: JSON
     ordered: JSON
 
+    @classmethod
+    def sharing(
+        cls, field: str, values: Sequence[str], least: int, filters: Sequence[Mapping[str, Any]]
+    ) -> "CandidateQueries":
+        """Return the queries for documents that have at least so many of these values in a field."""
+        ordered: JSON = {
+            "should": [{"constant_score": {"filter": {"term": {field: value}}}} for value in values],
+            "minimum_should_match": least,
+        }
+        if filters:
+            ordered["filter"] = list(filters)
+        quick = {"filter": [{"terms": {field: list(values)}}, *filters]}
+        return cls({"bool": ordered if least > 1 else quick}, {"bool": ordered})
 
-def candidates_queries(
-    asked: Asked,
+
+def candidate_queries(
+    asked: QueryDocument,
     scheme: Scheme,
     dedup: str,
     min_shared: int,
@@ -33,7 +47,7 @@ def candidates_queries(
     seal: Seal | None = None,
     scopes: Sequence[Scope] = (),
     filters: Sequence[Mapping[str, Any]] = (),
-) -> Queries | None:
+) -> CandidateQueries | None:
     """Return the queries for the candidates of a document, None where nothing can be its copy.
 
     Equal texts have equal supershingles; those too short for a signature are found by their digest.
@@ -48,16 +62,8 @@ def candidates_queries(
     if not values:
         return None
     narrowed = [*filters, *_same_values(asked, scopes)]
-    # Whoever has fewer keywords than must be shared has a copy only where the text is equal.
-    least = min(min_shared, len(words)) if words else 1
-    ordered: JSON = {
-        "should": [{"constant_score": {"filter": {"term": {field: value}}}} for value in values],
-        "minimum_should_match": least,
-    }
-    if narrowed:
-        ordered["filter"] = narrowed
-    quick = {"filter": [{"terms": {field: values}}, *narrowed]}
-    return Queries({"bool": ordered if least > 1 else quick}, {"bool": ordered})
+    # A document with fewer keywords than must be shared has copies only where the text is equal.
+    return CandidateQueries.sharing(field, values, min(min_shared, len(words)) if words else 1, narrowed)
 
 
 def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list[str]:
@@ -89,7 +95,7 @@ def in_total_order(body: Mapping[str, Any], tie: str, after: Sequence[Any] | Non
     return ordered | ({} if after is None else {"search_after": list(after)})
 
 
-def _same_values(asked: Asked, scopes: Sequence[Scope]) -> list[JSON]:
+def _same_values(asked: QueryDocument, scopes: Sequence[Scope]) -> list[JSON]:
     """Return filters for what scopes ask anyway, so that fewer candidates are read."""
     return [
         {"terms": {scope.field: list(values)}}

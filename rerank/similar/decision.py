@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.model import Int64s
-from shinglefold.rerank.fold.columns import Columns, Counts, Reader
-from shinglefold.rerank.fold.doubt import Zone
+from shinglefold.rerank.fold.columns import FingerprintColumns, FingerprintCounts, FingerprintReader
+from shinglefold.rerank.fold.doubt import UncertaintyBand
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_stage import TextStage
 from shinglefold.rerank.hits import Hit, identity
 from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.rerank.similar.asked import Asked, Match
+from shinglefold.rerank.similar.asked import Match, QueryDocument
 from shinglefold.scheme import Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
@@ -32,7 +32,7 @@ class Nominee(NamedTuple):
 _ROWS = 64
 
 
-class Decision:
+class CandidateDecision:
     """Decides which candidates match, as a folded search under the same options would.
 
     But for one thing: a pair must share a supershingle, or its text, to be looked at at all.
@@ -53,7 +53,7 @@ class Decision:
         stage: TextStage | None = None,
     ) -> None:
         self.stage = stage
-        self._zone = None if stage is None else Zone.of(scheme, options)
+        self._zone = None if stage is None else UncertaintyBand.of(scheme, options)
         self._scheme = scheme
         self._scopes = options.scope
         self._dedup = dedup
@@ -65,22 +65,22 @@ class Decision:
         self._here = replace(matcher, min_shared=self.min_shared)
 
     def nominate(
-        self, asked: Sequence[Asked], candidates: Sequence[Sequence[Hit]]
-    ) -> tuple[list[list[Nominee]], Counts]:
+        self, asked: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
+    ) -> tuple[list[list[Nominee]], FingerprintCounts]:
         """Return for each document the candidates that may match, the most alike first, and what was seen.
 
         Only where the document has a text its candidates can be in doubt.
         """
         found: list[list[Nominee]] = []
-        reader = Reader(self._scheme, self._dedup, self._scopes, self._seal)
+        reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
         for begin in range(0, len(asked), _ROWS):
             part = slice(begin, begin + _ROWS)
             found += self._nominees(reader, asked[part], candidates[part])
         return found, reader.counts
 
-    def among(self, asked: Sequence[Asked]) -> list[tuple[int, int, float]]:
+    def among(self, asked: Sequence[QueryDocument]) -> list[tuple[int, int, float]]:
         """Return the pairs of these documents that match each other: two places, and the resemblance."""
-        reader = Reader(self._scheme, self._dedup, self._scopes, self._seal)
+        reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
         prints = reader.read([one.as_hit(self._dedup) for one in asked])
         rows = np.arange(len(asked))
         near, doubt = (
@@ -97,7 +97,7 @@ class Decision:
         return [(*pair, told[0]) for pair, told in zip(_pairs(ones, others), alike, strict=True)]
 
     def _nominees(
-        self, reader: Reader, asked: Sequence[Asked], candidates: Sequence[Sequence[Hit]]
+        self, reader: FingerprintReader, asked: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
     ) -> list[list[Nominee]]:
         hits = [hit for several in candidates for hit in several]
         found: list[list[Nominee]] = [[] for _ in asked]
@@ -106,10 +106,10 @@ class Decision:
         theirs = reader.read(hits)
         # Read apart, so that what is asked for is not counted.
         seen = reader.counts
-        reader.counts = Counts()
+        reader.counts = FingerprintCounts()
         ours = reader.read([one.as_hit(self._dedup) for one in asked])
         reader.counts = seen
-        near, doubt = self._decided(ours, theirs, list(map(len, candidates)))
+        near, doubt = self._compare(ours, theirs, list(map(len, candidates)))
         doubt &= np.array([bool(one.text) for one in asked])[:, None]
         rows, columns = nonzero(near | doubt)
         kept, doubtful = near[rows, columns].tolist(), doubt[rows, columns].tolist()
@@ -130,7 +130,9 @@ class Decision:
         possible, sure = (decide(replace(one, min_shared=min_shared)) for one in self._zone)
         return near, possible & ~sure
 
-    def _decided(self, ours: Columns, theirs: Columns, counts: Sequence[int]) -> tuple[Mask, Mask]:
+    def _compare(
+        self, ours: FingerprintColumns, theirs: FingerprintColumns, counts: Sequence[int]
+    ) -> tuple[Mask, Mask]:
         """Return the pairs that match and those in doubt, each document beside its own candidates only."""
         own: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
         for row, (begin, end) in enumerate(_spans(counts)):
@@ -141,7 +143,7 @@ class Decision:
         return near & own, doubt & own
 
     def _resemblances(
-        self, ours: Columns, ones: Sequence[int], theirs: Columns, others: Sequence[int]
+        self, ours: FingerprintColumns, ones: Sequence[int], theirs: FingerprintColumns, others: Sequence[int]
     ) -> list[tuple[float, float, bool]]:
         """Return of pairs resemblance, standard error, and whether the texts are equal."""
         sketch = self._scheme.sketch
@@ -168,7 +170,7 @@ class Decision:
         )
 
 
-def _with_themselves(matcher: Matcher, prints: Columns, rows: Int64s) -> Mask:
+def _with_themselves(matcher: Matcher, prints: FingerprintColumns, rows: Int64s) -> Mask:
     ready = matcher.prepare(prints)
     return matcher.matches(ready, rows, ready)
 

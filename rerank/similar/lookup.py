@@ -7,14 +7,14 @@ from typing import Any
 from shinglefold.contracts import JSON, Parameters
 from shinglefold.errors import EngineError
 from shinglefold.rerank.index_knowledge import IndexRecipe
-from shinglefold.rerank.similar.asked import Asked, Match
+from shinglefold.rerank.similar.asked import Match, QueryDocument
 from shinglefold.rerank.similar.blocks import CandidateSearch
-from shinglefold.rerank.similar.bodies import Queries, candidates_queries
-from shinglefold.rerank.similar.decision import Decision
+from shinglefold.rerank.similar.bodies import CandidateQueries, candidate_queries
+from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.texts import Source, settled
+from shinglefold.rerank.similar.texts import TextSource, decide_by_texts
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Partial, missing
+from shinglefold.rerank.window.reading import PartialAnswer, missing
 from shinglefold.scheme import Verify
 from shinglefold.seal import Seal
 from shinglefold.shards import refuse_small_windows
@@ -27,13 +27,13 @@ class SimilarQuery:
     candidates: CandidateSearch
     known: IndexRecipe
     options: SimilarOptions
-    decision: Decision
+    decision: CandidateDecision
     seal: Seal | None
     verify: Verify = "signature"
 
-    def queries(self, asked: Asked) -> Queries | None:
+    def queries(self, asked: QueryDocument) -> CandidateQueries | None:
         """Return the queries for the candidates of a document, None where it can have none."""
-        return candidates_queries(
+        return candidate_queries(
             asked,
             self.known.scheme,
             self.known.field,
@@ -45,7 +45,7 @@ class SimilarQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LookupResult:
     """What a look-up found for one document.
 
     ``matches``: the most alike first. ``candidates``: how many documents were looked at. ``complete``:
@@ -60,8 +60,8 @@ class Found:
 
 
 def look_up(
-    asked: Sequence[Asked], by: SimilarQuery, parameters: Parameters | None = None
-) -> Steps[list[Found]]:
+    asked: Sequence[QueryDocument], by: SimilarQuery, parameters: Parameters | None = None
+) -> Steps[list[LookupResult]]:
     """Find the stored copies of documents, all with one ``_msearch``; another where windows are too small.
 
     Raises:
@@ -82,10 +82,10 @@ def look_up(
     for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
     nominees, _ = by.decision.nominate(asked, hits)
-    source = Source(by.decision.stage, by.candidates.index, _shards(answers), partial := Partial())
-    matches = yield from settled(asked, nominees, source)
+    source = TextSource(by.decision.stage, by.candidates.index, _shards(answers), partial := PartialAnswer())
+    matches = yield from decide_by_texts(asked, nominees, source)
     return [
-        Found(tuple(found), len(read), len(read) < by.candidates.window, {**lack, **partial.lacks})
+        LookupResult(tuple(found), len(read), len(read) < by.candidates.window, {**lack, **partial.lacks})
         for found, read, lack in zip(matches, hits, lacks, strict=True)
     ]
 
@@ -94,7 +94,7 @@ def _shards(answers: Sequence[JSON]) -> int:
     return max((answer.get("_shards", {}).get("total", 1) for answer in answers), default=1)
 
 
-def _askable(asked: Sequence[Asked], by: SimilarQuery) -> tuple[list[int], list[Queries]]:
+def _askable(asked: Sequence[QueryDocument], by: SimilarQuery) -> tuple[list[int], list[CandidateQueries]]:
     """Return which documents can have candidates, and their queries."""
     found = [(place, queries) for place, one in enumerate(asked) if (queries := by.queries(one)) is not None]
     return [place for place, _ in found], [queries for _, queries in found]

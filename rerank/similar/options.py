@@ -9,8 +9,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.quoted import quoted
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.options import FoldOptions, Scope
-from shinglefold.scheme import Decision as Thresholds
-from shinglefold.scheme import Facts, Scheme, Verify, verified_by
+from shinglefold.scheme import Decision, Facts, Scheme, Verify, verified_by
 
 #: Candidates that may be read at a time: one more must still be below what servers allow unless told.
 _MOST = 9_999
@@ -18,7 +17,7 @@ _MOST = 9_999
 _CAP = 1_000_000
 
 
-def check_reading(
+def check_candidate_options(
     *, size: int, smallest: int, window: int, max_window: int, source: object, filters: object
 ) -> None:
     """Check how candidates are to be read.
@@ -71,7 +70,7 @@ class SimilarOptions:
     source: Any = False
 
     def __post_init__(self) -> None:
-        check_reading(
+        check_candidate_options(
             size=self.size,
             smallest=0,
             window=self.window,
@@ -86,7 +85,7 @@ class SimilarOptions:
         self.judged(Scheme())
         self.folding()
 
-    def decided_by(self, scheme: Thresholds) -> Verify:
+    def decided_by(self, scheme: Decision) -> Verify:
         """Return what decides, where the scheme's own decision is so.
 
         Raises:

@@ -6,12 +6,12 @@ from typing import Any, Generic, Literal, TypeVar
 
 from shinglefold.contracts import JSON
 from shinglefold.rerank.hits import identity
-from shinglefold.rerank.request.bodies import these
-from shinglefold.rerank.similar.asked import Asked, FoundDocument, Match
-from shinglefold.rerank.similar.blocks import Blocks, CandidateSearch, Place
-from shinglefold.rerank.similar.bodies import Queries
+from shinglefold.rerank.request.bodies import hits_query
+from shinglefold.rerank.similar.asked import FoundDocument, Match, QueryDocument
+from shinglefold.rerank.similar.blocks import CandidateBlocks, CandidateSearch, PagePosition
+from shinglefold.rerank.similar.bodies import CandidateQueries
 from shinglefold.rerank.similar.lookup import SimilarQuery
-from shinglefold.rerank.similar.texts import Source, settled
+from shinglefold.rerank.similar.texts import TextSource, decide_by_texts
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.scheme import Verify
 
@@ -19,7 +19,7 @@ StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer
 M = TypeVar("M", bound=FoundDocument)
 P = TypeVar("P", bound="FoundPage[Any]")
 #: Returns the documents found among the candidates read last, best first, and how many are unreadable.
-Decide = Callable[[Blocks], Steps[tuple[Sequence[M], int]]]
+Decide = Callable[[CandidateBlocks], Steps[tuple[Sequence[M], int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class PageReader(Generic[M]):
     def __init__(
         self,
         search: CandidateSearch,
-        queries: Queries,
+        queries: CandidateQueries,
         decide: Decide[M],
         place: str | None,
         query: Mapping[str, Any],
     ) -> None:
-        start = Place() if place is None else Place.parse(place, query)
-        self.blocks = Blocks(search, queries, start.after)
+        start = PagePosition() if place is None else PagePosition.parse(place, query)
+        self.blocks = CandidateBlocks(search, queries, start.after)
         self.shown: list[M] = []
         self.count = self.unreadable = 0
         self.ended = False
@@ -117,13 +117,13 @@ class PageReader(Generic[M]):
             lacks=dict(self.blocks.partial.lacks),
         )
 
-    def rest(self) -> Place | None:
+    def rest(self) -> PagePosition | None:
         """Return where the next page begins, None where there is nothing more or nobody can tell."""
         if self.blocks.partial:
             return None
         if self._left:
-            return Place(self._block, self.shown[-1].place if self.shown else self._last)
-        return None if self.ended else Place(self._next())
+            return PagePosition(self._block, self.shown[-1].place if self.shown else self._last)
+        return None if self.ended else PagePosition(self._next())
 
     def fill(self) -> Steps[None]:
         """Read blocks until the page is full, they end, or as many candidates were read as a page may."""
@@ -173,7 +173,7 @@ class SimilarPage(FoundPage[Match]):
         return told
 
 
-def read_page(asked: Asked, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
+def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
     """Return a page of the copies of a document.
 
     Blocks of candidates stand in the order of the supershingles they share; within a block copies stand by
@@ -186,10 +186,10 @@ def read_page(asked: Asked, by: SimilarQuery, place: str | None) -> Steps[Simila
     if queries is None:
         return SimilarPage(stopped_by="nothing_to_compare")
 
-    def decide(blocks: Blocks) -> Steps[tuple[list[Match], int]]:
+    def decide(blocks: CandidateBlocks) -> Steps[tuple[list[Match], int]]:
         nominees, counts = by.decision.nominate([asked], [blocks.hits])
-        source = Source(by.decision.stage, by.candidates.index, blocks.shards, blocks.partial)
-        (matches,) = yield from settled([asked], nominees, source)
+        source = TextSource(by.decision.stage, by.candidates.index, blocks.shards, blocks.partial)
+        (matches,) = yield from decide_by_texts([asked], nominees, source)
         return matches, counts.unreadable
 
     reader = PageReader(by.candidates, queries, decide, place, queries.ordered)
@@ -198,12 +198,12 @@ def read_page(asked: Asked, by: SimilarQuery, place: str | None) -> Steps[Simila
     return replace(
         reader.page(SimilarPage),
         matches=tuple(shown),
-        verify=_verified(asked, by),
+        verify=_verified_by(asked, by),
         unasked="" if by.decision.stage is None else by.decision.stage.missing,
     )
 
 
-def _verified(asked: Asked, by: SimilarQuery) -> Verify:
+def _verified_by(asked: QueryDocument, by: SimilarQuery) -> Verify:
     """Return what decided: signatures, too, where the text of the document was not at hand."""
     stage = by.decision.stage
     if by.verify == "text" and (not asked.text or stage is None or stage.missing):
@@ -211,7 +211,7 @@ def _verified(asked: Asked, by: SimilarQuery) -> Verify:
     return by.verify
 
 
-def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: Blocks) -> Steps[list[Match]]:
+def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: CandidateBlocks) -> Steps[list[Match]]:
     """Return copies with the sources asked for; those deleted meanwhile are left out."""
     if by.options.source is False or not matches:
         return list(matches)
@@ -219,7 +219,7 @@ def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: Blocks) ->
     at_once = min(by.candidates.window, blocks.size)
     for begin in range(0, len(matches), at_once):
         part = [match.hit for match in matches[begin : begin + at_once]]
-        body = {"query": these(part, blocks.shards), "size": len(part), "track_total_hits": False}
+        body = {"query": hits_query(part, blocks.shards), "size": len(part), "track_total_hits": False}
         source = True if by.options.source is None else by.options.source
         answer = yield Call("search", (by.candidates.index, {**body, "_source": source}))
         blocks.partial.note(answer)

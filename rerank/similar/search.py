@@ -10,17 +10,17 @@ from shinglefold.contracts import JSON, Engine, Parameters
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
 from shinglefold.model import Fingerprint
 from shinglefold.quoted import quoted
-from shinglefold.rerank.fold.text_stage import Stages
+from shinglefold.rerank.fold.text_stage import TextStages
 from shinglefold.rerank.index_knowledge import IndexRecipes
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.request.known_fields import check_fields, check_scopes
-from shinglefold.rerank.similar.asked import Asked
+from shinglefold.rerank.similar.asked import QueryDocument
 from shinglefold.rerank.similar.blocks import CandidateSearch
 from shinglefold.rerank.similar.bodies import decisive_fields
-from shinglefold.rerank.similar.decision import Decision
+from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
-from shinglefold.rerank.similar.lookup import Found, SimilarQuery, look_up
+from shinglefold.rerank.similar.lookup import LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
 from shinglefold.rerank.similar.reading import SimilarPage, read_page
 from shinglefold.rerank.steps import Call, Steps, run, run_async
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: What copies may be asked of: a stored document by its id, or index and id, or a fingerprint.
-Wanted = str | tuple[str, str] | Fingerprint | Asked
+Wanted = str | tuple[str, str] | Fingerprint | QueryDocument
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 #: Documents with one id that are looked at: one an index, and of one that is named all.
 _SAME_ID, _ALL = 10, 1000
@@ -66,13 +66,13 @@ class SimilarSteps(Generic[Driven]):
         self._engine: Driven = engine
         self._seal = seal
         self._recipes = IndexRecipes(scheme, field, seal)
-        self._stages = Stages(canonicalizer)
+        self._stages = TextStages(canonicalizer)
 
     def _page(
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
     ) -> Steps[SimilarPage]:
         by = yield from self._query(index, options)
-        asked = yield from self._asked(wanted, by)
+        asked = yield from self._query_document(wanted, by)
         return (yield from read_page(asked, by, place))
 
     def _batch(
@@ -80,12 +80,12 @@ class SimilarSteps(Generic[Driven]):
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
         check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
         by = yield from self._query(index, options)
-        found = yield from run_side_by_side([self._asked(wanted, by) for wanted in several])
-        asked = {at: one for at, one in enumerate(found) if isinstance(one, Asked)}
+        found = yield from run_side_by_side([self._query_document(wanted, by) for wanted in several])
+        asked = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
         pages = yield from run_side_by_side([read_page(one, by, None) for one in asked.values()])
         among = _among(list(asked), by.decision.among(list(asked.values())))
         told: dict[int, SimilarPage | ShinglefoldError] = dict(zip(asked, pages, strict=True))
-        told |= {at: one for at, one in enumerate(found) if not isinstance(one, Asked)}
+        told |= {at: one for at, one in enumerate(found) if not isinstance(one, QueryDocument)}
         return [
             replace(page, among=tuple(among.get(at, ()))) if isinstance(page, SimilarPage) else page
             for at, page in sorted(told.items())
@@ -94,13 +94,13 @@ class SimilarSteps(Generic[Driven]):
     def _look_up(
         self,
         index: str,
-        several: Sequence[Fingerprint | Asked],
+        several: Sequence[Fingerprint | QueryDocument],
         options: SimilarOptions | None,
         parameters: Parameters | None,
-    ) -> Steps[list[Found]]:
+    ) -> Steps[list[LookupResult]]:
         check_several("what is wanted", several, "fingerprints")
         by = yield from self._query(index, options)
-        asked = [self._checked(_as_asked(one), by) for one in several]
+        asked = [self._check_comparable(_as_query_document(one), by) for one in several]
         return (yield from look_up(asked, by, parameters))
 
     def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
@@ -117,22 +117,22 @@ class SimilarSteps(Generic[Driven]):
         if verify == "text":
             wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
             stage = self._stages.stage(scheme, known.fields, wanted=wanted, by_index=known.fields_by_index)
-        decision = Decision(scheme, chosen.folding(verify), known.field, self._seal, stage)
+        decision = CandidateDecision(scheme, chosen.folding(verify), known.field, self._seal, stage)
         fetched = {"_source": False, "docvalue_fields": decisive_fields(known.field, chosen.scope)}
         numbers = self._engine.can.seq_no
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
         return SimilarQuery(candidates, known, chosen, decision, self._seal, verify)
 
-    def _asked(self, wanted: Wanted, by: SimilarQuery) -> Steps[Asked]:
-        if isinstance(wanted, Fingerprint | Asked):
-            return self._checked(_as_asked(wanted), by)
-        stored = yield from _stored(wanted, by)
-        asked = Asked.of_hit(stored, by.known.field, by.options.scope)
+    def _query_document(self, wanted: Wanted, by: SimilarQuery) -> Steps[QueryDocument]:
+        if isinstance(wanted, Fingerprint | QueryDocument):
+            return self._check_comparable(_as_query_document(wanted), by)
+        stored = yield from _fetch_document(wanted, by)
+        asked = QueryDocument.of_hit(stored, by.known.field, by.options.scope)
         stage = by.decision.stage
         text = "" if stage is None else stage.text_of(stored)
-        return self._checked(replace(asked, text=text), by)
+        return self._check_comparable(replace(asked, text=text), by)
 
-    def _checked(self, asked: Asked, by: SimilarQuery) -> Asked:
+    def _check_comparable(self, asked: QueryDocument, by: SimilarQuery) -> QueryDocument:
         """Return a document with a fingerprint that can be compared with those of the index.
 
         Raises:
@@ -155,15 +155,15 @@ class SimilarSteps(Generic[Driven]):
         return replace(asked, print=self._seal.sealed(made))
 
 
-def _as_asked(wanted: object) -> Asked:
-    if isinstance(wanted, Asked):
+def _as_query_document(wanted: object) -> QueryDocument:
+    if isinstance(wanted, QueryDocument):
         return wanted
     if not isinstance(wanted, Fingerprint):
-        raise ConfigError(f"expected a Fingerprint or an Asked, got {quoted(wanted)}")
-    return Asked(wanted)
+        raise ConfigError(f"expected a Fingerprint or a QueryDocument, got {quoted(wanted)}")
+    return QueryDocument(wanted)
 
 
-def _stored(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
+def _fetch_document(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
     """Return a stored document with what copies are found by.
 
     It is looked for by a search, so that who asks sees no more than a search shows.
@@ -189,7 +189,7 @@ def _stored(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
 
 def _index_and_id(wanted: object) -> tuple[str, str]:
     if not isinstance(wanted, list | tuple) or [*map(type, wanted)] != [str, str]:
-        raise expected("what is wanted", "an id, (index, id), a Fingerprint or an Asked", wanted)
+        raise expected("what is wanted", "an id, (index, id), a Fingerprint or a QueryDocument", wanted)
     return wanted[0], wanted[1]
 
 
@@ -219,26 +219,25 @@ def _among(
 class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; knows the recipes of the indices it has searched.
 
-    What is wanted is the id of a stored document, index and id where several indices have it, a fingerprint,
-    or an ``Asked``, which has the values of scopes as well. Of several, ``among`` has the others of the batch
-    that match. Beside what faces raise there are ``InputError`` (no such document, or it can't be compared)
-    and ``SchemeMismatch``. An id costs another request, and so do sources. For what is made with it:
-    ``SimilarSteps``.
+    ``wanted`` is the id of a stored document, (index, id) where several indices have it, a fingerprint, or a
+    ``QueryDocument``, which has the values of scopes as well. ``find_each`` also compares the documents of
+    the batch with each other: ``SimilarPage.among``. ``InputError`` says that there is no such document, or
+    that it can't be compared. An id costs one more request, and so do sources. Arguments: ``SimilarSteps``.
     """
 
     def look_up(
         self,
         index: str,
-        prints: Sequence[Fingerprint | Asked],
+        prints: Sequence[Fingerprint | QueryDocument],
         options: SimilarOptions | None = None,
         *,
         parameters: Parameters | None = None,
-    ) -> list[Found]:
+    ) -> list[LookupResult]:
         """Return for each fingerprint the stored documents that match it, with one request for all.
 
-        The plain part of ``find``, for who decides about many documents a second: no sources, no pages.
-        ``options.window`` bounds the candidates of each; ``Found.complete`` tells whether it did. Each match
-        tells the number of its group and, on servers, what guards a write (``seq_no``, ``primary_term``).
+        Like ``find`` without sources and pages, for callers that decide on many documents a second.
+        ``options.window`` bounds the candidates of each; ``LookupResult.complete`` says whether it cut them.
+        Each match has its group number and, on servers, what guards a write (``seq_no``, ``primary_term``).
 
         Args:
             parameters: what the engine takes in the address, such as ``preference``.
@@ -257,11 +256,11 @@ class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, Sim
     async def look_up(
         self,
         index: str,
-        prints: Sequence[Fingerprint | Asked],
+        prints: Sequence[Fingerprint | QueryDocument],
         options: SimilarOptions | None = None,
         *,
         parameters: Parameters | None = None,
-    ) -> list[Found]:
+    ) -> list[LookupResult]:
         """Return for each fingerprint the stored documents that match; see ``SimilarSearch.look_up``."""
         return await run_async(self._engine, self._look_up(index, prints, options, parameters))
 
@@ -298,7 +297,7 @@ def find_similar(
     """Return the copies of a document of an index, or of each of a list, wherever they rank.
 
     Args:
-        wanted: an id, index and id, a fingerprint, an ``Asked``, or a list of those.
+        wanted: an id, index and id, a fingerprint, an ``QueryDocument``, or a list of those.
         more: single options by name, such as ``min_resemblance=0.8``.
 
     Who asks more than once keeps a ``SimilarSearch``, which reads the recipe of an index once.

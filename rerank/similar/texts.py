@@ -5,21 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 from shinglefold.contracts import JSON
-from shinglefold.rerank.fold.text_stage import Said, TextStage
+from shinglefold.rerank.fold.text_stage import TextStage, TextVerdict
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.request.bodies import these
-from shinglefold.rerank.similar.asked import Asked, Match
+from shinglefold.rerank.request.bodies import hits_query
+from shinglefold.rerank.similar.asked import Match, QueryDocument
 from shinglefold.rerank.similar.decision import Nominee
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Partial
+from shinglefold.rerank.window.reading import PartialAnswer
 from shinglefold.shards import refuse_small_windows
 
 #: Documents whose texts are read at a time.
 _AT_ONCE = 100
 
 
-def settled(
-    asked: Sequence[Asked], nominees: Sequence[Sequence[Nominee]], source: "Source"
+def decide_by_texts(
+    asked: Sequence[QueryDocument], nominees: Sequence[Sequence[Nominee]], source: "TextSource"
 ) -> Steps[list[list[Match]]]:
     """Return for each document its copies: those in doubt as the texts say, where both are there.
 
@@ -30,18 +30,18 @@ def settled(
     if stage is None or not doubtful or not stage.ready():
         return [[one.match for one in several if one.kept] for several in nominees]
     texts = yield from _texts([match.hit for _, match in doubtful], stage, source)
-    said = _said(asked, doubtful, texts, stage)
+    said = _text_verdicts(asked, doubtful, texts, stage)
     return [
         [
             match
             for one in several
-            if (match := _decided(one, said.get((row, one.match.identity)))) is not None
+            if (match := _apply_verdict(one, said.get((row, one.match.identity)))) is not None
         ]
         for row, several in enumerate(nominees)
     ]
 
 
-class Source:
+class TextSource:
     """Where the texts of candidates are read.
 
     Args:
@@ -56,7 +56,7 @@ class Source:
         stage: TextStage | None,
         index: str | None,
         shards: int,
-        partial: Partial,
+        partial: PartialAnswer,
         beside: Mapping[str, Any] | None = None,
     ) -> None:
         self.stage, self.partial = stage, partial
@@ -67,7 +67,7 @@ class Source:
         found: list[JSON] = []
         for begin in range(0, len(hits), _AT_ONCE):
             part = hits[begin : begin + _AT_ONCE]
-            body = {"query": these(part, self._shards), "size": len(part), "track_total_hits": False}
+            body = {"query": hits_query(part, self._shards), "size": len(part), "track_total_hits": False}
             answer = yield Call("search", (self._index, {**body, **self._beside, "_source": list(fields)}))
             refuse_small_windows(answer)
             self.partial.note(answer)
@@ -75,7 +75,7 @@ class Source:
         return found
 
 
-def _texts(hits: Iterable[Hit], stage: TextStage, source: Source) -> Steps[dict[Any, str]]:
+def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
     """Return the texts of hits by identity, as far as there are any."""
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
@@ -85,9 +85,12 @@ def _texts(hits: Iterable[Hit], stage: TextStage, source: Source) -> Steps[dict[
     return texts
 
 
-def _said(
-    asked: Sequence[Asked], doubtful: Sequence[tuple[int, Match]], texts: Mapping[Any, str], stage: TextStage
-) -> dict[tuple[int, Any], Said]:
+def _text_verdicts(
+    asked: Sequence[QueryDocument],
+    doubtful: Sequence[tuple[int, Match]],
+    texts: Mapping[Any, str],
+    stage: TextStage,
+) -> dict[tuple[int, Any], TextVerdict]:
     """Return by document and identity of the candidate what their texts say."""
     # Documents asked for have places of their own, below all others.
     stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
@@ -97,7 +100,7 @@ def _said(
     return {pairs[pair]: said for pair, said in stage.decide_texts(sorted(pairs), known).items()}
 
 
-def _decided(one: Nominee, said: Said | None) -> Match | None:
+def _apply_verdict(one: Nominee, said: TextVerdict | None) -> Match | None:
     if not one.doubtful or said is None:
         return one.match if one.kept else None
     return replace(one.match, similarity=said.similarity) if said.alike else None

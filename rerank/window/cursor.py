@@ -84,7 +84,7 @@ def seal(cursor: Cursor, key: bytes) -> str:
         ConfigError: a sort value alone is too long.
     """
     while True:
-        text = _sealed(cursor, key)
+        text = _encrypt(cursor, key)
         if len(text) <= LONGEST:
             return text
         if not cursor.shown:
@@ -117,7 +117,7 @@ def unseal(text: str, key: bytes) -> Cursor:
     return Cursor(**{**parts, "shown": tuple(parts["shown"])})
 
 
-def _sealed(cursor: Cursor, key: bytes) -> str:
+def _encrypt(cursor: Cursor, key: bytes) -> str:
     text = json.dumps(asdict(cursor), separators=(",", ":"), ensure_ascii=False)
     nonce = token_bytes(_NONCE)
     packed = _cipher(key).encrypt(nonce, zlib.compress(text.encode("utf-8", "surrogatepass"), 6), _VERSION)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from shinglefold.contracts import JSON
 from shinglefold.errors import WindowTooLarge
 from shinglefold.order import whole_runs
-from shinglefold.rerank.explanation.stored_passages import Texts
-from shinglefold.rerank.fold.columns import Columns
+from shinglefold.rerank.explanation.stored_passages import PassageTexts
+from shinglefold.rerank.fold.columns import FingerprintColumns
 from shinglefold.rerank.fold.folding import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.fold.neighbours import Lead, led
+from shinglefold.rerank.fold.neighbours import GroupByLeader, leader_groups
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.request.bodies import (
     after_hit,
@@ -62,7 +62,7 @@ def missing(answer: Mapping[str, Any]) -> JSON:
     return {name: value for name, value in found.items() if value}
 
 
-class Partial:
+class PartialAnswer:
     """What the answers to one search lack together: of each number the greatest.
 
     Attributes:
@@ -90,7 +90,7 @@ class Partial:
         return bool(lacks)
 
 
-class Reading:
+class WindowReader:
     """The hits of one search, read and folded as far as its page needs them.
 
     They are folded block by block. A block ends after ``window`` hits, or before them where the last ones are
@@ -122,8 +122,8 @@ class Reading:
         field: str,
         *,
         seal: Seal | None = None,
-        lead: Lead = led,
-        texts: Texts | None = None,
+        lead: GroupByLeader = leader_groups,
+        texts: PassageTexts | None = None,
         stage: "TextStage | None" = None,
         cursor: Cursor | None = None,
         numbers: bool = False,
@@ -143,7 +143,7 @@ class Reading:
         self.most = most
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
-        self.partial = Partial()
+        self.partial = PartialAnswer()
         self.ended = self.broken = False
         self.deepened = False
         self._lead = lead
@@ -211,7 +211,7 @@ class Reading:
         """Return the groups of the hits read."""
         return self._folding.collapsed()
 
-    def columns(self, places: Sequence[int]) -> Columns:
+    def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of some hits."""
         return self._folding.columns(places)
 
@@ -283,7 +283,7 @@ class Reading:
     def recall(self, index: str | None, count: int) -> Steps[None]:
         """Read so many hits from the first one on, and know what they show as shown before."""
         # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
-        before = Reading(
+        before = WindowReader(
             self.body,
             self.options,
             self.scheme,
@@ -312,17 +312,17 @@ class Reading:
         size = size if self._rank_window is None else min(size, self._rank_window)
         answer = yield Call("search", (index, self._window(size)))
         refuse_small_windows(answer)
-        self._pending = self._noted(answer, size)
+        self._pending = self._record_hits(answer, size)
         self._fold((), last=True)
 
     def _read_runs(self, index: str | None) -> Steps[None]:
         """Read on from the last hit taken, and take no hit whose equals are not all there."""
         left = max(self._cap - self._taken, 0)
         size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
-        answer = yield from self._asked(index, size)
+        answer = yield from self._search_run(index, size)
         if answer is None:
             return
-        hits = self._noted(answer, size + 1)
+        hits = self._record_hits(answer, size + 1)
         count = whole_runs(hits, size)
         if hits and not count:
             # More hits are equal than were asked for.
@@ -335,12 +335,12 @@ class Reading:
         self._fold(hits[count:], last=self.ended or self.broken or (self._capped and self.cursor is None))
         self._size = max(self._size, 2 * size)
 
-    def heard(self, answer: JSON) -> None:
+    def record_response(self, answer: JSON) -> None:
         """Take down what an answer lacks, and the id that its point in time has from now on."""
         self.partial.note(answer)
         self.pit = answer.get("pit_id", self.pit)
 
-    def _asked(self, index: str | None, size: int) -> Steps[JSON | None]:
+    def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
         """Return the answer to a request; None where the index allows only smaller ones."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
@@ -360,7 +360,7 @@ class Reading:
         window = window_body(body, size, self._fields, first=self.first is None)
         return without_ids(window) if self.numbers else window
 
-    def _noted(self, answer: JSON, asked: int) -> list[JSON]:
+    def _record_hits(self, answer: JSON, asked: int) -> list[JSON]:
         """Return the hits of an answer and take down what it says of the whole result."""
         self._is_fresh = False
         if self.first is None:

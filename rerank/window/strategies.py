@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from shinglefold.contracts import Capabilities
 from shinglefold.errors import EngineError, UnsupportedQuery, WindowTooLarge
 from shinglefold.order import SEQ_NO
-from shinglefold.rerank.request.bodies import by_place, can_go_on
+from shinglefold.rerank.request.bodies import can_go_on, place_key
 from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 
 
 class WindowStrategies:
@@ -31,7 +31,7 @@ class WindowStrategies:
         #: By index and routing searched: whether there are several shards.
         self._several: dict[tuple[str | None, str], bool] = {}
 
-    def read(self, reading: Reading, index: str | None, routing: str) -> Steps[None]:
+    def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
         """Read until the page is full or there is reason to stop.
 
         A point in time that is opened here stays open: the page is fetched under it, too. The caller closes
@@ -49,14 +49,14 @@ class WindowStrategies:
         yield from self._read_first(index, reading, routing)
         if reading.stopped_by is None:
             # What is sorted by its place may have another one a moment later.
-            moves = by_place(reading.body) is not None
+            moves = place_key(reading.body) is not None
             if reading.tie is not None and not moves:
                 yield from reading.read_on(index)
             elif (tie := reading.tie or self.own_order) is not None and can_go_on(reading.body, tie):
                 yield from self._read_under_pit(index, reading, tie)
         yield from reading.read_more(index)
 
-    def _read_first(self, index: str | None, reading: Reading, routing: str) -> Steps[None]:
+    def _read_first(self, index: str | None, reading: WindowReader, routing: str) -> Steps[None]:
         """Read the first window: with its ties broken where there are several shards.
 
         One shard has one order of its own, and breaking ties costs a fifth of the window.
@@ -79,7 +79,7 @@ class WindowStrategies:
             self._several[index, routing] = several
             yield from reading.read(index, SEQ_NO if several else None)
 
-    def _read_window(self, index: str | None, reading: Reading, tie: str | None) -> Steps[None]:
+    def _read_window(self, index: str | None, reading: WindowReader, tie: str | None) -> Steps[None]:
         try:
             yield from reading.read(index, tie)
         except WindowTooLarge:
@@ -92,7 +92,7 @@ class WindowStrategies:
             # The same query with ids is fine: it was the numbers that this engine does not know.
             self.numbers = False
 
-    def _read_given_pit(self, reading: Reading) -> Steps[None]:
+    def _read_given_pit(self, reading: WindowReader) -> Steps[None]:
         """Read under the point in time that the request names."""
         pit = reading.body["pit"]
         tie = self._tiebreaker or (SEQ_NO if self._seq_no else None)
@@ -105,7 +105,7 @@ class WindowStrategies:
             yield from reading.read_more(None)
             reading.use_pit(pit["id"], dict(pit))
 
-    def _read_under_pit(self, index: str | None, reading: Reading, tie: str) -> Steps[None]:
+    def _read_under_pit(self, index: str | None, reading: WindowReader, tie: str) -> Steps[None]:
         """Read on under a point in time of our own; nothing where the engine opens none."""
         try:
             pit = yield Call("open_pit", (index, self._keep_alive))

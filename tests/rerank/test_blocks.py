@@ -6,7 +6,7 @@ import pytest
 from support.hits import SCHEME, Spec, hits_of
 
 from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.window.reading import Reading
+from shinglefold.rerank.window.reading import WindowReader
 
 _COUNT, _WINDOW = 120, 10
 
@@ -24,7 +24,7 @@ def _hits(seed):
 def _borders(hits, most):
     """Read all hits, at most so many at a time, and return where the block of each begins."""
     body = {"query": {"match_all": {}}, "sort": ["key"], "size": _COUNT + 1}
-    reading = Reading(body, FoldOptions(window=_WINDOW), SCHEME, "dedup", tie="_seq_no", most=most)
+    reading = WindowReader(body, FoldOptions(window=_WINDOW), SCHEME, "dedup", tie="_seq_no", most=most)
     steps = reading.read_on("pages")
     answer = None
     while True:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from shinglefold.rerank.page import response
-from shinglefold.rerank.window.reading import Partial, Reading
+from shinglefold.rerank.window.reading import PartialAnswer, WindowReader
 
 
 def _read(number):
@@ -32,9 +32,14 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
     monkeypatch.setattr(response, "_AT_ONCE", at_once)
     hits = [_read(8), _read(1), _read(5), _read(3)]
     reading = SimpleNamespace(
-        hits=hits, shards=1, field="dedup", pit=pit, keep={"keep_alive": "1m"}, heard=Partial().note
+        hits=hits,
+        shards=1,
+        field="dedup",
+        pit=pit,
+        keep={"keep_alive": "1m"},
+        record_response=PartialAnswer().note,
     )
-    reading.under_pit = partial(Reading.under_pit, reading)
+    reading.under_pit = partial(WindowReader.under_pit, reading)
     steps = response._by_number(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)
     asked = []
     call = next(steps)

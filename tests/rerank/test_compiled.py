@@ -16,7 +16,7 @@ from shinglefold.sketch import pack
 
 pytest.importorskip("numba")
 
-from shinglefold.rerank.fold.compiled import compiled_led
+from shinglefold.rerank.fold.compiled import compiled_leader_groups
 
 
 def both(hits, options=None, scheme=SCHEME):
@@ -27,7 +27,7 @@ def both(hits, options=None, scheme=SCHEME):
     return [folding.collapsed() for folding in foldings]
 
 
-COMPILED = {"lead": compiled_led}
+COMPILED = {"lead": compiled_leader_groups}
 
 
 @given(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, hits_of, specs
 from support.servers.choose import examples
 
-from shinglefold.rerank.fold.columns import Reader
+from shinglefold.rerank.fold.columns import FingerprintReader
 from shinglefold.rerank.fold.matcher import Matcher, length_bounds
 from shinglefold.rerank.request.options import FoldOptions
 from shinglefold.scheme import Scheme
@@ -24,7 +24,7 @@ def random_window(rng, scheme, count):
 
 
 def prints_of(rows, scheme):
-    reader = Reader(scheme, "dedup")
+    reader = FingerprintReader(scheme, "dedup")
     from base64 import b64encode
 
     fields = {"dedup.scheme": [scheme.id], "dedup.shingles": [100]}
@@ -69,7 +69,7 @@ def everyone(matcher, prints):
 @settings(max_examples=examples(300), deadline=None)
 def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, scope):
     options = FoldOptions.parse({"min_shared": shared, "across_languages": across, "scope": list(scope)})
-    prints = Reader(SCHEME, "dedup", options.scope).read(hits_of(made))
+    prints = FingerprintReader(SCHEME, "dedup", options.scope).read(hits_of(made))
     matcher = Matcher.of(SCHEME, options)
     compared, rows = matcher.prepare(prints), np.arange(len(prints))
     near = matcher.candidates(compared, rows, compared, 0)
@@ -80,7 +80,7 @@ def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, s
 @given(specs, specs, st.integers(0, 10))
 @settings(max_examples=50, deadline=None)
 def test_two_blocks_are_compared_as_one(made, others, begin):
-    reader = Reader(SCHEME, "dedup")
+    reader = FingerprintReader(SCHEME, "dedup")
     one, other = reader.read(hits_of(made)), reader.read(hits_of(others))
     matcher = Matcher.of(SCHEME, FoldOptions(min_shared=1))
     whole = everyone(matcher, one.join(other))

@@ -14,7 +14,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
-from shinglefold.rerank.native.counting import Sizes
+from shinglefold.rerank.native.counting import ResultSizes
 from shinglefold.sketch import connected
 
 COUNT = len(SPECS)
@@ -107,7 +107,7 @@ def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     engine, monkeypatch, most, guessed
 ):
     monkeypatch.setattr("shinglefold.rerank.native.counting.MOST", most)
-    monkeypatch.setattr(Sizes, "few", lambda _self, _index: guessed == "few")
+    monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
     told = native(engine, asked(size=12), members=0)
     for hit in told["hits"]["hits"]:
         total = hit["inner_hits"]["duplicates"]["hits"]["total"]["value"]
@@ -118,7 +118,7 @@ def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
 
 
 def test_what_was_guessed_follows_the_results_there_were():
-    sizes, guesses = Sizes(), []
+    sizes, guesses = ResultSizes(), []
     for few in (False, True, False, False, False, True, True, True, True):
         guesses.append(sizes.few("a"))
         sizes.note("a", few=few)

@@ -14,7 +14,7 @@ from shinglefold.ingest import mappings
 from shinglefold.model import Fingerprint
 from shinglefold.rerank import Scope
 from shinglefold.rerank.similar import (
-    Asked,
+    QueryDocument,
     SimilarOptions,
     SimilarSearch,
     find_similar,
@@ -157,7 +157,7 @@ def test_a_filter_and_a_scope_narrow_what_is_found(engine):
 
 
 def test_a_fingerprint_brings_the_values_of_its_scopes(engine):
-    asked = Asked(fingerprint_of(SPECS[RICH]), {"published": [5]})
+    asked = QueryDocument(fingerprint_of(SPECS[RICH]), {"published": [5]})
     near = find_similar(engine, "pages", asked, size=COUNT, scope=(Scope("published", within=1e9),))
     none = find_similar(engine, "pages", asked, size=COUNT, scope=(Scope("published", within=0.0),))
     assert near.total > 0

@@ -18,7 +18,7 @@ from shinglefold.ingest.comparison import Comparison, compare_texts
 from shinglefold.recipe import Recipe
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, duplicates
-from shinglefold.rerank.similar import Asked, SimilarOptions, SimilarSearch, find_similar
+from shinglefold.rerank.similar import QueryDocument, SimilarOptions, SimilarSearch, find_similar
 from shinglefold.scheme import Scheme
 
 ALL = SimilarOptions(size=100)
@@ -114,7 +114,7 @@ def test_pages_have_each_copy_once_whatever_the_block(engine, scheme, pages, win
 def test_a_text_that_is_not_stored_is_compared_as_one_that_is(engine, scheme, pages):
     (made,) = Fingerprinter(scheme).fingerprint([pages["p0"]])
     stored = _ids(find_similar(engine, "pages", "p0", ALL))
-    given = find_similar(engine, "pages", Asked(made, text=pages["p0"]), ALL)
+    given = find_similar(engine, "pages", QueryDocument(made, text=pages["p0"]), ALL)
     assert _ids(given) == stored | {"p0"}
     bare = find_similar(engine, "pages", made, ALL)
     assert bare.verify == "signature"
@@ -133,7 +133,7 @@ def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, 
     prints = Fingerprinter(Recipe.of(engine.mappings("pages"), "pages", "dedup").scheme).fingerprint(
         list(pages.values())
     )
-    asked = [Asked(made, text=text) for made, text in zip(prints, pages.values(), strict=True)]
+    asked = [QueryDocument(made, text=text) for made, text in zip(prints, pages.values(), strict=True)]
     found = search.look_up("pages", asked, ALL)
     assert [
         {match.id for match in one.matches} - {name} for one, name in zip(found, names, strict=True)

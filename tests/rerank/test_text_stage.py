@@ -13,8 +13,8 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.fold.columns import Reader
-from shinglefold.rerank.fold.doubt import Signatures, pairs_of, settle
+from shinglefold.rerank.fold.columns import FingerprintReader
+from shinglefold.rerank.fold.doubt import Signatures, apply_text_verdicts, pairs_of
 from shinglefold.rerank.fold.folding import Group
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.fold.text_stage import TextStage
@@ -106,7 +106,7 @@ def test_pages_go_on_from_each_other(search: FoldedSearch, pages: list[dict[str,
 
 def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     options = FoldOptions(min_resemblance=0.0, min_shared=1)
-    prints = Reader(scheme, "dedup").read([{}, {}])
+    prints = FingerprintReader(scheme, "dedup").read([{}, {}])
     assert Signatures(scheme, options, (0, 1), prints).weigh([(0, 1)]) == ([], set(), set())
 
 
@@ -125,7 +125,7 @@ def test_pairs_one_by_one_match_as_all_of_a_page_do(
 ):
     made = [one.document or {} for one in Pipeline.from_json(default_definition(), scheme).run(pages)]
     hits = [{"_source": {**one, "host": f"h{at % 2}"}} for at, one in enumerate([*made, made[0], {}])]
-    prints = Reader(scheme, "dedup", options.scope).read(hits)
+    prints = FingerprintReader(scheme, "dedup", options.scope).read(hits)
     matcher = Matcher.of(scheme, options)
     ready, rows = matcher.prepare(prints), np.arange(len(hits))
     one, other = np.triu_indices(len(hits), 1)
@@ -146,13 +146,13 @@ def test_only_what_is_shown_and_its_own_members_are_asked():
 
 def test_alike_groups_join_the_better_ranked_and_others_part():
     verdicts = {(0, 2): False, (1, 3): True}
-    assert settle(GROUPS, verdicts) == (
+    assert apply_text_verdicts(GROUPS, verdicts) == (
         [Group(0, (0,)), Group(1, (1, 3, 4)), Group(2, (2,))],
         1,
         1,
     )
-    assert settle(GROUPS, {}).groups == GROUPS
-    assert settle(GROUPS, {(0, 2): False}, part=False).groups == GROUPS
+    assert apply_text_verdicts(GROUPS, {}).groups == GROUPS
+    assert apply_text_verdicts(GROUPS, {(0, 2): False}, part=False).groups == GROUPS
 
 
 def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSearch):

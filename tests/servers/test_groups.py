@@ -14,7 +14,7 @@ from shinglefold.groups.insert import Numbering
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.native.counting import Sizes
+from shinglefold.rerank.native.counting import ResultSizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 from shinglefold.sketch import connected
 
@@ -161,7 +161,7 @@ def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     engine, grouped, monkeypatch, most, guessed, total
 ):
     monkeypatch.setattr("shinglefold.rerank.native.counting.MOST", most)
-    monkeypatch.setattr(Sizes, "few", lambda _self, _index: guessed == "few")
+    monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
     search, true = folded(engine), len(set(GROUPS))
     for start in (0, 12):
         asked = body(**{"from": start, "track_total_hits": total})
