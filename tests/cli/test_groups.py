@@ -47,6 +47,19 @@ def test_documents_without_a_copy_are_groups_of_one(run, examples_file):
     assert sorted(ids) == sorted(article["id"] for article in articles())
 
 
+@pytest.mark.parametrize("option", ["--linkage leader", "--min-size 2", "--csv", "--sort size"])
+def test_options_of_groups_are_refused_of_pairs(run, examples_file, option):
+    ran = run("groups", "--pairs", *option.split(), examples_file)
+    assert ran.code == 2
+    assert f"{option.partition(' ')[0]}" in ran.err
+    assert "is for groups: leave it or --pairs out" in ran.err
+
+
+def test_an_order_of_pairs_is_refused_of_groups(run, examples_file):
+    ran = run("groups", "--sort", "resemblance", examples_file)
+    assert (ran.code, "--sort resemblance is for pairs: add --pairs" in ran.err) == (2, True)
+
+
 def test_two_forms_at_once_are_refused(run, examples_file):
     ran = run("groups", "--csv", "--json", examples_file)
     assert ran.code == 2
@@ -78,7 +91,7 @@ def test_backfill_numbers_the_groups_of_what_is_stored(run):
     assert run("backfill", "news", "--groups", "--workers", 1).out.startswith("0 updated, 2 right already")
 
 
-@pytest.mark.parametrize("command", [("pairs",), ("groups",), ("advise", "sample")])
+@pytest.mark.parametrize("command", [("groups", "--pairs"), ("groups",), ("advise", "sample")])
 def test_a_collection_without_a_document_is_told(run, command):
     Path("empty.jsonl").write_text("\n")
     ran = run(*command, "empty.jsonl", "--workers", 1)
