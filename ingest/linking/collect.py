@@ -36,7 +36,7 @@ from shinglefold.registry import make_scheme
 from shinglefold.scheme import PRESETS, Scheme
 from shinglefold.sketch import packed_size
 
-#: The field in which workers return fingertable.
+#: The field in which workers return fingerprints.
 _FIELD = "dedup"
 
 
