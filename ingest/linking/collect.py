@@ -241,8 +241,7 @@ def _add(table: FingerprintTable, answer: Answer, before: int) -> None:
     if answer.other_scheme is not None:
         source, line, scheme = answer.other_scheme
         raise _mismatch(table, f"{source}:{line + before}", scheme)
-    if answer.block is not None:
-        block = answer.block
+    for block in answer.blocks:
         table.add(replace(block, lines=block.lines + before) if before else block)
     for source, line, reason in answer.left_out:
         table.failures.add(f"{source}:{line + before}: {reason}")

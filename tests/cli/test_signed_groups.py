@@ -28,6 +28,9 @@ def test_signed_files_fold_as_their_texts_do_by_signature(run, signed, examples_
     assert "no text is read" in ran.err
     by_text = run("groups", "--pairs", examples_file, "--verify", "signature").out
     # Texts have more supershingles than are stored, which find a few pairs more.
+    for told in (ran.err, run("groups", "--pairs", signed, "--verify", "signature").err):
+        assert "signed files hold 21 of the 84 supershingles that texts have" in told
+    assert "supershingles" not in run("groups", signed, "--min-shared", 2).err
     assert ids(ran.out) <= ids(by_text)
     assert len(ids(ran.out)) > 0.9 * len(ids(by_text))
     assert all(len(line.split("\t")) == 3 for line in ran.out.splitlines())
