@@ -1,4 +1,4 @@
-"""``shinglefold pairs`` as it is typed: start, reading, markup and worker processes included."""
+"""``shinglefold groups --pairs`` as it is typed: start, reading, markup and worker processes included."""
 
 import subprocess
 import sys
@@ -19,14 +19,15 @@ def measure() -> list[Row]:
         found = {(min(a, b), max(a, b)) for a, b in lines}
         assert len(same & found) >= 0.99 * len(same)
         note = f"{len(corpora.pages(corpus)):,} pages, {len(lines):,} pairs"
-        rows.append(Row(f"shinglefold pairs {corpus}.jsonl.gz", seconds, "s", note))
+        rows.append(Row(f"shinglefold groups --pairs {corpus}.jsonl.gz", seconds, "s", note))
     return rows
 
 
 def _pairs(corpus: str) -> list[tuple[str, str]]:
     command = [
         Path(sys.executable).with_name("shinglefold"),
-        "pairs",
+        "groups",
+        "--pairs",
         corpora.folder() / f"{corpus}.jsonl.gz",
     ]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -46,7 +46,7 @@ def sample(
 ) -> int:
     """Tell how many of your documents fold at which threshold, and show the pairs nearest to it.
 
-    FILE is as for pairs. Texts decide unless --verify signature says otherwise; what --min-similarity or
+    FILE is as for groups. Texts decide unless --verify signature says otherwise; what --min-similarity or
     --min-resemblance gives is the threshold the pairs are shown about.
     """
     with collected(invocation, sources, **given) as found:

@@ -256,16 +256,23 @@ def _check_signed(asked: _Asked) -> None:
 
 
 def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
-    """Refuse to let texts decide where only fingerprints are read, and tell what does instead."""
+    """Refuse to let texts decide where only fingerprints are read, and note what is different then."""
     told = given.get("verify") == "text" or given.get("facts") == "numbers"
     if told or given.get("min_similarity") is not None:
         raise click.UsageError(
             "signed files are compared by their fingerprints: leave --verify text and --min-similarity out, "
             "or add --texts where the files hold the texts, too"
         )
-    if scheme.decision.verify == "text":
-        least = scheme.decision.min_resemblance
+    decision, sketch = scheme.decision, scheme.sketch
+    if decision.verify == "text":
+        least = decision.min_resemblance
         remark(f"note: signed files: signatures decide (--min-resemblance {least:g}), no text is read")
+    count = sketch.values // sketch.group_size
+    if decision.verify != "keywords" and decision.min_shared == 1 and count > sketch.groups:
+        remark(
+            f"note: signed files hold {sketch.groups} of the {count} supershingles that texts have: a few "
+            "pairs are found only in the texts (--texts)"
+        )
 
 
 def _read(

@@ -20,7 +20,7 @@ _NEXT = """What to try next:
   shinglefold index FILE.jsonl       your own pages: title, body, and more fields as you like
   shinglefold search WORDS           one hit a group; --show-duplicates shows what was folded
   shinglefold compare A.txt B.html   two texts, how alike they are and where
-  shinglefold pairs FILE.jsonl       every near-duplicate pair of a collection, without an index"""
+  shinglefold groups FILE.jsonl      the near-duplicates of a collection, without an index"""
 
 
 @command(

@@ -35,7 +35,6 @@ _COMMANDS = (
     "compare",
     "passages",
     "matches",
-    "pairs",
     "groups",
     "simulate",
     "advise",

@@ -33,7 +33,7 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
         InputError: it can't be read.
     """
     if os.path.isdir(path):
-        raise InputError(f"{path} is a folder; give one file, or see: shinglefold pairs --help")
+        raise InputError(f"{path} is a folder; give one file, or see: shinglefold groups --help")
     if path != "-" and not os.path.exists(path):
         raise InputError(
             f"cannot read {printable(path[:_SHOWN])}: no such file; check the path, or add --text where the "
@@ -98,7 +98,7 @@ def _only_text(path: str, encoding: str) -> str:
     if len(records) > 1:
         raise InputError(
             f"{path} has several documents; give a file with one text, or find pairs among them: "
-            f"shinglefold pairs {shlex.quote(path)}"
+            f"shinglefold groups --pairs {shlex.quote(path)}"
         )
     if not records or records[0].document is None:
         raise InputError(f"{path}: {records[0].reason if records else 'nothing in it'}; give another file")

@@ -22,7 +22,7 @@ _ROWS = 256
 
 
 def measure(whole: Corpus) -> Iterator[Row]:
-    """Compare all pairs by signature, and find pairs as ``pairs`` does, by text."""
+    """Compare all pairs by signature, and find pairs as ``groups --pairs`` does, by text."""
     scheme = make_scheme()
     prints = fingerprinter(scheme).fingerprint_arrays(_drawn(whole))
     count = _TEXTS * (_TEXTS - 1) // 2

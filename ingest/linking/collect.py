@@ -36,7 +36,7 @@ from shinglefold.registry import make_scheme
 from shinglefold.scheme import PRESETS, Scheme
 from shinglefold.sketch import packed_size
 
-#: The field in which workers return fingertable.
+#: The field in which workers return fingerprints.
 _FIELD = "dedup"
 
 
@@ -241,8 +241,7 @@ def _add(table: FingerprintTable, answer: Answer, before: int) -> None:
     if answer.other_scheme is not None:
         source, line, scheme = answer.other_scheme
         raise _mismatch(table, f"{source}:{line + before}", scheme)
-    if answer.block is not None:
-        block = answer.block
+    for block in answer.blocks:
         table.add(replace(block, lines=block.lines + before) if before else block)
     for source, line, reason in answer.left_out:
         table.failures.add(f"{source}:{line + before}: {reason}")

@@ -148,15 +148,15 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a task: a block, the lines that begin in it, and the documents left out, with reasons.
+    """The result of a task: blocks, the lines that begin in it, and the documents left out, with reasons.
 
     ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
     read.
     """
 
-    block: Block | None = None
+    blocks: Sequence[Block] = ()
     lines: int = 0
-    left_out: tuple[tuple[str, int, str], ...] = ()
+    left_out: Sequence[tuple[str, int, str]] = ()
     other_scheme: tuple[str, int, str] | None = None
     problem: str = ""
 
@@ -214,15 +214,15 @@ def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
     )  # fmt: skip
 
 
-def sound_block(layout: Layout, rows: Sequence[Row], left_out: list[tuple[str, int, str]]) -> Block | None:
-    """Return sound rows as a block, None where there are none; add damaged rows to ``left_out``."""
+def sound_blocks(layout: Layout, rows: Sequence[Row], left_out: list[tuple[str, int, str]]) -> list[Block]:
+    """Return sound rows as blocks, and add damaged rows to ``left_out``."""
     with suppress(InputError):
-        return block_of(layout, rows) if rows else None
-    kept = []
+        return [block_of(layout, rows)] if rows else []
+    sound = []
     for row in rows:
         try:
             block_of(layout, [row])
-            kept.append(row)
+            sound.append(row)
         except InputError as error:
             left_out.append((row.source, row.line, str(error)))
-    return block_of(layout, kept) if kept else None
+    return [block_of(layout, sound)] if sound else []

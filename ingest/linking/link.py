@@ -68,7 +68,9 @@ class Linking:
             labels, self.skipped = connected_labels(table, duplicates, self._options, self._monitor)
             return labels
         rows, self.skipped = pairs_of_firsts(table, duplicates, self._options, self._monitor)
-        leaders = led(rows["a"].astype(np.int64), rows["b"].astype(np.int64), len(table))
+        a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
+        del rows
+        leaders = led(a, b, len(table))
         copies = np.flatnonzero(duplicates.is_duplicate)
         leaders[copies] = leaders[duplicates.first[copies]]
         return leaders.astype(np.int32)

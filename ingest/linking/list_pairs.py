@@ -28,8 +28,8 @@ PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64)
 Rows = NDArray[np.void]
 #: Candidates decided on at a time, and slots compared at a time.
 _TOGETHER, _SLOTS = 1 << 16, 8
-#: Bytes of a pair while pairs are joined to one array and sorted.
-_SORTING = 2 * PAIR.itemsize
+#: Bytes that a pair takes at most: while leaders are made of pairs, as integers and sorted.
+_A_PAIR = 72
 
 
 class PairList:
@@ -40,7 +40,7 @@ class PairList:
     """
 
     def __init__(self, memory: int) -> None:
-        self._most = memory // _SORTING
+        self._most = memory // _A_PAIR
         self._blocks: list[Rows] = [np.zeros(0, PAIR)]
         self._count = 0
 

@@ -16,7 +16,7 @@ from shinglefold.ingest.linking.decode import (
     Row,
     check_scheme,
     row_of,
-    sound_block,
+    sound_blocks,
 )
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.lines import Line
@@ -88,8 +88,8 @@ class SignedReader:
                 continue
             if row is not None:
                 rows.append(row)
-        block = sound_block(self.layout, rows, left_out)
-        return Answer(block, read.count, tuple(left_out))
+        blocks = sound_blocks(self.layout, rows, left_out)
+        return Answer(blocks, read.count, left_out)
 
     def _plain(self, line: Line, source: str) -> Row | None:
         """Return a document as ``sign`` writes it; None where anything is out of the ordinary."""

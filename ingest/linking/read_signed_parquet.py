@@ -16,7 +16,7 @@ from shinglefold.ingest.linking.decode import (
     check_scheme,
     decoded,
     row_of,
-    sound_block,
+    sound_blocks,
 )
 from shinglefold.ingest.linking.fingerprint_table import Block
 from shinglefold.ingest.paths import parts
@@ -82,39 +82,17 @@ def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answ
             with suppress(InputError):
                 block = _whole(layout, batch, wanted, head, task.source, number)
         if block is None:
-            block = _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
-        if block is not None:
+            blocks += _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
+        else:
             blocks.append(block)
         number += batch.num_rows
-    return Answer(joined(blocks), 0, tuple(left_out))
-
-
-def joined(blocks: list[Block]) -> Block | None:
-    """Return several blocks as one; None of none."""
-    if len(blocks) < 2:
-        return blocks[0] if blocks else None
-
-    def whole(name: str) -> Any:  # noqa: ANN401 - an array of some type
-        return np.concatenate([getattr(one, name) for one in blocks])
-
-    return Block(
-        whole("words"),
-        whole("signatures"),
-        whole("shingles"),
-        whole("digests"),
-        whole("flags"),
-        b"".join(one.ids for one in blocks),
-        whole("id_sizes"),
-        whole("id_hashes"),
-        [source for one in blocks for source in one.sources],
-        whole("lines"),
-    )
+    return Answer(blocks, 0, left_out)
 
 
 def _row_by_row(  # noqa: PLR0917
     layout: Layout, field: str, batch: Any, wanted: list[str], source: str, first: int,  # noqa: ANN401 - Arrow's
     left_out: list[tuple[str, int, str]],
-) -> Block | None:  # fmt: skip
+) -> list[Block]:  # fmt: skip
     rows: list[Row] = []
     for number, row in enumerate(batch.to_pylist(), first):
         name = row.get(wanted[0]) if wanted else None
@@ -127,7 +105,7 @@ def _row_by_row(  # noqa: PLR0917
             rows.append(row_of(made, layout, None if name is None else str(name), source, number))
         except InputError as error:
             left_out.append((source, number, str(error)))
-    return sound_block(layout, rows, left_out)
+    return sound_blocks(layout, rows, left_out)
 
 
 def _whole(  # noqa: PLR0917

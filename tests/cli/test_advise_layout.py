@@ -59,7 +59,7 @@ def test_what_has_no_answer_is_misuse(run, given, says):
 @pytest.mark.parametrize("verify", ["text", "signature"])
 def test_a_sample_tells_what_folds_as_pairs_and_groups_do(run, examples_file, verify):
     told = json.loads(run("--json", "advise", "sample", examples_file, "--verify", verify).out)
-    found = run("pairs", examples_file, "--verify", verify).out.splitlines()
+    found = run("groups", "--pairs", examples_file, "--verify", verify).out.splitlines()
     (chosen,) = (row for row in told["tried"] if row["at"] == told["threshold"])
     assert chosen["pairs"] == len(found)
     assert [row["pairs"] for row in told["tried"]] == sorted(

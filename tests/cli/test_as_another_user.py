@@ -45,7 +45,7 @@ _WORKS = (
     "sweep pages",
     "setup pages",
     "sign pages.jsonl --workers 1",
-    "pairs pages.jsonl --workers 1",
+    "groups --pairs pages.jsonl --workers 1",
     "groups pages.jsonl --workers 1",
     "passages a.txt a.txt",
     "advise sample pages.jsonl --workers 1",
@@ -70,7 +70,7 @@ _REFUSED = {
     "sign pages.jsonl -o signed.jsonl": "signed.jsonl",
     "sign secret.jsonl": "secret.jsonl",
     "sign pages.jsonl --dead-letters failed.jsonl": "failed.jsonl",
-    "pairs secret.jsonl": "secret.jsonl",
+    "groups --pairs secret.jsonl": "secret.jsonl",
     "compare secret.jsonl a.txt": "secret.jsonl",
     "passages a.txt a.txt --html page.html": "page.html",
     "report pages --html page.html": "page.html",
@@ -121,7 +121,7 @@ def place(tmp_path_factory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def ran(place) -> dict[str, Ran]:
     """What became of each command, run by another user."""
-    commands = [*_WORKS, *_REFUSED, "sign pages", "pairs pages"]
+    commands = [*_WORKS, *_REFUSED, "sign pages", "groups --pairs pages"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHINGLEFOLD_")}
     done = subprocess.run(
         [*(_LOWERED if os.getuid() == 0 else ()), sys.executable, "-c", _PROGRAM],
@@ -152,7 +152,7 @@ def test_what_would_write_or_read_more_is_told_in_words(ran, command):
     assert any(said in err for said in _TOLD)
 
 
-@pytest.mark.parametrize("command", ["sign pages", "pairs pages"])
+@pytest.mark.parametrize("command", ["sign pages", "groups --pairs pages"])
 def test_what_can_not_be_read_in_a_folder_is_told_and_all_else_is_done(ran, command):
     code, _, err = ran[command]
     assert code == 3

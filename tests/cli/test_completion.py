@@ -26,7 +26,7 @@ def completed(*words: str) -> list[str]:
     ("words", "told"),
     [
         (["index", "art"], ["file,art"]),
-        (["pairs", "art"], ["file,art"]),
+        (["groups", "--pairs", "art"], ["file,art"]),
         (["compare", "old.txt", "ne"], ["file,ne"]),
         (["retry", "fail"], ["file,fail"]),
         (["index", "--pipeline", "pi"], ["file,pi"]),

@@ -55,7 +55,7 @@ def test_an_index_that_is_there_keeps_its_documents_through_an_empty_run(run):
     assert run("stats", "pages", "--json").json()["indices"][0]["documents"] == 1
 
 
-@pytest.mark.parametrize("command", ["index", "pairs", "groups"])
+@pytest.mark.parametrize("command", ["index", "groups"])
 def test_dead_letters_are_not_taken_for_documents(run, command):
     _write("a.jsonl", {"id": "1", "body": 5}, {"id": "2", "body": _TEXT})
     assert run("index", "a.jsonl", "--dead-letters", "dead.jsonl", "--workers", 1).code == 3

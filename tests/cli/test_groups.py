@@ -47,6 +47,19 @@ def test_documents_without_a_copy_are_groups_of_one(run, examples_file):
     assert sorted(ids) == sorted(article["id"] for article in articles())
 
 
+@pytest.mark.parametrize("option", ["--linkage leader", "--min-size 2", "--csv", "--sort size"])
+def test_options_of_groups_are_refused_of_pairs(run, examples_file, option):
+    ran = run("groups", "--pairs", *option.split(), examples_file)
+    assert ran.code == 2
+    assert f"{option.partition(' ')[0]}" in ran.err
+    assert "is for groups: leave it or --pairs out" in ran.err
+
+
+def test_an_order_of_pairs_is_refused_of_groups(run, examples_file):
+    ran = run("groups", "--sort", "resemblance", examples_file)
+    assert (ran.code, "--sort resemblance is for pairs: add --pairs" in ran.err) == (2, True)
+
+
 def test_two_forms_at_once_are_refused(run, examples_file):
     ran = run("groups", "--csv", "--json", examples_file)
     assert ran.code == 2
@@ -61,7 +74,24 @@ def test_what_can_not_be_read_is_told(run):
     assert "pages.jsonl:2" in ran.err
 
 
-@pytest.mark.parametrize("command", [("pairs",), ("groups",), ("advise", "sample")])
+def test_backfill_numbers_the_groups_of_what_is_stored(run):
+    bodies = ["The old bridge is closed until Monday because the river rises, buses take another way."] * 2
+    lines = "".join(json.dumps({"id": f"{at}", "body": body}) + "\n" for at, body in enumerate(bodies))
+    assert run("index", "-", "--index", "news", "--workers", 1, stdin=lines).code == 0
+    refused = run("backfill", "news", "--groups", "--workers", 1)
+    assert refused.code == 2
+    assert "numbers no groups; let it first: shinglefold setup news --groups" in refused.err
+    assert run("setup", "news", "--groups").code == 0
+    sliced = run("backfill", "news", "--groups", "--slice", "1/2", "--workers", 1)
+    assert sliced.code == 2
+    assert "shinglefold regroup news" in sliced.err
+    done = run("backfill", "news", "--groups", "--workers", 1)
+    assert done.code == 0
+    assert done.out.startswith("2 updated, 0 right already")
+    assert run("backfill", "news", "--groups", "--workers", 1).out.startswith("0 updated, 2 right already")
+
+
+@pytest.mark.parametrize("command", [("groups", "--pairs"), ("groups",), ("advise", "sample")])
 def test_a_collection_without_a_document_is_told(run, command):
     Path("empty.jsonl").write_text("\n")
     ran = run(*command, "empty.jsonl", "--workers", 1)

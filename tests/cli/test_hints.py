@@ -90,7 +90,7 @@ def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run,
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("command", ["pairs", "groups", "advise sample"])
+@pytest.mark.parametrize("command", ["groups", "advise sample"])
 def test_texts_elsewhere_are_told_with_a_command_that_takes_them(run, command, workers):
     Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))
     ran = run(*command.split(), "my texts.jsonl", "--workers", workers)
@@ -120,12 +120,12 @@ def test_a_file_with_a_blank_in_its_name_stays_one_word(run):
     ]
     parquet.write_table(pyarrow.Table.from_pylist(rows), "my pages.parquet")
     for more in ((), ("--texts",)):
-        ran = run("pairs", "my pages.parquet", *more)
+        ran = run("groups", "--pairs", "my pages.parquet", *more)
         assert ran.code == 2
         (command,) = hints(ran.err.replace(", and give that", ""))
         assert command == ["sign", "my pages.parquet", "--output", "signed.parquet"]
     assert run(*command).code == 0
-    assert run("pairs", "signed.parquet").code == 0
+    assert run("groups", "--pairs", "signed.parquet").code == 0
 
 
 def test_letters_of_a_first_run_that_stored_nothing_are_tried_as_that_run_would_have(run):

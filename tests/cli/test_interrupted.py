@@ -87,7 +87,7 @@ def test_a_demo_leaves_nothing_behind(start, tmp_path: Path, number, code):
 
 
 def test_sigterm_ends_a_command_quietly(start):
-    command = start("pairs", "-")
+    command = start("groups", "--pairs", "-")
     command.stdin.write("\n" * (1 << 20))
     command.stdin.flush()
     command.send_signal(signal.SIGTERM)

@@ -108,8 +108,8 @@ def test_more_is_indexed_into_it_and_groups_are_made_of_all(run, before):
 def test_its_documents_are_paired_anew_from_their_texts(run):
     lines = "".join(f"{json.dumps(one['_source'])}\n" for one in _made()["documents"])
     Path("news.jsonl").write_text(lines, "utf-8")
-    refused = run("pairs", "news.jsonl", "--workers", 1)
+    refused = run("groups", "--pairs", "news.jsonl", "--workers", 1)
     assert (refused.code, "--texts" in refused.err) == (1, True)
-    told = run("pairs", "news.jsonl", "--texts", "--workers", 1).out.splitlines()
+    told = run("groups", "--pairs", "news.jsonl", "--texts", "--workers", 1).out.splitlines()
     pairs = {tuple(sorted(line.split("\t")[:2])) for line in told}
     assert pairs == {(a, b) for copies in _COPIES for a in copies for b in copies if a < b}

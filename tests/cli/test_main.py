@@ -74,8 +74,8 @@ def test_help_loads_no_heavy_part():
         (["search", "x"], 1, "IndexMissing", "pages"),
         (["search", "x", "--representative", "newset:date"], 2, "ConfigError", "newest"),
         (["index", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
-        (["pairs", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
-        (["pairs", "-", "--preset", "clasic"], 2, "ConfigError", "classic"),
+        (["groups", "--pairs", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
+        (["groups", "--pairs", "-", "--preset", "clasic"], 2, "ConfigError", "classic"),
         (["compare", "a.txt", "b.txt"], 1, "InputError", "a.txt"),
         (["compare", ".", "b.txt"], 1, "InputError", "folder"),
         (["compare", "-", "-"], 2, "UsageError", "standard input"),
@@ -128,7 +128,7 @@ def test_json_is_not_looked_for_behind_the_end_of_options():
 
 def test_a_closed_pipe_ends_a_command_quietly(examples_file):
     command = subprocess.Popen(
-        [*_COMMAND, "pairs", str(examples_file), "--workers", "1"],
+        [*_COMMAND, "groups", "--pairs", str(examples_file), "--workers", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -145,7 +145,7 @@ def test_ctrl_c_ends_a_command_quietly():
     # Shells start background jobs with Ctrl-C ignored, and what ignores it starts others that do.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     command = subprocess.Popen(
-        [*_COMMAND, "pairs", "-"],
+        [*_COMMAND, "groups", "--pairs", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -184,7 +184,7 @@ def test_a_closed_input_has_no_documents():
 
 
 def _with_closed(stream):
-    command = ["sh", "-c", f'"$0" "$@" {stream}', *_COMMAND, "pairs", "-"]
+    command = ["sh", "-c", f'"$0" "$@" {stream}', *_COMMAND, "groups", "--pairs", "-"]
     given = '{"id": "1", "body": "one two three four five six"}'
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
 

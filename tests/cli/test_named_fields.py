@@ -20,7 +20,7 @@ def site(run):
     return "site.jsonl"
 
 
-@pytest.mark.parametrize("command", ["index", "pairs", "groups"])
+@pytest.mark.parametrize("command", ["index", "groups"])
 def test_a_named_field_that_no_document_has_is_no_success(run, site, command):
     into = ["--index", "other"] if command == "index" else []
     ran = run(command, site, "--field", "titel", "--field", "body", "--workers", 1, *into)
@@ -29,7 +29,7 @@ def test_a_named_field_that_no_document_has_is_no_success(run, site, command):
     assert run(command, site, "--field", "title", "--field", "body", "--workers", 1, *into).code == 0
 
 
-@pytest.mark.parametrize("command", ["index", "pairs"])
+@pytest.mark.parametrize("command", ["index", "groups"])
 def test_fields_that_nobody_named_may_be_missing(run, command):
     path = _write("bodies.jsonl", {"id": "a", "body": _TEXT})
     assert run(command, path, "--workers", 1).code == 0
@@ -85,7 +85,7 @@ def test_a_mistyped_type_in_a_mapping_is_misuse_and_leaves_nothing(run, site):
     assert [one["index"] for one in run("list", "--json").json()["indices"]] == ["pages"]
 
 
-@pytest.mark.parametrize("command", ["index", "pairs", "groups", "sign", "add"])
+@pytest.mark.parametrize("command", ["index", "groups", "sign", "add"])
 def test_a_run_that_found_no_text_at_all_is_no_success(run, site, command):
     path = _write("others.jsonl", *({"id": name, "headline": "Bridge", "content": _TEXT} for name in "xy"))
     before = {"index": ["--index", "pages"], "add": ["pages"]}.get(command, [])
@@ -106,7 +106,7 @@ def test_a_gate_tells_in_json_too_that_it_had_no_text_to_go_by(run, site):
     )
 
 
-@pytest.mark.parametrize("command", ["pairs", "groups", "sign"])
+@pytest.mark.parametrize("command", ["groups", "sign"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_mistyped_field_of_languages_is_no_success(run, command, workers):
     pages = [{"id": str(number), "lang": "en", "body": f"{number} {_TEXT}"} for number in range(300)]

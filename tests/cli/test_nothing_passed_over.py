@@ -57,7 +57,7 @@ def test_a_page_is_written_beside_nobodys_file(run):
     assert not list(Path.cwd().glob(".page*"))
 
 
-@pytest.mark.parametrize("command", ["index", "sign", "pairs"])
+@pytest.mark.parametrize("command", ["index", "sign", "groups"])
 def test_lines_of_a_bulk_request_are_no_documents(run, command):
     actions = [{"index": {"_id": "1"}}, {"create": {"_index": "x", "_id": "2"}}, {"delete": {}}]
     lines = [json.dumps(one) for action in actions for one in (action, _PAGE)]
@@ -108,7 +108,7 @@ def test_an_empty_folder_of_data_is_not_the_working_folder(run, pages, monkeypat
 
 
 def test_an_empty_name_is_no_source(run):
-    for command in (("index", ""), ("sign", ""), ("pairs", ""), ("similar", ""), ("explain", "", "x")):
+    for command in (("index", ""), ("sign", ""), ("groups", ""), ("similar", ""), ("explain", "", "x")):
         ran = run(*command)
         assert (ran.code, "empty" in ran.err) == (2, True), command
 
@@ -203,7 +203,7 @@ def test_a_text_in_the_place_of_a_file_leads_to_the_option(run):
 
 
 def test_a_memory_without_its_unit_is_refused(run, pages):
-    assert run("pairs", "pages.jsonl", "--memory", "4").code == 2
+    assert run("groups", "--pairs", "pages.jsonl", "--memory", "4").code == 2
 
 
 def test_a_server_that_is_not_there_is_told_without_numbers(run):

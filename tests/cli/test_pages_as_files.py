@@ -26,7 +26,7 @@ def site(run):
 def test_equal_texts_are_equal_whatever_their_files_are_called(run):
     told = run("explain", "one.txt", "another.txt", "--json").json()
     assert told["same_text"] is True
-    assert run("pairs", "site", "--min-resemblance", "1", "--json").out.count("\n") == 1
+    assert run("groups", "--pairs", "site", "--min-resemblance", "1", "--json").out.count("\n") == 1
 
 
 @pytest.mark.usefixtures("site")

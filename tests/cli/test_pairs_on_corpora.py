@@ -1,4 +1,4 @@
-"""pairs on real revisions of real pages: enough of the labelled pairs fold, and hardly any others."""
+"""groups --pairs on real revisions of pages: enough of the labelled pairs fold, and hardly any others."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def test_the_default_scheme_folds_what_is_alike_and_little_else(
     run, corpus, corpus_path, labelled_pairs, name
 ):
     start = _processor()
-    ran = run("pairs", corpus_path(name))
+    ran = run("groups", "--pairs", corpus_path(name))
     seconds = _processor() - start
     assert (ran.code, ran.err) == (0, "")
     folded = {tuple(sorted(line.split("\t")[:2])) for line in ran.out.splitlines()}
@@ -41,7 +41,7 @@ def test_the_default_scheme_folds_what_is_alike_and_little_else(
 @pytest.mark.parametrize("name", _CORPORA)
 def test_the_texts_decide_as_the_labels_do(run, corpus, corpus_path, labelled_pairs, name):
     # The labels are of the bodies alone.
-    ran = run("pairs", "--field", "body", corpus_path(name))
+    ran = run("groups", "--pairs", "--field", "body", corpus_path(name))
     short = {page["id"] for page in corpus(name) if _tokens(page) < _LEAST_TOKENS}
     folded = {tuple(sorted(line.split("\t")[:2])) for line in ran.out.splitlines()}
     folded = {pair for pair in folded if not short & set(pair)}

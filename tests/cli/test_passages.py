@@ -72,7 +72,7 @@ def test_a_file_with_one_document_is_its_title_and_body(run, tmp_path):
     assert told["a"]["tokens"] == 21
     refused = run("passages", str(one), str(two))
     assert refused.code == 1
-    assert f"shinglefold pairs {two}" in refused.err
+    assert f"shinglefold groups --pairs {two}" in refused.err
 
 
 def test_a_page_takes_the_place_of_no_source(run, tmp_path):

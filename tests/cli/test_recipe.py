@@ -262,7 +262,7 @@ def test_pairs_tells_that_the_text_is_elsewhere_and_the_remedy_finds_pairs(run):
     given = lines(5, title="headline", body="content") + lines(5, title="headline", body="content").replace(
         "page-", "copy-"
     )
-    ran = run("pairs", "-", stdin=given)
+    ran = run("groups", "--pairs", "-", stdin=given)
     assert "warning: no document has the fields title, body" in ran.err
     (again,) = run_hints(run, ran.err, stdin=given)
     assert "page-0\tcopy-0\t1.0000" in again.out

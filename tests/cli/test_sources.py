@@ -24,15 +24,15 @@ def test_pages_of_equal_names_in_several_folders_are_all_kept(run, tmp_path):
     assert (told["read"], told["indexed"], told["notes"]) == (6, 6, [])
     shown = run("search", "снег", "--json", "--no-fold").json()["hits"]["hits"]
     assert {hit["_id"] for hit in shown} == {"sa/p1.html", "sb/p1.html"}
-    assert "sa/p1.html\tsb/p1.html\t" in run("pairs", a, b).out
-    assert "sa/p1.html\tsb/p1.html\t" in run("pairs", a / "p1.html", b / "p1.html").out
+    assert "sa/p1.html\tsb/p1.html\t" in run("groups", "--pairs", a, b).out
+    assert "sa/p1.html\tsb/p1.html\t" in run("groups", "--pairs", a / "p1.html", b / "p1.html").out
     assert run("index", a, "--index", "alone", "--json").json()["indexed"] == 3
 
 
 def test_equal_ids_among_pairs_are_told_apart_and_counted(run, tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "body": TEXT}), "utf-8")
-    ran = run("pairs", "a.jsonl", "b.jsonl")
+    ran = run("groups", "--pairs", "a.jsonl", "b.jsonl")
     assert ran.out.startswith("1\t1 (b.jsonl:1)\t")
     assert "1 document has the id of another one" in ran.err
 
@@ -72,7 +72,7 @@ def test_what_is_not_read_in_folders_is_said(run, tmp_path):
     folder = site(tmp_path / "site", p1=TEXT)
     (folder / ".draft.html").write_text("x")
     assert "hidden skipped: 1" in run("index", folder, "--workers", 1).out
-    assert "hidden skipped: 1" in run("pairs", folder).err
+    assert "hidden skipped: 1" in run("groups", "--pairs", folder).err
 
 
 def test_a_pipe_in_a_folder_is_passed_over_and_a_gate_names_the_file_that_failed(run):

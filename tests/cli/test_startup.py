@@ -37,7 +37,7 @@ def loaded(program: str, *arguments: object) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["search", "--help"], ["pairs", "-h"], ["index", "--nonsense"], []]
+    "arguments", [["--help"], ["search", "--help"], ["groups", "-h"], ["index", "--nonsense"], []]
 )
 def test_help_and_usage_import_nothing_heavy_and_no_room(arguments):
     assert loaded(_COMMAND, *arguments) == set()
@@ -83,12 +83,12 @@ def test_a_comparison_of_texts_loads_the_aligner():
 def test_pairs_need_no_engine_and_plain_texts_no_parser():
     text = "Bridges across the river are closed until Monday because the water rises"
     Path("two.jsonl").write_text("".join(json.dumps({"id": n, "body": text}) + "\n" for n in "ab"))
-    found = loaded(_COMMAND, "pairs", "two.jsonl", "--workers", "1")
+    found = loaded(_COMMAND, "groups", "--pairs", "two.jsonl", "--workers", "1")
     assert "numpy" in found
     assert not found & {"nltk", "rapidfuzz", "selectolax", "tantivy", "opensearchpy", "elasticsearch"}
     assert not found & {"cryptography", "shinglefold.groups", "shinglefold.rerank", "shinglefold.similarity"}
     Path("two.html").write_text(f"<p>{text}")
-    assert "selectolax" in loaded(_COMMAND, "pairs", "two.html", "--html", "--workers", "1")
+    assert "selectolax" in loaded(_COMMAND, "groups", "--pairs", "two.html", "--html", "--workers", "1")
 
 
 @pytest.mark.parametrize("package", ["rerank", "ingest", "canon", "sketch", "engines"])

@@ -96,7 +96,7 @@ def library(examples_file, tmp_path_factory) -> Path:
 #: Every command that writes lines of its own, and is not above.
 _EVERY = (
     *("similar ru-bridge-repair-1", "matches TEXT", "explain ru-bridge-repair-1 ru-bridge-repair-2"),
-    *("passages TEXT TEXT", "pairs FILE", "groups FILE", "groups FILE --csv", "advise sample FILE"),
+    *("passages TEXT TEXT", "groups FILE --pairs", "groups FILE", "groups FILE --csv", "advise sample FILE"),
     *("advise width --shingles 99", "advise layout", "simulate FILE", "regroup pages", "sweep pages"),
     *("report pages", "list", "stats pages", "doctor pages", "setup pages", "config show", "search bridge"),
     *("add pages FILE --policy tag", "index FILE", "delete pages --dry-run", "backfill pages"),

@@ -33,7 +33,7 @@ def test_a_missing_file_is_told_without_numbers(run, monkeypatch):
         (("index", "--replay", "folder"), "folder"),
         (("retry", "folder"), "folder"),
         (("compare", "no.txt", "a.jsonl"), "no.txt"),
-        (("pairs", "no.jsonl"), "no.jsonl"),
+        (("groups", "--pairs", "no.jsonl"), "no.jsonl"),
         (("index", "a.jsonl", "--engine", "a.jsonl"), "a.jsonl"),
     ):
         ran = run(*arguments)
@@ -56,7 +56,7 @@ _ARCHIVES = {
 def test_a_damaged_archive_is_told_by_every_command(run, content):
     for name in ("g.jsonl.gz", "g.txt.gz"):
         Path(name).write_bytes(content)
-        for arguments in (("index", name, "--workers", 1), ("pairs", name, "--workers", 1)):
+        for arguments in (("index", name, "--workers", 1), ("groups", "--pairs", name, "--workers", 1)):
             ran = run(*arguments)
             assert ran.code == 1
             assert "damaged" in ran.out + ran.err
@@ -68,7 +68,7 @@ def test_a_damaged_archive_is_told_by_every_command(run, content):
 
 def test_a_file_of_unknown_kind_is_told_the_option_that_says_it(run):
     Path("pages.dat").write_text("x")
-    for command in ("index", "pairs"):
+    for command in ("index", "groups"):
         ran = run(command, "pages.dat")
         assert (ran.code, "with --format jsonl, csv, html or text" in ran.err) == (2, True)
 
@@ -122,7 +122,7 @@ def test_one_of_something_is_said_as_one(run):
     twice = f'{{"id": "a", "body": "{_TEXT}"}}\n' * 2
     assert (
         "1 document has the id of another one; it is shown with where it stands"
-        in run("pairs", "-", stdin=twice).err
+        in run("groups", "--pairs", "-", stdin=twice).err
     )
     empty = f'{{"id": "a", "body": "{_TEXT}"}}\n{{"id": "b"}}\n'
     run("index", "-", "--index", "c", "--workers", 1, stdin=empty)

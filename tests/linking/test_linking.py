@@ -85,10 +85,10 @@ def test_thousands_of_copies_do_not_fill_the_memory_with_their_pairs(changed):
         # Four and a half million pairs take more than this, the documents far less.
         linking = Linking(table, Options(memory=10_000_000))
         labels = linking.labels("connected")
-        with pytest.raises(ConfigError, match=r"more than 208,333 pairs.*--most-shared.*shinglefold\.spark"):
+        with pytest.raises(ConfigError, match=r"more than 138,888 pairs.*--most-shared.*shinglefold\.spark"):
             list(linking.pairs())
         fewer = Linking(table, Options(memory=10_000_000, most_shared=100))
-        assert 0 < len(listed(fewer)) < 208_333
+        assert 0 < len(listed(fewer)) < 138_888
     # Some have no fingerprint, and a tenth is too short to match the others.
     assert np.bincount(labels).max() > 2_500
     assert fewer.skipped.pairs + fewer.skipped.copies > 0

@@ -1,4 +1,4 @@
-"""What ``shinglefold pairs --json`` prints, byte for byte."""
+"""What ``shinglefold groups --pairs --json`` prints, byte for byte."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def pairs(folder: Path, corpus: str) -> dict[str, Any]:
     """Return by preset how many pairs are printed, a digest of all, and one of each 200 in order."""
     found = {}
     for preset in PRESETS[corpus]:
-        out = printed("pairs", "--json", "--preset", preset, file_of(folder, corpus))
+        out = printed("groups", "--pairs", "--json", "--preset", preset, file_of(folder, corpus))
         lines = out.decode().splitlines()
         found[preset] = {"pairs": len(lines), "all": digest(out), "blocks": in_blocks(lines, _BLOCK)}
     return found
