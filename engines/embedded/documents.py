@@ -1,7 +1,7 @@
 """A JSON document as tantivy keeps it: columns to search, and the source to give back.
 
-``Beforehand`` runs in the ingest workers: it analyses the texts and serializes the source of each document,
-so that the single writer of an index does neither.
+``DocumentPreparer`` runs in the ingest workers: it analyses the texts and serializes the source of each
+document, so that the single writer of an index does neither.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -230,7 +230,7 @@ def _short(value: object) -> str:
 _BESIDE = ("_id", "_index")
 
 
-class Beforehand:
+class DocumentPreparer:
     """Makes the words of texts that an index will want, and the JSON it will keep.
 
     Args:

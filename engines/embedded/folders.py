@@ -105,9 +105,9 @@ def delete_folder(folder: Path) -> None:
     Raises:
         EngineUnavailable: another process writes to it, or the folder can't be written.
     """
-    clear_left(folder.parent)
+    remove_leftovers(folder.parent)
     _set_aside(folder, f"deleting {folder.name}", note=False)
-    remove(deleted_of(folder))
+    remove(deleted_path(folder))
 
 
 def replace_folder(folder: Path, by: Path) -> None:
@@ -117,7 +117,7 @@ def replace_folder(folder: Path, by: Path) -> None:
         EngineUnavailable: another process writes to one of them, or the folder can't be written.
     """
     doing = f"replacing {folder.name} by {by.name}"
-    clear_left(folder.parent)
+    remove_leftovers(folder.parent)
     lock = _locked(by, doing)
     try:
         if folder.is_dir():
@@ -128,7 +128,7 @@ def replace_folder(folder: Path, by: Path) -> None:
     finally:
         if lock:
             lock.wait_merging_threads()
-    remove(deleted_of(folder))
+    remove(deleted_path(folder))
 
 
 def _exchange(folder: Path, by: Path, doing: str) -> None:
@@ -148,8 +148,8 @@ def _set_aside(folder: Path, doing: str, *, note: bool = True) -> None:
     with translated(doing):
         if not note:
             _note(folder).unlink(missing_ok=True)
-        remove(deleted_of(folder))
-        folder.rename(deleted_of(folder))
+        remove(deleted_path(folder))
+        folder.rename(deleted_path(folder))
         if lock:
             lock.wait_merging_threads()
 
@@ -181,18 +181,18 @@ _NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
 _CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
 
 
-def new_of(folder: Path) -> Path:
+def building_path(folder: Path) -> Path:
     """Return the folder that an index is made in before it takes its place."""
     return folder.with_name(f".{folder.name}.{_NEW}")
 
 
-def deleted_of(folder: Path) -> Path:
+def deleted_path(folder: Path) -> Path:
     """Return the folder that an index is deleted from."""
     return folder.with_name(f".{folder.name}.{_DELETED}")
 
 
 @contextmanager
-def made_apart(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to make an index in, which nobody else uses or takes for left until this ends.
 
     What others have left that were killed goes first.
@@ -201,9 +201,9 @@ def made_apart(folder: Path) -> Iterator[Path]:
         OSError: it can't be made.
         EngineUnavailable: another process is making the index.
     """
-    part = new_of(folder)
-    clear_left(folder.parent)
-    held = _held(part)
+    part = building_path(folder)
+    remove_leftovers(folder.parent)
+    held = _lock_folder(part)
     if held is None:
         raise EngineUnavailable(
             f"creating {folder.name}: another process is making this index; run this again once it has"
@@ -219,7 +219,7 @@ def made_apart(folder: Path) -> Iterator[Path]:
         os.close(held)
 
 
-def _held(part: Path) -> int | None:
+def _lock_folder(part: Path) -> int | None:
     """Return what keeps a folder ours, made where it is missing; None where a living process has it.
 
     The system tells who is killed from who stands still: a lock lasts as long as its process.
@@ -237,7 +237,7 @@ def _held(part: Path) -> int | None:
         os.close(held)
 
 
-def clear_left(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove what killed processes have left in an engine's folder; what can't be removed stays."""
     with suppress(OSError):
         for entry in os.scandir(folder):

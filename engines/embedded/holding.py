@@ -13,7 +13,7 @@ from shinglefold.engines.embedded.index import Index
 _WANTED = ".wanted"
 
 
-class Holding:
+class ExclusiveAccess:
     """What the embedded engine offers to whose indices one process at a time may write."""
 
     path: Path

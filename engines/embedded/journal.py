@@ -70,7 +70,7 @@ class Journal:
 
     @property
     def age(self) -> float:
-        """Seconds since the first note after the last turn; 0 where there is none."""
+        """Seconds since the first note after the last rotation; 0 where there is none."""
         return time.monotonic() - self._begun if self._file else 0.0
 
     def write(self, changes: Iterable[Changed]) -> None:
@@ -97,14 +97,14 @@ class Journal:
         self._torn = False
         self.size += len(whole)
 
-    def turn(self) -> None:
+    def rotate(self) -> None:
         """Begin another file with the next changes: those before are about to be committed."""
         if self._file is not None:
             self._before.append(Path(self._file.name))
             self.close()
 
-    def committed(self) -> None:
-        """Remove what was noted before the last turn."""
+    def truncate(self) -> None:
+        """Remove what was noted before the last rotation."""
         if self._before:
             remove(self._folder.parent, self._before)
             self._before = []

@@ -19,7 +19,7 @@ from shinglefold.engines.embedded.integrity import (
 )
 from shinglefold.engines.embedded.journal import check_journal
 from shinglefold.engines.embedded.schema import TANTIVY, translated
-from shinglefold.engines.embedded.volumes import FOLDER, Heads, Volumes
+from shinglefold.engines.embedded.volumes import FOLDER, Heads, RecordFiles
 from shinglefold.errors import EngineUnavailable, why
 
 _LOCK = ".tantivy-meta.lock"
@@ -29,7 +29,7 @@ _CHECKED = 256_000_000
 Stamp = tuple[tuple[int, int, int], ...]
 
 
-class Reading:
+class Reader:
     """An index's files, open for searches.
 
     tantivy wants to write a lock file whenever it opens segments. Where it can't, it is given a folder of
@@ -47,7 +47,7 @@ class Reading:
         self._folder = folder
         self._files = folder / TANTIVY
         self._schema = catalog.schema
-        self._volumes = Volumes({})
+        self._record_files = RecordFiles({})
         check_files(self._files, self._schema, _CHECKED)
         check_journal(folder)
         self._mirror = None if _writable(self._files) else _Mirror(self._files)
@@ -63,7 +63,7 @@ class Reading:
     @property
     def heads(self) -> Heads:
         """The heads of all documents that a searcher of now sees, and of those of earlier ones."""
-        return Heads(self._volumes)
+        return Heads(self._record_files)
 
     def reload(self) -> None:
         """Let new searchers see what is committed now."""
@@ -85,9 +85,9 @@ class Reading:
     def _reload(self) -> None:
         self._loaded = self.stamp()
         # Before, too: a writer removes volumes that no document refers to any more, now or in a moment.
-        before = Volumes.of(self._folder / FOLDER, self._volumes)
+        before = RecordFiles.of(self._folder / FOLDER, self._record_files)
         self.index.reload()
-        self._volumes = before | Volumes.of(self._folder / FOLDER, before)
+        self._record_files = before | RecordFiles.of(self._folder / FOLDER, before)
 
     def _check_heads(self, most: int | None) -> None:
         for tried in range(1, TRIES + 1):

@@ -7,7 +7,7 @@ import tantivy
 
 from shinglefold.engines.embedded.schema import ADDRESS, find
 from shinglefold.engines.embedded.sources import stored_sources
-from shinglefold.engines.embedded.volumes import PLACE, Heads, Volumes, addresses, read_head
+from shinglefold.engines.embedded.volumes import PLACE, Heads, RecordFiles, addresses, read_head
 
 #: A volume is emptied when a quarter of its records are of documents: so each is written anew once at most
 #: for three that were written over.
@@ -16,7 +16,7 @@ _SPARSE = 4
 _AT_ONCE = 1000
 
 
-def living(searcher: tantivy.Searcher) -> dict[int, int]:
+def live_counts(searcher: tantivy.Searcher) -> dict[int, int]:
     """Return how many documents have their heads in each volume. Cost: a pass over a column."""
     interval = {"histogram": {"field": ADDRESS, "interval": 1 << PLACE, "min_doc_count": 1}}
     told = searcher.aggregate(tantivy.Query.all_query(), {"volumes": interval})
@@ -30,7 +30,7 @@ def last_place(searcher: tantivy.Searcher, schema: tantivy.Schema, number: int) 
     return int(last[0][0]) - (number << PLACE) if last else 0
 
 
-def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: Volumes, address: int) -> bool:
+def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: RecordFiles, address: int) -> bool:
     """Tell whether what stands at an address is the head of the document that has this address."""
     try:
         query = tantivy.Query.term_query(schema, "_id", read_head(volumes.read(address)).id)
@@ -40,12 +40,12 @@ def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: Volumes,
     return bool(hits) and addresses(searcher, [hits[0][1]]) == [address]
 
 
-def sparse(lives: Mapping[int, int], records: Mapping[int, int]) -> list[int]:
+def sparse_files(lives: Mapping[int, int], records: Mapping[int, int]) -> list[int]:
     """Return the volumes that are worth emptying, given how many records each has."""
     return [number for number, count in records.items() if 0 < lives.get(number, 0) * _SPARSE <= count]
 
 
-def empty(
+def relocate(
     searcher: tantivy.Searcher,
     schema: tantivy.Schema,
     heads: Heads,

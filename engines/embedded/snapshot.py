@@ -99,7 +99,7 @@ class Order:
         return [column.value(row) for column in self.columns]
 
 
-class Orders:
+class SortCache:
     """The orders asked for last; threads may share them."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Snapshot:
     searcher: tantivy.Searcher
     schema: tantivy.Schema
     heads: Heads
-    orders: Orders = field(default_factory=Orders)
+    sort_cache: SortCache = field(default_factory=SortCache)
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         """Return a document, None where it is not there."""

@@ -132,8 +132,8 @@ def stored_sources(
 def _main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> Source:
     """Return a stored source but for its head."""
     main = searcher.doc(address).get_first(SOURCE)
-    if main is None and (beside := heads.beside(searcher, address)) is not None:
-        return Source(beside, b"", apart=True)
+    if main is None and (payload := heads.payload(searcher, address)) is not None:
+        return Source(payload, b"", apart=True)
     return Source(bytes(main or b"{}"), b"")
 
 

@@ -31,7 +31,7 @@ _HEADER = struct.Struct("<4sIQI")
 _MAGIC = b"sfv1"
 _LENGTH = struct.Struct("<I")
 #: Marks the length of a record that another one belongs to, which follows it.
-_MORE = 1 << 31
+_HAS_PAYLOAD = 1 << 31
 #: Bits of an address that say where in its volume a record is.
 PLACE = 40
 _IN_VOLUME = (1 << PLACE) - 1
@@ -48,7 +48,7 @@ class Walked(NamedTuple):
     records: int
 
 
-class Appender:
+class RecordAppender:
     """Adds records behind the last volume; one at a time for a folder.
 
     Args:
@@ -72,11 +72,11 @@ class Appender:
         """The address behind what was written."""
         return self._number << PLACE | self._end
 
-    def add(self, data: bytes, more: bytes | None = None) -> int:
+    def add(self, data: bytes, payload: bytes | None = None) -> int:
         """Take a record and return its address; it can be read after ``flush``.
 
         Args:
-            more: belongs to it, and is read apart.
+            payload: belongs to it, and is read apart.
 
         Raises:
             OSError: it can't be written.
@@ -84,11 +84,11 @@ class Appender:
         if not self._batch and (not self._number or self._end >= VOLUME):
             self._begin()
         place = self._end + _HEADER.size + len(self._batch)
-        self._batch += _LENGTH.pack(len(data) if more is None else len(data) | _MORE)
+        self._batch += _LENGTH.pack(len(data) if payload is None else len(data) | _HAS_PAYLOAD)
         self._batch += data
-        if more is not None:
-            self._batch += _LENGTH.pack(len(more))
-            self._batch += more
+        if payload is not None:
+            self._batch += _LENGTH.pack(len(payload))
+            self._batch += payload
         self._records += 1
         if len(self._batch) >= _HELD:
             self._write()
@@ -147,18 +147,18 @@ class Appender:
         self.begun += 1
 
 
-class Volumes:
-    """Volumes as they were at one moment, open for reading; they stay as they are when others are removed."""
+class RecordFiles:
+    """Record files as they were at one moment, open for reading; they stay when others are removed."""
 
     def __init__(self, maps: Mapping[int, mmap.mmap]) -> None:
         self.maps = maps
 
     @classmethod
-    def of(cls, folder: Path, before: "Volumes | None" = None) -> "Volumes":
+    def of(cls, folder: Path, before: "RecordFiles | None" = None) -> "RecordFiles":
         """Open what there is in a folder; what ``before`` has open already stays so."""
         known = before.maps if before is not None else {}
         maps: dict[int, mmap.mmap] = {}
-        for number, file in volumes(folder):
+        for number, file in record_files(folder):
             try:
                 size = file.stat().st_size
                 if number in known and len(known[number]) == size:
@@ -170,9 +170,9 @@ class Volumes:
                 continue
         return cls(maps)
 
-    def __or__(self, others: "Volumes") -> "Volumes":
+    def __or__(self, others: "RecordFiles") -> "RecordFiles":
         """Return these volumes and others; of those that both have, the others."""
-        return Volumes({**self.maps, **others.maps})
+        return RecordFiles({**self.maps, **others.maps})
 
     def read(self, address: int) -> bytes:
         """Return a record, without what belongs to it.
@@ -181,16 +181,16 @@ class Volumes:
             ValueError: there is none.
         """
         mapped, begin, length = self._found(address)
-        return mapped[begin : begin + (length & ~_MORE)]
+        return mapped[begin : begin + (length & ~_HAS_PAYLOAD)]
 
-    def more(self, address: int) -> bytes | None:
+    def payload(self, address: int) -> bytes | None:
         """Return what belongs to a record, None where nothing does.
 
         Raises:
             ValueError: there is no such record.
         """
         _, _, length = self._found(address)
-        return self.read(address + _LENGTH.size + (length & ~_MORE)) if length & _MORE else None
+        return self.read(address + _LENGTH.size + (length & ~_HAS_PAYLOAD)) if length & _HAS_PAYLOAD else None
 
     def _found(self, address: int) -> tuple[mmap.mmap, int, int]:
         """Return where a record is, and its length with its mark."""
@@ -202,7 +202,7 @@ class Volumes:
         return mapped, begin, int.from_bytes(mapped[place:begin], "little")
 
 
-def volumes(folder: Path) -> list[tuple[int, Path]]:
+def record_files(folder: Path) -> list[tuple[int, Path]]:
     """Return the volumes in a folder by number."""
     try:
         names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
@@ -248,7 +248,7 @@ def _covered(length: int, count: int) -> bytes:
 
 def _last_end(folder: Path, known: int) -> tuple[int, int]:
     """Return the last volume and where to go on in it; behind half a batch another is begun."""
-    there = volumes(folder)
+    there = record_files(folder)
     if not there:
         return 0, 0
     number, file = there[-1]
@@ -282,19 +282,19 @@ def read_head(data: bytes) -> Head:
 class Heads:
     """The heads of an index. Cost: about 1.5 µs each."""
 
-    def __init__(self, volumes: Volumes) -> None:
-        self._volumes = volumes
+    def __init__(self, records: RecordFiles) -> None:
+        self._records = records
 
     def load(self, searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> list[bytes]:
         """Return the heads of documents, as JSON."""
-        read = self._volumes.read
+        read = self._records.read
         found = addresses(searcher, places)
         return [b'["", {}]' if address is None else read(address) for address in found]
 
-    def beside(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
+    def payload(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
         """Return what stands beside the head of a document, None where nothing does."""
         (address,) = addresses(searcher, [place])
-        return None if address is None else self._volumes.more(address)
+        return None if address is None else self._records.payload(address)
 
 
 def addresses(searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> list[int | None]:

@@ -13,7 +13,7 @@ from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import analyse, prepare
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
-from shinglefold.engines.embedded.reading import Reading
+from shinglefold.engines.embedded.reading import Reader
 from shinglefold.engines.embedded.schema import ADDRESS, TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.sources import stored_source
 from shinglefold.engines.embedded.volumes import Heads, addresses, read_head
@@ -22,7 +22,9 @@ from shinglefold.engines.embedded.volumes import Heads, addresses, read_head
 _PART, _NEW, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
 
 
-def widen(folder: Path, old: Reading, analysis: Analysis, pools: Mapping[str, int], memory: int) -> None:
+def rebuild_columns(
+    folder: Path, old: Reader, analysis: Analysis, pools: Mapping[str, int], memory: int
+) -> None:
     """Write an index anew beside itself and put it in place; killed on the way, it is the old or the new.
 
     Args:
@@ -48,12 +50,12 @@ def widen(folder: Path, old: Reading, analysis: Analysis, pools: Mapping[str, in
         # A catalog of more columns than there are does no harm: writers look which there are.
         catalog.save(folder)
         (folder / TANTIVY).rename(folder / _OLD)
-        finish_widening(folder)
+        finish_rebuild(folder)
         lock.wait_merging_threads()
         replace(catalog, schema=schema_checksum(read_meta(folder / TANTIVY))).save(folder)
 
 
-def finish_widening(folder: Path) -> None:
+def finish_rebuild(folder: Path) -> None:
     """Put what was written anew in its place, where a process was killed between the two renames."""
     if not (folder / TANTIVY).exists():
         # Another process may be quicker.
