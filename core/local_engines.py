@@ -1,4 +1,4 @@
-"""What engines offer beside the contract whose indices are files of their own."""
+"""Optional interfaces of engines whose indices are local files."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -8,33 +8,33 @@ from shinglefold.contracts import JSON, Document
 
 #: The words of texts of a document, by text.
 WordsOf = dict[str, str]
-#: A document as JSON: without the objects at its top level (null in their places), and these.
+#: A document as JSON: its source with null for each object at the top level, and these objects.
 Halves = tuple[bytes, bytes]
 
 
 class Ready(NamedTuple):
-    """What an engine wants to have of a document; it makes ``halves`` itself where they are None."""
+    """What a worker prepared of a document; ``halves`` may be None, and the engine then makes the JSON."""
 
     words: WordsOf
     halves: Halves | None = None
 
     def of(self, texts: Mapping[Any, Any]) -> "Ready":
-        """Return the same of a document with other texts, by those it had."""
+        """Return the same with other texts as keys, given new texts by old ones."""
         return self._replace(words={texts.get(text, text): made for text, made in self.words.items()})
 
 
-#: Makes what an engine wants of documents.
+#: Prepares documents for an engine, many at once.
 MakeReady = Callable[[Sequence[Document]], list[Ready]]
 
 
 @runtime_checkable
 class ExclusiveWrites(Protocol):
-    """What engines offer to whose indices one process at a time may write."""
+    """Implemented by engines whose indices one process at a time may write."""
 
     def exclusive(self, index: str) -> AbstractContextManager[None]:
-        """Be the one that writes to an index, with all that was written before visible to searches.
+        """Hold the write lock of an index; all earlier writes are visible to searches.
 
-        What is written meanwhile is durable and visible when the context is left.
+        Writes inside are durable and visible when the context is left.
 
         Raises:
             EngineUnavailable: another process writes to it.
@@ -42,13 +42,13 @@ class ExclusiveWrites(Protocol):
         ...
 
     def deciding(self, index: str, fields: Collection[str]) -> AbstractContextManager[None]:
-        """Be the one that writes to an index, for one decision after another.
+        """Hold the write lock of an index for one decision of many.
 
-        What is written meanwhile is durable when the context is left. Searches see it about a second later,
-        or when the index is given back; until then ``unsearched`` tells of it.
+        Writes inside are durable when the context is left. Searches see them about a second later, or when
+        the index is released; until then ``unsearched`` returns them.
 
         Args:
-            fields: that ``unsearched`` is asked for; keywords and numbers.
+            fields: keywords and numbers that ``unsearched`` can look up.
 
         Raises:
             EngineUnavailable: another process writes to it.
@@ -56,14 +56,14 @@ class ExclusiveWrites(Protocol):
         ...
 
     def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
-        """Return the ids of documents that have one of some values in a field, by value.
+        """Return the ids of pending documents by their value in a field.
 
-        Of those that searches need not see yet; some may have other values by now, or be gone.
+        Pending means that searches may not see them yet. Some may have other values by now, or be deleted.
         """
         ...
 
     def held(self, index: str) -> AbstractContextManager[None]:
-        """Keep other processes from writing to an index, while other threads go on; for longer than a batch.
+        """Keep other processes from writing to an index for longer than a batch; other threads go on.
 
         Raises:
             EngineUnavailable: another process writes to it.
@@ -71,29 +71,29 @@ class ExclusiveWrites(Protocol):
         ...
 
     def want(self, index: str) -> None:
-        """Let the process that holds an index know that another waits for it."""
+        """Ask the process that holds an index to release it."""
         ...
 
     def wanted(self, index: str) -> bool:
-        """Tell once whether another process waits for an index."""
+        """Return whether another process asked for an index since the last call."""
         ...
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
-        """Return the sources of documents as they are now, None for those that are gone."""
+        """Return the current sources of documents, None for deleted ones."""
         ...
 
 
 @runtime_checkable
 class WantsReady(Protocol):
-    """What engines offer that leave to other processes what is to be made of a document before it is written.
+    """Implemented by engines that let ingest workers prepare documents.
 
-    A bulk action may have ``_ready``: what was made of its document; the engine makes what is missing there.
+    A bulk action may bring the result as ``_ready``; the engine makes what is missing there.
     """
 
     def ready_for(self, index: str, mappings: Mapping[str, Any]) -> MakeReady:
-        """Return what makes documents ready, many at once, here or in a process forked from this one.
+        """Return a function that prepares documents, here or in a process forked from this one.
 
         Args:
-            mappings: of the index, where it is made later on.
+            mappings: of the index, if it is created later.
         """
         ...

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from shinglefold.contracts import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.embedded.engine import EmbeddedEngine
-from shinglefold.engines.embedded.schema import Portion
+from shinglefold.engines.embedded.schema import CommitLimits
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError
 
@@ -25,7 +25,7 @@ class AsyncEmbeddedEngine:
     itself, for writing: it may be used beside this one, in any thread.
 
     Args:
-        path, canonicalizer, portion: see ``EmbeddedEngine``.
+        path, canonicalizer, limits: see ``EmbeddedEngine``.
         threads: searches at the same time; further ones wait their turn.
     """
 
@@ -35,11 +35,11 @@ class AsyncEmbeddedEngine:
         self,
         path: str | Path,
         canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
-        portion: Portion | None = None,
+        limits: CommitLimits | None = None,
         *,
         threads: int = _THREADS,
     ) -> None:
-        self.blocking = EmbeddedEngine(path, canonicalizer, portion)
+        self.blocking = EmbeddedEngine(path, canonicalizer, limits)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="shinglefold")
         self._closed = False
 

@@ -1,7 +1,7 @@
 """A JSON document as tantivy keeps it: columns to search, and the source to give back.
 
-``Beforehand`` runs in the ingest workers: it analyses the texts and serializes the source of each document,
-so that the single writer of an index does neither.
+``DocumentPreparer`` runs in the ingest workers: it analyses the texts and serializes the source of each
+document, so that the single writer of an index does neither.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ from shinglefold.local_engines import Ready, WordsOf
 from shinglefold.source_values import items
 
 _DEEPEST = 20
-#: What the engine itself calls so.
+#: Metadata of the engine; no field may have such a name.
 _METADATA = frozenset({"_id", "_index", "_source"})
 _SCALARS, _TEXTS = frozenset({str, int, float, bool}), frozenset({str})
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document ready to be written but for source and ``texts``; the catalog grown by what was new in it.
+    """A document to be written, without its source and ``texts``, and the catalog with its new fields.
 
-    ``texts``: columns, and the text each is to have the words of, none once it has. ``words``: of some of
-    them, by text.
+    ``texts``: columns and the texts still to be analysed for them. ``words``: the words of some texts, by
+    text.
     """
 
     document: tantivy.Document
@@ -49,7 +49,7 @@ class Prepared:
 
     @property
     def characters(self) -> int:
-        """How much there is to be held until it is written."""
+        """The characters of all texts still to be analysed."""
         return sum(len(text) for _, text in self.texts)
 
 
@@ -70,7 +70,7 @@ class _Walk:
             raise ValueError(f"{prefix}: objects nested deeper than {_DEEPEST}")
         by_source, values = self.catalog.by_source, self.values
         for name, value in source.items():
-            # The usual case first, as each document has some dozens of values.
+            # The usual case first: a document has dozens of values.
             if type(name) is str and (path := f"{prefix}.{name}" if prefix else name) in by_source:
                 if type(value) in _SCALARS:
                     values.setdefault(path, []).append(value)
@@ -112,7 +112,7 @@ class _Walk:
         self.values.setdefault(path, []).append(item)
 
     def _manner(self, path: str) -> str:
-        """Return how the nearest object above takes new fields; names with dots make objects on the way."""
+        """Return ``dynamic`` of the nearest object above; names with dots create objects on the way."""
         above, _, name = path.rpartition(".")
         known = self.catalog.objects.get(above) or self.new_objects.get(above)
         if known is not None:
@@ -165,18 +165,18 @@ def prepare(
 
 
 def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
-    """Give documents the words of their texts: of many at once, as each alone has numpy's cost a call."""
+    """Add the words of their texts to documents, in one batch to share numpy's cost per call."""
     wanted = [(one, column, text) for one in documents for column, text in one.texts]
     words = analysis.column_texts([text for one, _, text in wanted if text not in one.words])
     for one, column, text in reversed(wanted):
-        # Let go of at once: tantivy has a copy, and a long text weighs as much in each.
+        # Released at once: tantivy has a copy, and the text may be long.
         one.document.add_text(column, one.words[text] if text in one.words else words.pop())
-        # Whoever is interrupted begins again with the rest.
+        # After an interrupt the rest is analysed again.
         one.texts.pop()
 
 
 def indexed_values(own: Field, values: list[Any]) -> list[Any]:
-    """Return what is indexed of a document's values for a field: all of the type of its column.
+    """Return the values to index for a field, all of the type of its column.
 
     Raises:
         ValueError: one does not fit its mapping.
@@ -190,7 +190,7 @@ def indexed_values(own: Field, values: list[Any]) -> list[Any]:
 
 
 def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
-    """Add a field's values to its column, or to ``texts`` if they want analysis; return their number."""
+    """Add a field's values to its column, or to ``texts`` for analysis; return their number."""
     if own.kind is Kind.TEXT:
         found = [_text(own, value) for value in values]
         texts += [(own.column, text) for text in found if own.column]
@@ -204,7 +204,7 @@ def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[
             add = document.add_text
         elif own.kind is Kind.DOUBLE:
             add = document.add_float
-        # In order, so that the first value of a column is the least: what ascending sorts go by.
+        # Sorted, because ascending sorts use the first value of a column.
         for value in sorted(set(converted)) if len(converted) > 1 else converted:
             add(own.column, value)
     return len(converted)
@@ -216,7 +216,7 @@ def _text(own: Field, value: object) -> str:
 
 @lru_cache(maxsize=4096)  # the same few fields in nearly every document
 def _with_parents(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths of values and of all objects above them, none twice."""
+    """Return the paths of values and of all objects above them, without duplicates."""
     above = (name[:at] for name in names for at, letter in enumerate(name) if letter == ".")
     return tuple(dict.fromkeys((*names, *above)))
 
@@ -226,12 +226,12 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-#: What stands beside the fields of a document on its way.
+#: Metadata beside the fields of a document from the pipeline.
 _BESIDE = ("_id", "_index")
 
 
-class Beforehand:
-    """Makes the words of texts that an index will want, and the JSON it will keep.
+class DocumentPreparer:
+    """Makes the words of the texts that an index searches, and the JSON that it stores.
 
     Args:
         kinds: the kinds of the fields by the path of their values, as far as they are mapped.
@@ -248,7 +248,7 @@ class Beforehand:
         self._kinds, self._objects, self._words = kinds, objects, words
 
     def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[Ready]:
-        """Return what is made of each document."""
+        """Prepare documents, in order."""
         fields = [{name: value for name, value in one.items() if name not in _BESIDE} for one in documents]
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
         made = iter(self._words([text for several in texts for text in several]))
@@ -272,7 +272,7 @@ class Beforehand:
                 yield from self._of(one, path, manner)
 
     def _may_have_texts(self, path: str) -> bool:
-        """Tell whether there may be texts under a path: not where it is mapped as something else."""
+        """Return whether a path may hold texts: it does not if it is mapped as something else."""
         kinds = self._kinds.get(path)
         return not kinds or Kind.TEXT in kinds
 

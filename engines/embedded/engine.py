@@ -22,7 +22,7 @@ from shinglefold.engines.embedded.actions import Action, Refused, read_action
 from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.context import Context
-from shinglefold.engines.embedded.documents import Beforehand
+from shinglefold.engines.embedded.documents import DocumentPreparer
 from shinglefold.engines.embedded.folders import (
     delete_folder,
     folder_of,
@@ -32,12 +32,12 @@ from shinglefold.engines.embedded.folders import (
     replace_folder,
     there,
 )
-from shinglefold.engines.embedded.holding import Holding
+from shinglefold.engines.embedded.holding import ExclusiveAccess
 from shinglefold.engines.embedded.index import Index
 from shinglefold.engines.embedded.options import check_parameters, checked
 from shinglefold.engines.embedded.queries import compile_query
 from shinglefold.engines.embedded.request import read_request
-from shinglefold.engines.embedded.schema import Portion, is_panic
+from shinglefold.engines.embedded.schema import CommitLimits, is_panic
 from shinglefold.engines.embedded.search import run_search
 from shinglefold.engines.embedded.snapshot import Pits, Snapshot
 from shinglefold.engines.several import Answer, one_by_one
@@ -55,7 +55,7 @@ _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
 _SETTINGS = ("number_of_shards", "number_of_replicas", "refresh_interval")
 
 
-class EmbeddedEngine(Holding):
+class EmbeddedEngine(ExclusiveAccess):
     """A search engine in a folder of its own, one sub-folder an index.
 
     Several processes may search; one at a time may write to an index: it takes the lock with its first bulk
@@ -65,7 +65,7 @@ class EmbeddedEngine(Holding):
         path: the folder; made with the first index.
         canonicalizer: makes the tokens that text is found by: a ``Canonicalizer`` or a callable
             ``text -> list[Token]``. Let it keep function words, else phrases with them are not told apart.
-        portion: when a bulk commits by itself.
+        limits: when a bulk commits by itself.
     """
 
     can: Capabilities = Capabilities(samples=True)
@@ -75,11 +75,11 @@ class EmbeddedEngine(Holding):
         self,
         path: str | Path,
         canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
-        portion: Portion | None = None,
+        limits: CommitLimits | None = None,
     ) -> None:
         self.path = folder_of(path)
         self._analysis = Analysis(canonicalizer)
-        self._portion = portion or Portion()
+        self._limits = limits or CommitLimits()
         self._indices: dict[str, Index] = {}
         self._pits = Pits()
         self._lock = threading.RLock()
@@ -205,7 +205,7 @@ class EmbeddedEngine(Holding):
         """
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
-    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> Beforehand:
+    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
         """Return what makes documents ready for an index, here or in a process forked from this one.
 
         A bulk action may bring it as ``_ready``; what it does not bring is made here.
@@ -220,7 +220,7 @@ class EmbeddedEngine(Holding):
             there = self.index_exists(index)
             catalog = self._index(index).catalog if there else Catalog.create(mappings, {}, "")
         kinds = {path: frozenset(own.kind for own in several) for path, several in catalog.by_source.items()}
-        return Beforehand(kinds, catalog.objects, self._analysis.column_texts)
+        return DocumentPreparer(kinds, catalog.objects, self._analysis.column_texts)
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
         """Add fields to an index, and replace its ``_meta`` where one is given.
@@ -235,7 +235,7 @@ class EmbeddedEngine(Holding):
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order; what is refused is returned, not raised.
 
-        Commits every portion; a crash loses at most the one not committed. Searches see it after ``refresh``.
+        Commits every limits; a crash loses at most the one not committed. Searches see it after ``refresh``.
 
         Raises:
             EngineUnavailable: another process writes to the index, or its files can't be written.
@@ -341,7 +341,7 @@ class EmbeddedEngine(Holding):
         if index in self._indices and self._indices[index].replaced:
             self._indices.pop(index).close()
         if index not in self._indices:
-            self._indices[index] = Index(self.path / index, self._analysis, self._portion)
+            self._indices[index] = Index(self.path / index, self._analysis, self._limits)
         return self._indices[index]
 
     def _searched(self, index: str | None) -> Snapshot:

@@ -25,7 +25,7 @@ _LEAST_MEMORY = 15_000_000
 
 
 def folder_of(path: str | Path) -> Path:
-    """Return the folder of an engine, which need not be there yet.
+    """Return the folder of an engine; it may not exist yet.
 
     Raises:
         ConfigError: it is a file.
@@ -42,12 +42,12 @@ def index_names(path: Path) -> list[str]:
 
 
 def _is_index(folder: Path) -> bool:
-    """Tell whether a folder is an index, be it a damaged one; others are not ours to list or delete."""
+    """Return whether a folder is an index, damaged or not; other folders are neither listed nor deleted."""
     return (folder / CATALOG).is_file() or (folder / TANTIVY).is_dir()
 
 
 def no_name(path: Path, given: object) -> UnsupportedQuery:
-    """Return the error for what can't be the name of one index; a pattern is told which it means."""
+    """Return the error for an invalid index name; for a pattern it lists the matching indices."""
     if not isinstance(given, str) or not set(given) & {"*", ","}:
         return UnsupportedQuery(
             f'{given!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, and '
@@ -63,10 +63,10 @@ def no_name(path: Path, given: object) -> UnsupportedQuery:
 
 
 def check_free(folder: Path) -> None:
-    """See that no other folder or file has the place of an index to come.
+    """Check that no other folder or file is at the path of a new index.
 
     Raises:
-        EngineUnavailable: one has.
+        EngineUnavailable: there is one.
     """
     if (
         os.path.lexists(folder)
@@ -79,7 +79,7 @@ def check_free(folder: Path) -> None:
 
 
 def there(folder: Path) -> bool:
-    """Tell whether there is an index, after finishing a replacement that was cut short."""
+    """Return whether an index exists; finishes a replacement that was cut short."""
     if folder.is_dir():
         return _is_index(folder)
     with suppress(OSError):
@@ -100,24 +100,24 @@ def folder_size(folder: Path) -> int:
 
 
 def delete_folder(folder: Path) -> None:
-    """Delete an index, even one whose files are damaged.
+    """Delete an index, even if its files are damaged.
 
     Raises:
         EngineUnavailable: another process writes to it, or the folder can't be written.
     """
-    clear_left(folder.parent)
+    remove_leftovers(folder.parent)
     _set_aside(folder, f"deleting {folder.name}", note=False)
-    remove(deleted_of(folder))
+    remove(deleted_path(folder))
 
 
 def replace_folder(folder: Path, by: Path) -> None:
-    """Give an index the place of another, which is deleted; cut short, it is finished by who looks next.
+    """Replace an index by another and delete the old one; if cut short, the next access finishes it.
 
     Raises:
         EngineUnavailable: another process writes to one of them, or the folder can't be written.
     """
     doing = f"replacing {folder.name} by {by.name}"
-    clear_left(folder.parent)
+    remove_leftovers(folder.parent)
     lock = _locked(by, doing)
     try:
         if folder.is_dir():
@@ -128,11 +128,11 @@ def replace_folder(folder: Path, by: Path) -> None:
     finally:
         if lock:
             lock.wait_merging_threads()
-    remove(deleted_of(folder))
+    remove(deleted_path(folder))
 
 
 def _exchange(folder: Path, by: Path, doing: str) -> None:
-    """Note what is to take an index's place, then take it out of sight."""
+    """Note the replacement of an index, then hide the index."""
     with translated(doing):
         _note(folder).write_text(by.name, "utf-8")
     try:
@@ -143,19 +143,19 @@ def _exchange(folder: Path, by: Path, doing: str) -> None:
 
 
 def _set_aside(folder: Path, doing: str, *, note: bool = True) -> None:
-    """Take an index out of sight while its lock is held; without a ``note`` nothing else takes its place."""
+    """Hide an index while its lock is held; without a ``note`` nothing takes its place."""
     lock = _locked(folder, doing)
     with translated(doing):
         if not note:
             _note(folder).unlink(missing_ok=True)
-        remove(deleted_of(folder))
-        folder.rename(deleted_of(folder))
+        remove(deleted_path(folder))
+        folder.rename(deleted_path(folder))
         if lock:
             lock.wait_merging_threads()
 
 
 def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
-    """Take the write lock of an index; None where its files are damaged, so that nobody can write.
+    """Take the write lock of an index; None if damaged files make writing impossible.
 
     Raises:
         EngineUnavailable: another process has it.
@@ -170,40 +170,38 @@ def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
 
 
 def _note(folder: Path) -> Path:
-    """Return the file that names what is to take a folder's place."""
+    """Return the file that names the replacement of an index."""
     return folder.with_name(f".{folder.name}.replaced-by")
 
 
-#: What an index that is being made, or deleted, is called meanwhile.
+#: Suffixes of the folder of an index that is being made, or deleted.
 _NEW, _DELETED = "new", "deleted"
 _NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
-#: All there may be in the folder of an index, as files that are to replace others are called as well.
+#: What the folder of an index may contain, with the names of temporary files.
 _CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
 
 
-def new_of(folder: Path) -> Path:
-    """Return the folder that an index is made in before it takes its place."""
+def building_path(folder: Path) -> Path:
+    """Return the hidden folder in which an index is made."""
     return folder.with_name(f".{folder.name}.{_NEW}")
 
 
-def deleted_of(folder: Path) -> Path:
-    """Return the folder that an index is deleted from."""
+def deleted_path(folder: Path) -> Path:
+    """Return the hidden folder to which an index is moved for deletion."""
     return folder.with_name(f".{folder.name}.{_DELETED}")
 
 
 @contextmanager
-def made_apart(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to make an index in, which nobody else uses or takes for left until this ends.
-
-    What others have left that were killed goes first.
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty, locked folder to make an index in. Leftovers of killed processes are removed first.
 
     Raises:
         OSError: it can't be made.
         EngineUnavailable: another process is making the index.
     """
-    part = new_of(folder)
-    clear_left(folder.parent)
-    held = _held(part)
+    part = building_path(folder)
+    remove_leftovers(folder.parent)
+    held = _lock_folder(part)
     if held is None:
         raise EngineUnavailable(
             f"creating {folder.name}: another process is making this index; run this again once it has"
@@ -219,10 +217,11 @@ def made_apart(folder: Path) -> Iterator[Path]:
         os.close(held)
 
 
-def _held(part: Path) -> int | None:
-    """Return what keeps a folder ours, made where it is missing; None where a living process has it.
+def _lock_folder(part: Path) -> int | None:
+    """Make a folder if needed and return the descriptor that locks it; None if a living process has the lock.
 
-    The system tells who is killed from who stands still: a lock lasts as long as its process.
+    A lock lasts as long as its process, so a process that is stopped keeps its folder, and a killed one does
+    not.
     """
     while True:
         part.mkdir(parents=True, exist_ok=True)
@@ -233,12 +232,12 @@ def _held(part: Path) -> int | None:
             return None
         if stands_at(held, part):
             return held
-        # Whoever had it has finished, or cleared it away, between our two looks.
+        # Another process finished or removed it meanwhile.
         os.close(held)
 
 
-def clear_left(folder: Path) -> None:
-    """Remove what killed processes have left in an engine's folder; what can't be removed stays."""
+def remove_leftovers(folder: Path) -> None:
+    """Remove the leftovers of killed processes from an engine's folder, as far as possible."""
     with suppress(OSError):
         for entry in os.scandir(folder):
             if _NAME.fullmatch(entry.name) and entry.is_dir():
@@ -246,7 +245,7 @@ def clear_left(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove the folder of an index, and one elsewhere that it is a link to."""
+    """Remove the folder of an index, and the link if it is one."""
     shutil.rmtree(folder.resolve(), ignore_errors=True)
     if folder.is_symlink():
         folder.unlink(missing_ok=True)

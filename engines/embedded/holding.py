@@ -1,4 +1,4 @@
-"""Having an index alone: for one batch, or kept from other processes for longer."""
+"""Exclusive write access to an index: for one batch, or for longer."""
 
 import threading
 from abc import abstractmethod
@@ -9,12 +9,12 @@ from pathlib import Path
 from shinglefold.contracts import JSON
 from shinglefold.engines.embedded.index import Index
 
-#: The file by which a process lets another know that it waits for an index.
+#: The file by which a process asks another to release an index.
 _WANTED = ".wanted"
 
 
-class Holding:
-    """What the embedded engine offers to whose indices one process at a time may write."""
+class ExclusiveAccess:
+    """The part of ``EmbeddedEngine`` that implements ``ExclusiveWrites``."""
 
     path: Path
     _lock: threading.RLock
@@ -29,14 +29,14 @@ class Holding:
 
     @abstractmethod
     def _whole(self, index: str) -> AbstractContextManager[None]:
-        """Say which files are damaged, where that is why something goes wrong inside."""
+        """Name corrupt files if the block fails because of them."""
 
     @contextmanager
     def exclusive(self, index: str) -> Iterator[None]:
-        """Be the one that writes to an index; see ``ExclusiveWrites``.
+        """Hold the write lock of an index; see ``ExclusiveWrites``.
 
-        Other threads wait as long, for searches, too. The lock of the folder is given back at the end, unless
-        this engine had it before; whoever dies gives it back as well.
+        Other threads of this engine wait meanwhile, for searches too. The lock is released at the end, unless
+        this engine had it before, and also when the process dies.
 
         Raises:
             EngineUnavailable: another process writes to the index.
@@ -55,10 +55,10 @@ class Holding:
 
     @contextmanager
     def deciding(self, index: str, fields: Collection[str]) -> Iterator[None]:
-        """Be the one that writes to an index, for one decision after another; see ``ExclusiveWrites``.
+        """Hold the write lock of an index for one decision of many; see ``ExclusiveWrites``.
 
-        Other threads wait as long. What is written is noted in a journal, and committed for many decisions at
-        once: about once a second, beside them, and when the index is given back.
+        Other threads of this engine wait meanwhile. Writes are logged, and committed in the background about
+        once a second, and when the index is released.
 
         Raises:
             EngineUnavailable: another process writes to the index, or its files can't be written.
@@ -75,7 +75,7 @@ class Holding:
                     own.end()
 
     def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
-        """Return by value the documents that searches need not see yet; see ``ExclusiveWrites``."""
+        """Return pending documents by value; see ``ExclusiveWrites``."""
         with self._lock:
             return self._index(index).unsearched(field, values)
 
@@ -83,8 +83,7 @@ class Holding:
     def held(self, index: str) -> Iterator[None]:
         """Keep other processes from writing to an index; see ``ExclusiveWrites``.
 
-        Merging goes on beside. It is waited for when the index is given back, unless this engine had it
-        before.
+        Merges run in the background. Releasing the index waits for them, unless this engine had it before.
 
         Raises:
             EngineUnavailable: another process writes to the index.
@@ -101,12 +100,12 @@ class Holding:
                     own.end()
 
     def want(self, index: str) -> None:
-        """Let the process that holds an index know that another waits for it; see ``ExclusiveWrites``."""
+        """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""
         with suppress(OSError):
             (self.path / index / _WANTED).touch()
 
     def wanted(self, index: str) -> bool:
-        """Tell once whether another process waits for an index; see ``ExclusiveWrites``."""
+        """Return whether another process asked for an index since the last call; see ``ExclusiveWrites``."""
         try:
             (self.path / index / _WANTED).unlink()
         except OSError:
@@ -114,6 +113,6 @@ class Holding:
         return True
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
-        """Return the sources of documents as they are now, None for those that are gone; see ``get``."""
+        """Return the current sources of documents, None for deleted ones; see ``get``."""
         with self._lock, self._whole(index):
             return self._index(index).sources(ids)

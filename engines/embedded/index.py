@@ -1,4 +1,4 @@
-"""One index: its folder, its catalog, the snapshot searches see, and its writer while there is one."""
+"""One index: its folder, its catalog, the snapshot that searches see, and its writer while there is one."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -13,53 +13,62 @@ from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.actions import Action
 from shinglefold.engines.embedded.analysis import Analysis, check_analysis
 from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.folders import check_free, made_apart
+from shinglefold.engines.embedded.folders import check_free, new_folder
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
 from shinglefold.engines.embedded.journal import age, files
-from shinglefold.engines.embedded.reading import Reading, stamp
-from shinglefold.engines.embedded.reclaiming import empty, living, sparse
-from shinglefold.engines.embedded.schema import TANTIVY, Portion, find, make_schema, translated
+from shinglefold.engines.embedded.reading import Reader, stamp
+from shinglefold.engines.embedded.reclaiming import live_counts, relocate, sparse_files
+from shinglefold.engines.embedded.schema import TANTIVY, CommitLimits, find, make_schema, translated
 from shinglefold.engines.embedded.snapshot import Snapshot
-from shinglefold.engines.embedded.volumes import FOLDER, volumes, walk
-from shinglefold.engines.embedded.widening import finish_widening, widen
-from shinglefold.engines.embedded.writer import Committed, Writer
+from shinglefold.engines.embedded.volumes import FOLDER, record_files, walk
+from shinglefold.engines.embedded.widening import finish_rebuild, rebuild_columns
+from shinglefold.engines.embedded.writer import CommittedState, Writer
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 
-#: Seconds between two looks at a journal, and after which its writer is taken for dead: it commits each one.
-_LOOKED = 5.0
+#: Seconds between checks for a journal, and the age at which its writer counts as dead: it commits sooner.
+_CHECK_EVERY = 5.0
 
 
 class Index:
-    """An open index. Not safe for several threads writing; ``EmbeddedEngine`` sees to that."""
+    """An open index. One thread may write at a time; ``EmbeddedEngine`` sees to that.
 
-    def __init__(self, folder: Path, analysis: Analysis, portion: Portion) -> None:
+    ==========  ===============  ==============================================================
+    state       ``_writer``      what holds
+    ==========  ===============  ==============================================================
+    reading     None             any process may write; ``snapshot`` follows what it commits
+    writing     set by ``run``   this process alone may write, until ``close``
+    held        set by ``begin``  the same, until ``end``; see ``ExclusiveAccess``
+    ==========  ===============  ==============================================================
+    """
+
+    def __init__(self, folder: Path, analysis: Analysis, limits: CommitLimits) -> None:
         self.folder = folder
         self._analysis = analysis
-        self._portion = portion
+        self._limits = limits
         self._catalog = Catalog.load(folder)
         check_analysis(folder.name, self._catalog.analysis, analysis)
         self._writer: Writer | None = None
-        finish_widening(folder)
-        self._seen = stamp(folder)
-        #: Behind the last head this process wrote, so that it need not read the file through.
+        finish_rebuild(folder)
+        self._stamp = stamp(folder)
+        #: The address behind the last head this process wrote; saves reading the file.
         self._heads_end = 0
-        #: Whether more is committed than the snapshot shows, of what this process can know.
-        self._behind = False
-        self._reading = Reading(folder, self._catalog)
-        self._tantivy = self._reading.index
+        #: Whether this process committed more than the snapshot shows.
+        self._stale = False
+        self._reader = Reader(folder, self._catalog)
+        self._tantivy = self._reader.index
         self._snapshot = self._make_snapshot()
-        self._looked = time.monotonic()
-        self._take_over()
+        self._checked_at = time.monotonic()
+        self._recover()
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
-        """Make an index; a crash leaves nothing or a folder out of sight, see ``folders``.
+        """Make an index; a crash leaves nothing or a hidden folder, see ``folders``.
 
         Raises:
             EngineUnavailable: the folder can't be written, or another process is making the index.
         """
         check_free(folder)
-        with translated(f"creating {folder.name}", _there(folder), lost=False), made_apart(folder) as part:
+        with translated(f"creating {folder.name}", _there(folder), lost=False), new_folder(folder) as part:
             (part / TANTIVY).mkdir()
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
             replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
@@ -68,36 +77,36 @@ class Index:
 
     @property
     def catalog(self) -> Catalog:
-        """The newest catalog, with what uncommitted documents added."""
+        """The newest catalog, with the fields of uncommitted documents."""
         return self._writer.catalog if self._writer else self.snapshot.catalog
 
     @property
     def snapshot(self) -> Snapshot:
-        """What searches see: all that other processes committed, or as of the last refresh of our own writer.
+        """What searches see: the last commit of another process, or the last refresh of our own writer.
 
-        Cost: a look at three files.
+        Cost: ``stat`` of three files.
         """
         if self._writer is None:
-            if time.monotonic() - self._looked > _LOOKED:
-                self._looked = time.monotonic()
-                if age(self.folder) > _LOOKED:
-                    self._take_over()
-            if self._reading.stamp() != self._seen:
-                self._read_again()
+            if time.monotonic() - self._checked_at > _CHECK_EVERY:
+                self._checked_at = time.monotonic()
+                if age(self.folder) > _CHECK_EVERY:
+                    self._recover()
+            if self._reader.stamp() != self._stamp:
+                self._refresh_snapshot()
         return self._snapshot
 
     @property
     def replaced(self) -> bool:
-        """Whether another index stands in its place."""
-        return self._writer is None and self._reading.stamp()[0] != self._seen[0]
+        """Whether another index has taken its place."""
+        return self._writer is None and self._reader.stamp()[0] != self._stamp[0]
 
     @property
     def writes(self) -> bool:
-        """Whether this process has the index to itself for writing."""
+        """Whether this process holds the write lock."""
         return self._writer is not None
 
     def begin(self) -> None:
-        """Take the index for writing.
+        """Take the write lock.
 
         Raises:
             EngineUnavailable: another process writes.
@@ -105,60 +114,58 @@ class Index:
         self._open_writer()
 
     def end(self) -> None:
-        """Commit what was written and let other processes write."""
-        self._settle(wait=True)
+        """Commit all writes and release the write lock."""
+        self._finish_commit(wait=True)
         writer, self._writer = self._writer, None
         if writer:
             self._close_writer(writer)
             self._heads_end = writer.heads_end
-            self._read_again()
+            self._refresh_snapshot()
 
     def watch(self, fields: Collection[str]) -> None:
-        """Keep track of the values that documents have in some fields until searches see them.
+        """Track the values of some fields in documents that searches do not see yet.
 
         Raises:
             EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
-        if not writer.uncommitted.watched.issuperset(fields):
+        if not writer.memtable.watched.issuperset(fields):
             self.refresh()
-            writer.uncommitted.watched |= frozenset(fields)
+            writer.memtable.watched |= frozenset(fields)
 
     def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
-        """Return by value the documents with one of some values in a watched field, where searches need not
-        see them yet, or had until lately.
-        """
-        return self._writer.uncommitted.having(field, values) if self._writer else {}
+        """Return the ids of documents by their value in a watched field, unless searches see them surely."""
+        return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
 
     def note(self) -> None:
-        """Make durable what was written; searches see it within about a second, as long as this goes on.
+        """Log all writes durably; searches see them about a second later, if this is called again by then.
 
         Raises:
             EngineUnavailable: the files can't be written.
         """
         if (writer := self._writer) is None:
             return
-        with self._kept():
+        with self._released_on_error():
             writer.note()
-            self._settle(wait=False)
+            self._finish_commit(wait=False)
             if writer.due and not writer.committing:
-                writer.commit_beside()
+                writer.commit_in_background()
 
     def run(self, action: Action) -> bool:
-        """Do one bulk action, committing when a portion is full, and tell whether it wrote over a document.
+        """Run one bulk action, commit when a limit is reached, and return whether it replaced a document.
 
         Raises:
-            Refused: the action can't be done.
+            Refused: the action is not possible.
             EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
         if writer.committing:
-            self._settle(wait=False)
-        with self._kept():
+            self._finish_commit(wait=False)
+        with self._released_on_error():
             try:
                 written_over = writer.run(action)
             except NoColumnLeft as error:
-                writer = self._widened(error)
+                writer = self._rebuilt(error)
                 written_over = writer.run(action)
             if writer.full:
                 self._commit(writer)
@@ -168,7 +175,7 @@ class Index:
         """Add fields, and replace ``_meta`` where one is given.
 
         Raises:
-            UnsupportedQuery: the mappings can't be had.
+            UnsupportedQuery: the mappings are not supported.
             EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
@@ -177,12 +184,12 @@ class Index:
         except NoColumnLeft as error:
             if error.too_many:
                 raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
-            writer = self._widened(error)
+            writer = self._rebuilt(error)
             writer.adopt(writer.catalog.with_mappings(mappings))
         self.refresh()
 
     def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
-        """Delete what a query finds and return how many that was; ``query`` is asked for once all is visible.
+        """Delete what a query finds and return the count; ``query`` is called once all writes are visible.
 
         Raises:
             EngineUnavailable: another process writes, or the files can't be written.
@@ -196,47 +203,47 @@ class Index:
         return count
 
     def refresh(self) -> None:
-        """Commit what was written, and let searches see it and what other processes committed."""
-        with self._kept():
-            self._settle(wait=True)
+        """Commit all writes, and let searches see them and what other processes committed."""
+        with self._released_on_error():
+            self._finish_commit(wait=True)
             if self._writer and self._writer.dirty:
                 self._commit(self._writer)
         # Nobody else commits while this process writes.
-        if self._behind or self._writer is None:
-            self._read_again()
+        if self._stale or self._writer is None:
+            self._refresh_snapshot()
 
-    def _read_again(self) -> None:
-        # Read before the rest: what is committed meanwhile is seen with the next look.
-        seen = self._reading.stamp()
+    def _refresh_snapshot(self) -> None:
+        # Read first: what is committed meanwhile shows at the next check.
+        seen = self._reader.stamp()
         if self._writer is None:
-            self._reading.reload()
+            self._reader.reload()
         self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
-        self._seen = seen
+        self._stamp = seen
         self._snapshot = self._make_snapshot()
-        self._behind = False
+        self._stale = False
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        """Return a document as it is now, refreshed or not."""
+        """Return the current version of a document, refreshed or not."""
         if self._writer:
             return self._writer.source(id)
         return self.snapshot.source(id)
 
     def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
-        """Return documents as they are now, refreshed or not. Columns are opened once for all of them."""
-        pending = self._writer.uncommitted.sources(ids) if self._writer else {}
+        """Return the current versions of documents, refreshed or not. Columns are opened once for all."""
+        pending = self._writer.memtable.sources(ids) if self._writer else {}
         snapshot = self._make_snapshot() if self._writer else self.snapshot
         stored = snapshot.sources([id_ for id_ in ids if id_ not in pending])
         return [pending[id_] if id_ in pending else stored.get(id_) for id_ in ids]
 
     def close(self) -> None:
-        """Commit what was written and give the folder back."""
+        """Commit all writes and release the folder."""
         try:
-            self._settle(wait=True)
+            self._finish_commit(wait=True)
             writer, self._writer = self._writer, None
             if writer:
                 self._close_writer(writer)
         finally:
-            self._reading.close()
+            self._reader.close()
 
     def check(self) -> None:
         """Check the contents of all files.
@@ -244,14 +251,14 @@ class Index:
         Raises:
             EngineUnavailable: some are damaged; the message names them.
         """
-        self._reading.check()
+        self._reader.check()
 
-    def _take_over(self) -> None:
-        """Commit what a writer has noted that was killed; another one that lives does that itself.
+    def _recover(self) -> None:
+        """Commit the journal of a killed writer; a living one does that itself.
 
-        Where that can't be, searches go on with what is committed.
+        If that fails, searches go on with what is committed.
         """
-        if self._reading.read_only or not files(self.folder):
+        if self._reader.read_only or not files(self.folder):
             return
         with suppress(EngineError):
             self._open_writer()
@@ -259,89 +266,89 @@ class Index:
 
     def _open_writer(self) -> Writer:
         if self._writer is None:
-            if self._reading.read_only:
+            if self._reader.read_only:
                 raise IndexReadOnly(
-                    f"the index in {self.folder} can be read only: its folder is not yours to write to. Ask "
-                    "for the right, or copy the folder"
+                    f"the index in {self.folder} is read-only: you may not write to its folder. "
+                    "Ask for write access, or copy the folder"
                 )
-            committed = Committed(self._stored, self._holds, self._heads_end)
-            self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._portion, committed)
-            self._reading.reload()
-            self._behind = True
-            with self._kept(always=True):
+            committed = CommittedState(self._stored, self._holds, self._heads_end)
+            self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._limits, committed)
+            self._reader.reload()
+            self._stale = True
+            with self._released_on_error(always=True):
                 if self._writer.recover():
-                    self._reading.reload()
+                    self._reader.reload()
         return self._writer
 
     def _close_writer(self, writer: Writer) -> None:
-        """Commit what was written and give the lock back."""
+        """Commit all writes and release the lock."""
         try:
             if writer.dirty:
                 self._commit(writer)
         except EngineError:
-            # Which says more, and what is lost.
+            # This error says more than one of closing would.
             with suppress(EngineError):
                 writer.close()
             raise
         writer.close()
 
-    def _widened(self, error: NoColumnLeft) -> Writer:
-        """Write the index anew, with more columns, and return a writer; searches see what they saw before."""
-        self._settle(wait=True)
+    def _rebuilt(self, error: NoColumnLeft) -> Writer:
+        """Rebuild the index with more columns and return a writer; the snapshot stays the same."""
+        self._finish_commit(wait=True)
         watched = frozenset[str]()
         if self._writer:
-            watched = self._writer.uncommitted.watched
+            watched = self._writer.memtable.watched
             self._close_writer(self._writer)
             self._writer = None
-        widen(self.folder, self._reading, self._analysis, error.pools, self._portion.memory)
-        self._reading.close()
+        rebuild_columns(self.folder, self._reader, self._analysis, error.pools, self._limits.memory)
+        self._reader.close()
         self._catalog = Catalog.load(self.folder)
-        self._reading = Reading(self.folder, self._catalog)
-        self._tantivy = self._reading.index
-        self._seen = self._reading.stamp()
+        self._reader = Reader(self.folder, self._catalog)
+        self._tantivy = self._reader.index
+        self._stamp = self._reader.stamp()
         writer = self._open_writer()
         if watched:
-            # Whoever watches goes on being told of what searches don't see.
-            self._read_again()
-            writer.uncommitted.watched = watched
+            # Fields stay watched across the rebuild.
+            self._refresh_snapshot()
+            writer.memtable.watched = watched
         return writer
 
     def _commit(self, writer: Writer) -> None:
-        self._settle(wait=True)
+        self._finish_commit(wait=True)
         writer.commit()
         self._committed(writer)
 
-    def _settle(self, *, wait: bool) -> None:
-        """End a commit that goes on beside, if it is done or is to be waited for."""
-        with self._kept():
+    def _finish_commit(self, *, wait: bool) -> None:
+        """Finish a background commit that has ended, or wait for it."""
+        with self._released_on_error():
             if self._writer and self._writer.finish(wait=wait):
                 self._committed(self._writer)
 
     def _committed(self, writer: Writer) -> None:
-        self._reading.reload()
-        self._behind = True
+        self._reader.reload()
+        self._stale = True
         if writer.filled:
             if writer.dirty:
-                # What came since would be written over by what is committed.
+                # Compaction writes committed versions again, and must not replace newer ones.
                 writer.commit()
-                self._reading.reload()
+                self._reader.reload()
             try:
                 with translated(f"giving space back in {self.folder.name}", self.folder, lost=False):
-                    self._reclaim(writer)
+                    self._compact(writer)
             except EngineError as error:
-                # All that was asked for is committed.
+                # All writes are committed.
                 error.lost = 0
                 raise
-        if writer.uncommitted.watched:
-            # Whoever was told what searches did not see is not told of that any more.
-            self._read_again()
+        if writer.memtable.watched:
+            # The memtable no longer reports what is committed now, so searches have to see it.
+            self._refresh_snapshot()
 
     @contextmanager
-    def _kept(self, *, always: bool = False) -> Iterator[None]:
-        """Where writing fails, let go of everything but the journal, from which the next writer goes on.
+    def _released_on_error(self, *, always: bool = False) -> Iterator[None]:
+        """Release the writer if writing fails; the next writer recovers from the journal.
 
         Args:
-            always: also where this writer has no journal of its own.
+            always: also if this writer has no journal of its own.
         """
         try:
             yield
@@ -352,18 +359,18 @@ class Index:
                 writer.abandon()
             raise
 
-    def _reclaim(self, writer: Writer) -> None:
-        """Remove what heads took of documents that are written over or gone, now and then."""
+    def _compact(self, writer: Writer) -> None:
+        """Reclaim the space of heads whose documents were replaced or deleted."""
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
-        lives = living(searcher)
-        *full, _ = volumes(self.folder / FOLDER)
+        lives = live_counts(searcher)
+        *full, _ = record_files(self.folder / FOLDER)
         records = {number: walk(file, contents=False).records for number, file in full}
-        emptied = sparse(lives, records)
+        emptied = sparse_files(lives, records)
         for number in emptied:
-            empty(searcher, schema, self._reading.heads, number, writer.put_again)
+            relocate(searcher, schema, self._reader.heads, number, writer.rewrite)
         if emptied:
             writer.commit()
-            self._reading.reload()
+            self._reader.reload()
         for number, file in full:
             if number not in lives or number in emptied:
                 file.unlink(missing_ok=True)
@@ -372,7 +379,7 @@ class Index:
         return self._make_snapshot().source(id)
 
     def _holds(self, id: str) -> bool:  # noqa: A002
-        """Tell whether a document is committed; its source is left alone, as this is asked for each one."""
+        """Return whether a document is committed, without reading its source."""
         searcher = self._tantivy.searcher()
         if not searcher.num_docs:
             return False
@@ -381,9 +388,9 @@ class Index:
 
     def _make_snapshot(self) -> Snapshot:
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
-        return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reading.heads)
+        return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reader.heads)
 
 
 def _there(folder: Path) -> Path:
-    """Return a folder, or the nearest above it that is there."""
+    """Return a folder, or the nearest parent that exists."""
     return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)

@@ -14,8 +14,8 @@ from typing import Any
 import tantivy
 
 from shinglefold.advice import advised
-from shinglefold.engines.embedded.reclaiming import is_own, last_place, living
-from shinglefold.engines.embedded.volumes import PLACE, Volumes, volumes, walk
+from shinglefold.engines.embedded.reclaiming import is_own, last_place, live_counts
+from shinglefold.engines.embedded.volumes import PLACE, RecordFiles, record_files, walk
 from shinglefold.errors import EngineUnavailable
 
 META = "meta.json"
@@ -77,11 +77,11 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
     Cost: a pass over the column of addresses, and what ``check_files`` costs.
     """
     searcher = index.searcher()
-    there = dict(volumes(folder))
+    there = dict(record_files(folder))
     whole = most is None or _size(there.values()) <= most
-    opened = Volumes.of(folder)
+    opened = RecordFiles.of(folder)
     found = []
-    used = sorted(living(searcher))
+    used = sorted(live_counts(searcher))
     for number in used:
         if (file := there.get(number)) is None:
             found.append(f"{folder.name}/{number:08d}.records is missing")
@@ -147,7 +147,7 @@ def _managed(folder: Path) -> Iterator[str]:
         if not isinstance(json.loads((folder / ".managed.json").read_bytes()), list):
             yield ".managed.json is no list"
     except FileNotFoundError:
-        # Reading goes without; a writer makes another.
+        # Reader goes without; a writer makes another.
         return
     except ValueError:
         yield ".managed.json can not be read"

@@ -1,11 +1,12 @@
-"""What is durable and not committed yet: a commit of a few documents costs more than deciding about them.
+"""Write-ahead log of one index.
 
-What was written since the last time is a batch: checksum, length, and of each document the newest version, or
-that it is gone. So the whole can be made again by whoever writes next, once or several times, and over a
-commit that has some of it or all. A commit begins another file, and those before it go once it is done.
+A tantivy commit costs more than a decision of the gate, so decisions are logged at once and committed in
+batches. A batch is a checksum, a length, and the newest version of each changed document, or that it is
+deleted. Replaying the log is idempotent: it may run several times, also over a commit that has part of it. A
+commit rotates to a new file; the earlier files are removed when it is done.
 
-Whoever is killed leaves an end that is cut short, and a machine that loses its power one with zeros in it.
-Nobody was told of that. Whatever else is not as it was written is damage.
+A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller was
+told that such a batch is durable. Any other difference from what was written is damage.
 """
 
 import json
@@ -28,10 +29,10 @@ from shinglefold.errors import EngineUnavailable
 #: The folder of journals in that of an index.
 FOLDER = "journal"
 _NAME = re.compile(r"\d{8}\.batches")
-#: Magic bytes, checksum of all that follows, bytes that follow.
+#: Magic bytes, checksum of the rest, length of the batch.
 _HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<I")
 _MAGIC = b"sfj1"
-#: JSON has no zeros: so many stand where the system had not written yet when the machine stopped.
+#: JSON has no zero bytes; a power cut leaves them where the system had not written yet.
 _NEVER_WRITTEN = bytes(16)
 _TRIES = 5
 
@@ -41,23 +42,23 @@ class Damaged(ValueError):
 
 
 class Changed(NamedTuple):
-    """A document as it is from now on, None where it is gone."""
+    """The new version of a document, None if it is deleted."""
 
     id: str
     source: Source | None
 
 
 class Journal:
-    """Where the one writer of an index notes what it has not committed; ``size`` in bytes.
+    """The log of the single writer of an index; ``size`` in bytes.
 
-    What an earlier writer has left is read and committed before this one begins.
+    The log of an earlier writer is replayed and committed before this one begins.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
         self._number = max((int(file.stem) for file in files(folder)), default=0)
         self._file: IO[bytes] | None = None
-        #: Files that a commit that goes on makes needless.
+        #: Files to remove when the running commit is done.
         self._before: list[Path] = []
         self._begun = 0.0
         self._torn = False
@@ -65,12 +66,12 @@ class Journal:
 
     @property
     def used(self) -> bool:
-        """Whether anything is noted that may not be committed."""
+        """Whether the log holds changes that may not be committed."""
         return self._file is not None or bool(self._before)
 
     @property
     def age(self) -> float:
-        """Seconds since the first note after the last turn; 0 where there is none."""
+        """Seconds since the first change after the last rotation; 0 if there is none."""
         return time.monotonic() - self._begun if self._file else 0.0
 
     def write(self, changes: Iterable[Changed]) -> None:
@@ -86,7 +87,7 @@ class Journal:
         length = _LENGTH.pack(len(batch))
         whole = memoryview(_HEADER.pack(_MAGIC, _checksum(length, batch), len(batch)) + batch)
         if self._torn:
-            # Whoever was interrupted left a piece of a batch.
+            # An interrupted write left part of a batch.
             self._file.seek(self.size)
             self._file.truncate()
         self._torn = True
@@ -97,20 +98,20 @@ class Journal:
         self._torn = False
         self.size += len(whole)
 
-    def turn(self) -> None:
-        """Begin another file with the next changes: those before are about to be committed."""
+    def rotate(self) -> None:
+        """Start a new file with the next change; the earlier ones are about to be committed."""
         if self._file is not None:
             self._before.append(Path(self._file.name))
             self.close()
 
-    def committed(self) -> None:
-        """Remove what was noted before the last turn."""
+    def truncate(self) -> None:
+        """Remove the files from before the last rotation."""
         if self._before:
             remove(self._folder.parent, self._before)
             self._before = []
 
     def close(self) -> None:
-        """Let go of the file; what it says stays."""
+        """Close the file and keep it."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -120,7 +121,7 @@ class Journal:
             self._folder.mkdir()
             sync_folder(self._folder.parent)
         number = self._number + 1
-        # Whoever was interrupted here left an empty file; a number that is left out would be damage.
+        # An interrupt here leaves an empty file; a missing number would count as damage.
         opened = open(self._folder / f"{number:08d}.batches", "wb", buffering=0)  # noqa: SIM115
         sync_folder(self._folder)
         self._number = number
@@ -128,7 +129,7 @@ class Journal:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the files of an index's journal, the oldest first."""
+    """Return the files of an index's journal, oldest first."""
     try:
         names = sorted(name for name in os.listdir(folder / FOLDER) if _NAME.fullmatch(name))
     except FileNotFoundError:
@@ -137,10 +138,10 @@ def files(folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> list[Changed]:
-    """Return what an index's journal holds, in order.
+    """Return the changes in an index's journal, in order.
 
     Raises:
-        Damaged: it is not as it was written; the message names the file.
+        Damaged: a file has other content than was written; the message names it.
         OSError: it can't be read.
     """
     there = files(folder)
@@ -158,7 +159,7 @@ def read(folder: Path) -> list[Changed]:
 
 
 def age(folder: Path) -> float:
-    """Return for how many seconds nobody has begun or removed a file of an index's journal; 0 without any."""
+    """Return the seconds since a file of an index's journal was created or removed; 0 if there is none."""
     if not files(folder):
         return 0.0
     with suppress(FileNotFoundError):
@@ -169,7 +170,7 @@ def age(folder: Path) -> float:
 def problems(folder: Path) -> list[str]:
     """Return what is wrong with an index's journal, in a line."""
     found = ""
-    # Where somebody writes, files come and go while they are looked at.
+    # A writer creates and removes files meanwhile.
     for _ in range(_TRIES):
         try:
             read(folder)
@@ -204,7 +205,7 @@ def damaged(folder: Path, problem: str) -> EngineUnavailable:
 
 
 def remove(folder: Path, needless: Iterable[Path]) -> None:
-    """Remove files of an index's journal, the oldest first, so that a lost machine does not have them again.
+    """Remove files of an index's journal durably, oldest first, so that a power cut does not bring them back.
 
     Raises:
         OSError: they can't be removed.
@@ -215,7 +216,7 @@ def remove(folder: Path, needless: Iterable[Path]) -> None:
 
 
 def _lines(change: Changed) -> bytes:
-    """Return a change as two lines of JSON, which has no line ends of its own."""
+    """Return a change as two lines of JSON, which has no line breaks inside."""
     if change.source is None:
         return json.dumps([change.id]).encode() + b"\n\n"
     return change.source.head + b"\n" + change.source.json() + b"\n"
@@ -232,7 +233,7 @@ def _changes(batch: bytes) -> Iterator[Changed]:
 
 
 def _split(content: bytes) -> tuple[list[bytes], bytes]:
-    """Return the whole batches that a file begins with, and the rest."""
+    """Return the whole batches at the start of a file, and the rest."""
     found: list[bytes] = []
     at = 0
     while (batch := _batch(content, at)) is not None:
@@ -242,7 +243,7 @@ def _split(content: bytes) -> tuple[list[bytes], bytes]:
 
 
 def _batch(content: bytes, at: int) -> bytes | None:
-    """Return the whole batch at a place of a file; None where there is none."""
+    """Return the whole batch at an offset of a file, None if there is none."""
     if len(content) - at < _HEADER.size:
         return None
     magic, checksum, length = _HEADER.unpack_from(content, at)
@@ -252,14 +253,14 @@ def _batch(content: bytes, at: int) -> bytes | None:
 
 
 def _never_told(rest: bytes) -> bool:
-    """Tell whether the end of a file is what a batch looks like that was not written to its end."""
+    """Return whether the end of a file looks like a batch whose write was cut short."""
     if len(rest) < _HEADER.size or _NEVER_WRITTEN in rest:
         return True
     magic, checksum, length = _HEADER.unpack_from(rest)
     there = rest[_HEADER.size :]
     if magic != _MAGIC or len(there) >= length:
         return False
-    # Where only the number is another one than was written, all the rest is there.
+    # With only the length damaged, the whole batch is there.
     if _checksum(_LENGTH.pack(len(there)), there) == checksum:
         return False
     return not any(_batch(rest, found.start()) is not None for found in re.finditer(_MAGIC, rest))

@@ -1,4 +1,4 @@
-"""tantivy's folder as searches read it: in place, or through a mirror where nothing may be written."""
+"""Index files opened for searches: in place, or through a mirror of links if the folder is read-only."""
 
 import json
 import os
@@ -19,17 +19,17 @@ from shinglefold.engines.embedded.integrity import (
 )
 from shinglefold.engines.embedded.journal import check_journal
 from shinglefold.engines.embedded.schema import TANTIVY, translated
-from shinglefold.engines.embedded.volumes import FOLDER, Heads, Volumes
+from shinglefold.engines.embedded.volumes import FOLDER, Heads, RecordFiles
 from shinglefold.errors import EngineUnavailable, why
 
 _LOCK = ".tantivy-meta.lock"
-#: Bytes up to which an index is read once when it is opened, to see whether it is whole: 60 ms from memory.
+#: Bytes up to which an index is checked completely when it is opened: 60 ms from memory.
 _CHECKED = 256_000_000
-#: What tells one version of an index from the next: folder, list of segments, catalog.
+#: Identifies a version of an index: folder, list of segments, catalog.
 Stamp = tuple[tuple[int, int, int], ...]
 
 
-class Reading:
+class Reader:
     """An index's files, open for searches.
 
     tantivy wants to write a lock file whenever it opens segments. Where it can't, it is given a folder of
@@ -47,23 +47,23 @@ class Reading:
         self._folder = folder
         self._files = folder / TANTIVY
         self._schema = catalog.schema
-        self._volumes = Volumes({})
+        self._record_files = RecordFiles({})
         check_files(self._files, self._schema, _CHECKED)
         check_journal(folder)
         self._mirror = None if _writable(self._files) else _Mirror(self._files)
         with translated(f"opening {folder.name}"):
             self.index = tantivy.Index.open(str(self._mirror.path if self._mirror else self._files))
-            # What searches see changes when this engine says so.
+            # Searches see commits only when ``reload`` is called.
             self.index.config_reader("manual")
             self._reload()
         self._check_heads(_CHECKED)
-        # While a folder is open, no other gets its number, by which it is known.
+        # While the folder is open, no other gets its inode number, which identifies it.
         self._held: int | None = os.open(self._files, os.O_RDONLY)
 
     @property
     def heads(self) -> Heads:
-        """The heads of all documents that a searcher of now sees, and of those of earlier ones."""
-        return Heads(self._volumes)
+        """The heads of all documents that current and earlier searchers see."""
+        return Heads(self._record_files)
 
     def reload(self) -> None:
         """Let new searchers see what is committed now."""
@@ -84,10 +84,10 @@ class Reading:
 
     def _reload(self) -> None:
         self._loaded = self.stamp()
-        # Before, too: a writer removes volumes that no document refers to any more, now or in a moment.
-        before = Volumes.of(self._folder / FOLDER, self._volumes)
+        # Mapped before and after: a writer may remove files that earlier searchers still need.
+        before = RecordFiles.of(self._folder / FOLDER, self._record_files)
         self.index.reload()
-        self._volumes = before | Volumes.of(self._folder / FOLDER, before)
+        self._record_files = before | RecordFiles.of(self._folder / FOLDER, before)
 
     def _check_heads(self, most: int | None) -> None:
         for tried in range(1, TRIES + 1):
@@ -97,11 +97,11 @@ class Reading:
                 return
             if tried == TRIES or self._loaded == self.stamp():
                 raise damaged(self._folder, found)
-            # A writer has gone on, and removed what nothing refers to any more.
+            # A writer committed meanwhile, and may have removed files.
             self.reload()
 
     def stamp(self) -> Stamp:
-        """Return what changes with every commit, whoever makes it. Cost: a few microseconds."""
+        """Return the version, which changes with every commit of any process. Cost: a few microseconds."""
         return stamp(self._folder)
 
     @property
@@ -110,7 +110,7 @@ class Reading:
         return self._mirror is not None
 
     def close(self) -> None:
-        """Give the mirror and the folder back."""
+        """Close the mirror and the folder."""
         held, self._held = self._held, None
         if held is not None:
             os.close(held)
@@ -119,7 +119,7 @@ class Reading:
 
 
 def stamp(folder: Path) -> Stamp:
-    """Return what tells one version of an index from another; zeros where it is gone."""
+    """Return the version of an index; zeros if it is gone."""
     with suppress(OSError):
         files = (folder / TANTIVY, folder / TANTIVY / META, folder / "catalog.json")
         first, *others = [file.stat() for file in files]
@@ -144,7 +144,7 @@ class _Mirror:
             self.update()
 
     def update(self) -> None:
-        """Link what came, then take over the list of segments."""
+        """Link new files, then copy the list of segments."""
         content = (self._files / META).read_bytes()
         wanted = {name for name, _ in segment_files(json.loads(content))}
         for name in wanted:

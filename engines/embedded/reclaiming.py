@@ -1,4 +1,4 @@
-"""Space of heads that no document has any more: volumes without any are removed, those with a few emptied."""
+"""Compaction: record files without live records are removed, and those with few are emptied."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -7,31 +7,31 @@ import tantivy
 
 from shinglefold.engines.embedded.schema import ADDRESS, find
 from shinglefold.engines.embedded.sources import stored_sources
-from shinglefold.engines.embedded.volumes import PLACE, Heads, Volumes, addresses, read_head
+from shinglefold.engines.embedded.volumes import PLACE, Heads, RecordFiles, addresses, read_head
 
-#: A volume is emptied when a quarter of its records are of documents: so each is written anew once at most
-#: for three that were written over.
+#: A file is emptied when at most a quarter of its records are live: one document is rewritten for every three
+#: that were replaced.
 _SPARSE = 4
 #: Documents read at a time.
 _AT_ONCE = 1000
 
 
-def living(searcher: tantivy.Searcher) -> dict[int, int]:
-    """Return how many documents have their heads in each volume. Cost: a pass over a column."""
+def live_counts(searcher: tantivy.Searcher) -> dict[int, int]:
+    """Return the number of live records in each file. Cost: a pass over a column."""
     interval = {"histogram": {"field": ADDRESS, "interval": 1 << PLACE, "min_doc_count": 1}}
     told = searcher.aggregate(tantivy.Query.all_query(), {"volumes": interval})
     return {int(bucket["key"]) >> PLACE: bucket["doc_count"] for bucket in told["volumes"]["buckets"]}
 
 
 def last_place(searcher: tantivy.Searcher, schema: tantivy.Schema, number: int) -> int:
-    """Return where in a volume the last record is that a document has."""
+    """Return the offset of the last live record in a file."""
     inside = _inside(schema, number)
     last = searcher.search(inside, 1, count=False, order_by_field=ADDRESS, order=tantivy.Order.Desc).hits
     return int(last[0][0]) - (number << PLACE) if last else 0
 
 
-def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: Volumes, address: int) -> bool:
-    """Tell whether what stands at an address is the head of the document that has this address."""
+def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: RecordFiles, address: int) -> bool:
+    """Return whether the record at an address is the head of the document with this address."""
     try:
         query = tantivy.Query.term_query(schema, "_id", read_head(volumes.read(address)).id)
     except (ValueError, TypeError):
@@ -40,19 +40,19 @@ def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: Volumes,
     return bool(hits) and addresses(searcher, [hits[0][1]]) == [address]
 
 
-def sparse(lives: Mapping[int, int], records: Mapping[int, int]) -> list[int]:
-    """Return the volumes that are worth emptying, given how many records each has."""
+def sparse_files(lives: Mapping[int, int], records: Mapping[int, int]) -> list[int]:
+    """Return the files worth emptying, given live records and all records of each."""
     return [number for number, count in records.items() if 0 < lives.get(number, 0) * _SPARSE <= count]
 
 
-def empty(
+def relocate(
     searcher: tantivy.Searcher,
     schema: tantivy.Schema,
     heads: Heads,
     number: int,
     put: Callable[[str, Mapping[str, Any]], None],
 ) -> None:
-    """Have the documents written anew whose heads are in a volume."""
+    """Write the documents again whose heads are in a file."""
     for places in _several(searcher, schema, number):
         for source in stored_sources(searcher, heads, places):
             put(read_head(source.head).id, source.load())

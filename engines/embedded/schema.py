@@ -117,7 +117,7 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class CommitLimits:
     """After how much a writer commits by itself, and how much memory tantivy may take meanwhile.
 
     ``actions`` and ``size`` (bytes of sources) also bound what a crash can lose.

@@ -157,14 +157,14 @@ def _ranked(
         count, found = find(snapshot.searcher, query, max(wanted, 1))
         best = found[0][0] if found else None
         return count, best, [_by_rank(request, *hit) for hit in found[request.start : wanted]]
-    order = snapshot.orders.get(key := _order_key(request))
+    order = snapshot.sort_cache.get(key := _order_key(request))
     if order is None and request.after is None and not request.scored:
         native = tantivy_orders(request.sort, snapshot)
         if native is not None and wanted <= _NATIVE:
             return _sorted_by_tantivy(snapshot, query, request, *native)
     if order is None:
         order = _order(snapshot, query, request)
-        snapshot.orders.keep(key, order)
+        snapshot.sort_cache.keep(key, order)
     start = request.start if request.after is None else order.after(request.after)
     rows = range(start, min(start + request.size, order.places.size))
     page = [

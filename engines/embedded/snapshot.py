@@ -21,9 +21,9 @@ from shinglefold.engines.embedded.volumes import Heads
 from shinglefold.errors import PitExpired, UnsupportedQuery
 
 Places = npt.NDArray[np.int64]
-#: What stands for no value: behind all ranks; before them, where that is asked for.
+#: The rank of a missing value: behind all others, or before them on request.
 GAP = 2**62
-#: Rows of all orders kept with a snapshot; a row has 12 bytes and 8 more a key.
+#: Rows cached with a snapshot; a row has 12 bytes and 8 more for each key.
 _KEPT = 4_000_000
 
 
@@ -52,7 +52,7 @@ class Column:
         return found.item() if isinstance(found, np.generic) else found
 
     def rank_of(self, value: object) -> float:
-        """Return where a cursor's value stands; one that no hit has stands between its neighbours."""
+        """Return the rank of a cursor's value; a value that no hit has ranks between its neighbours."""
         if value is None:
             return self.gap
         wanted = self.number(value)
@@ -99,22 +99,22 @@ class Order:
         return [column.value(row) for column in self.columns]
 
 
-class Orders:
-    """The orders asked for last; threads may share them."""
+class SortCache:
+    """An LRU cache of sorted results; threads may share it."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Order] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Order | None:
-        """Return an order that is kept."""
+        """Return a cached order, None if there is none."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def keep(self, key: Hashable, order: Order) -> None:
-        """Keep an order in place of those not asked for longest."""
+        """Cache an order, and evict the least recently used ones."""
         with self._lock:
             self._kept[key] = order
             while len(self._kept) > 1 and sum(one.places.size for one in self._kept.values()) > _KEPT:
@@ -123,14 +123,14 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An index as it was at one moment; stays as it is whatever is written or merged afterwards."""
+    """An index as it was at one moment; later writes and merges do not change it."""
 
     name: str
     catalog: Catalog
     searcher: tantivy.Searcher
     schema: tantivy.Schema
     heads: Heads
-    orders: Orders = field(default_factory=Orders)
+    sort_cache: SortCache = field(default_factory=SortCache)
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         """Return a document, None where it is not there."""
@@ -138,13 +138,13 @@ class Snapshot:
         return stored_source(self.searcher, self.heads, place).load() if place else None
 
     def sources(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return the documents that are there, by id. Columns are opened once for all of them."""
+        """Return the documents found, by id. Columns are opened once for all of them."""
         there = {id_: place for id_ in ids if (place := self._place(id_))}
         found = stored_sources(self.searcher, self.heads, list(there.values()))
         return {id_: source.load() for id_, source in zip(there, found, strict=True)}
 
     def _place(self, id: str) -> tantivy.DocAddress | None:  # noqa: A002
-        """Return where a document is, None where there is none, as there is of an id that is no Unicode."""
+        """Return the address of a document, None if there is none, as for an id that is no valid Unicode."""
         if well_formed(id) != id:
             return None
         query = tantivy.Query.term_query(self.schema, "_id", id)
@@ -185,7 +185,7 @@ class Pits:
         return snapshot
 
     def close(self, pit: str) -> None:
-        """Give a snapshot back."""
+        """Release a snapshot."""
         self._open.pop(pit, None)
 
     def drop(self, index: str) -> None:

@@ -1,7 +1,7 @@
-"""A document as JSON, as it is kept: what it says, and apart from that the objects at its top level.
+"""Stored sources: the JSON of a document, and separately the objects at its top level (its head).
 
-What it says is stored by tantivy, which holds it three times while a document is added. A long document is
-compressed instead, and stands beside its head, outside of tantivy.
+tantivy stores the source, and holds three copies of it while a document is added. A long source is compressed
+instead and stored as the payload of its head, outside of tantivy.
 """
 
 import json
@@ -16,16 +16,16 @@ from shinglefold.engines.embedded.volumes import Heads, read_head
 from shinglefold.local_engines import Halves
 from shinglefold.plain_json import plain_json
 
-#: Bytes of JSON from which on a document is kept apart, and how it is compressed: the fastest way.
+#: Bytes of JSON from which on a source is stored outside of tantivy, and zlib's level for it.
 _LONG, _LEVEL = 1 << 21, 1
 #: The types of most values of a document.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class Source(NamedTuple):
-    """A document as JSON: without the objects at its top level (null in their places), and its head.
+    """A document as JSON: ``main`` has null for each object at the top level, ``head`` has these objects.
 
-    ``apart``: ``main`` is compressed, and kept outside of tantivy.
+    ``apart``: ``main`` is compressed, and stored outside of tantivy.
     """
 
     main: bytes
@@ -42,11 +42,11 @@ class Source(NamedTuple):
         return loaded(self.json()) | read_head(self.head).parts
 
     def json(self) -> bytes:
-        """Return what it says as JSON."""
+        """Return ``main`` uncompressed."""
         return zlib.decompress(self.main) if self.apart else self.main
 
     def add_to(self, document: tantivy.Document) -> None:
-        """Have tantivy store what it says, unless that is kept apart."""
+        """Add ``main`` to a tantivy document, unless it is stored outside."""
         if not self.apart:
             document.add_bytes(SOURCE, self.main)
 
@@ -71,11 +71,11 @@ def make_source(
 
 
 def halves(source: Mapping[str, Any]) -> Halves | None:
-    """Return what of a source's JSON can be made beforehand; None where it is no JSON."""
+    """Return a source as JSON, split at its top level; None if it is no JSON."""
     try:
         return _both(source)
     except ValueError:
-        # Whoever writes it tells why.
+        # The writer makes it again and reports why.
         return None
 
 
@@ -85,7 +85,7 @@ def _both(source: Mapping[str, Any]) -> Halves:
     Raises:
         ValueError: it is no JSON.
     """
-    # Whatever a path with a dot may lead to.
+    # A name with a dot may lead to an object, too.
     try:
         parts = {
             name: value
@@ -102,7 +102,7 @@ def _head(id: str, parts: bytes) -> bytes:  # noqa: A002
 
 
 def loaded(main: bytes) -> dict[str, Any]:
-    """Return what a document says, from JSON."""
+    """Parse the JSON of a source."""
     said: dict[str, Any] = json.loads(main.decode("utf-8", "surrogatepass"))
     return said
 
@@ -130,10 +130,10 @@ def stored_sources(
 
 
 def _main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> Source:
-    """Return a stored source but for its head."""
+    """Return a stored source without its head."""
     main = searcher.doc(address).get_first(SOURCE)
-    if main is None and (beside := heads.beside(searcher, address)) is not None:
-        return Source(beside, b"", apart=True)
+    if main is None and (payload := heads.payload(searcher, address)) is not None:
+        return Source(payload, b"", apart=True)
     return Source(bytes(main or b"{}"), b"")
 
 

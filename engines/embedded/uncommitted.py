@@ -1,6 +1,6 @@
-"""What a writer has taken and not committed: documents by id, and by some of their values.
+"""The memtable: documents accepted but not yet committed, by id and by the values of watched fields.
 
-A commit may go on while more is taken: what it makes durable is apart from what came since.
+``freeze()`` separates what a running background commit is writing from what arrives meanwhile.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,85 +16,88 @@ _Ids = dict[str, dict[object, list[str]]]
 
 
 @dataclass(slots=True)
-class Uncommitted:
-    """Documents as they will be, None where one goes; ``watched`` are the fields that values are kept of."""
+class Memtable:
+    """Pending writes by id; None means delete. ``watched``: the fields whose values are kept as well."""
 
     watched: frozenset[str] = frozenset()
-    _now: dict[str, Source | None] = field(default_factory=dict)
-    _before: dict[str, Source | None] = field(default_factory=dict)
-    _unnoted: dict[str, None] = field(default_factory=dict)
+    _active: dict[str, Source | None] = field(default_factory=dict)
+    _frozen: dict[str, Source | None] = field(default_factory=dict)
+    _unlogged: dict[str, None] = field(default_factory=dict)
     _ids: _Ids = field(default_factory=dict)
-    _ids_before: _Ids = field(default_factory=dict)
+    _frozen_ids: _Ids = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self._now)
+        return len(self._active)
 
     def __contains__(self, id_: str) -> bool:
-        return id_ in self._now or id_ in self._before
+        return id_ in self._active or id_ in self._frozen
 
     def __getitem__(self, id_: str) -> Source | None:
-        return self._now[id_] if id_ in self._now else self._before[id_]
+        return self._active[id_] if id_ in self._active else self._frozen[id_]
 
     @property
-    def unnoted(self) -> int:
-        """How many changes no journal has."""
-        return len(self._unnoted)
+    def unlogged(self) -> int:
+        """The number of changes that are not in the journal."""
+        return len(self._unlogged)
 
-    def take(self, id_: str, source: Source | None, values: Mapping[str, Any]) -> None:
-        """Take a document as it will be.
+    def put(self, id_: str, source: Source | None, values: Mapping[str, Any]) -> None:
+        """Add a pending write.
 
         Args:
-            values: the same as it was given; nothing of one that goes.
+            values: the document as it was given; empty for a delete.
         """
-        self._now[id_] = source
-        self._unnoted[id_] = None
+        self._active[id_] = source
+        self._unlogged[id_] = None
         for path in self.watched:
             known = self._ids.setdefault(path, {})
             for value in values_at(values, path):
                 if isinstance(value, str | int | float):
                     known.setdefault(value, []).append(id_)
 
-    def having(self, path: str, values: Collection[object]) -> dict[object, list[str]]:
-        """Return by value the documents with one of some values in a watched field, now or until lately."""
+    def ids_by_value(self, path: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return the ids of pending documents by their value in a watched field.
+
+        Earlier versions of a document count too, until they are committed.
+        """
         found: dict[object, dict[str, None]] = {}
         wanted = set(values)
-        for ids in (self._ids_before, self._ids):
-            # Of thousands few are there, if any.
+        for ids in (self._frozen_ids, self._ids):
+            # Callers ask for thousands of values, and few of them are pending.
             for value in (there := ids.get(path, {})).keys() & wanted:
                 found.setdefault(value, {}).update(dict.fromkeys(there[value]))
         return {value: list(several) for value, several in found.items()}
 
-    def to_note(self) -> Iterator[Changed]:
-        """Yield the changes that no journal has."""
-        for id_ in self._unnoted:
-            yield Changed(id_, self._now[id_])
+    def unlogged_changes(self) -> Iterator[Changed]:
+        """Yield the changes that are not in the journal."""
+        for id_ in self._unlogged:
+            yield Changed(id_, self._active[id_])
 
-    def noted(self) -> None:
-        """Take the changes for noted, as a journal has them or a commit will."""
-        self._unnoted = {}
+    def mark_logged(self) -> None:
+        """Mark all changes as logged: the journal has them, or a commit will."""
+        self._unlogged = {}
 
-    def turn(self) -> None:
-        """Put what was taken apart, as it is about to be committed."""
-        # What is apart already waits for its commit, which was interrupted.
-        self._before, self._now, self._unnoted = {**self._before, **self._now}, {}, {}
+    def freeze(self) -> None:
+        """Set all pending writes apart for a commit that begins now."""
+        # Frozen writes of an interrupted commit still wait for the next one.
+        self._frozen, self._active, self._unlogged = {**self._frozen, **self._active}, {}, {}
         for path, ids in self._ids.items():
-            if before := self._ids_before.get(path):
+            if before := self._frozen_ids.get(path):
                 for value, several in ids.items():
                     before.setdefault(value, []).extend(several)
             else:
-                self._ids_before[path] = ids
+                self._frozen_ids[path] = ids
         self._ids = {}
 
-    def committed(self) -> None:
-        """Forget what was taken before the last turn."""
-        self._before, self._ids_before = {}, {}
+    def discard_frozen(self) -> None:
+        """Forget the frozen writes: they are committed."""
+        self._frozen, self._frozen_ids = {}, {}
 
     def clear(self) -> None:
         """Forget everything."""
-        self.turn()
-        self.committed()
+        self.freeze()
+        self.discard_frozen()
 
     def sources(self, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
-        """Return those documents that are not committed as they will be, None where one goes."""
+        """Return the pending documents among some ids; None means deleted."""
         found = {id_: self[id_] for id_ in ids if id_ in self}
         return {id_: source.load() if source else None for id_, source in found.items()}

@@ -1,14 +1,13 @@
-"""Files of records that are only ever added to: what a commit wrote at once is a batch with a checksum.
+"""Append-only record files: the heads of documents, apart from the compressed sources.
 
-A record is found by its address alone, which tantivy keeps as one number a document and carries along when it
-merges. A killed writer may leave half a batch at an end; nothing refers to it, and nothing is written behind
-it: the next writer begins another volume.
+A commit appends batches, each with a checksum. A record is found by its address, which tantivy keeps as one
+number a document and carries along when it merges. A killed writer may leave half a batch at the end of a
+file. Nothing refers to it, and nothing is written behind it: the next writer starts another file.
 
-The records are heads: the id of a document and the objects at its top level, readable without the page they
-belong to. A window of hits needs a small object of each of some hundred documents. Stored fields are
-compressed in blocks together with the pages, so reading them costs what the pages are long (measured: 15 ms
-for 200 pages of 14 kB). Columns are not, but tantivy gives numbers only. So one column has the addresses of
-the heads: reading 200 of 600 bytes takes 0.3 ms.
+A record is a head: the id of a document and the objects at its top level; its payload is the source of a long
+document. Folding needs a small object of each of some hundred documents. Reading these from stored fields
+takes as long as the pages are (15 ms for 200 pages of 14 kB), because tantivy compresses both together;
+reading 200 heads of 600 bytes takes 0.3 ms.
 """
 
 import json
@@ -26,33 +25,33 @@ import tantivy
 from shinglefold.durable import sync_folder
 from shinglefold.engines.embedded.schema import ADDRESS
 
-#: Magic bytes, checksum of all that follows in the batch, bytes and number of its records.
+#: Magic bytes, checksum of the rest of the batch, bytes and number of its records.
 _HEADER = struct.Struct("<4sIQI")
 _MAGIC = b"sfv1"
 _LENGTH = struct.Struct("<I")
-#: Marks the length of a record that another one belongs to, which follows it.
-_MORE = 1 << 31
-#: Bits of an address that say where in its volume a record is.
+#: A flag in the length of a record: its payload follows.
+_HAS_PAYLOAD = 1 << 31
+#: Bits of an address that are the offset in a file; the rest is the file's number.
 PLACE = 40
 _IN_VOLUME = (1 << PLACE) - 1
-#: Bytes after which another volume is begun, and those that are held in memory before they are written.
+#: Bytes after which another file is started, and bytes buffered before they are written.
 VOLUME, _HELD = 64_000_000, 4_000_000
 _NAME = re.compile(r"\d{8}\.records")
 
 
 class Walked(NamedTuple):
-    """A volume read through: bytes up to which it is whole, bytes it has, records in its whole part."""
+    """The result of ``walk``: bytes up to which a file is whole, its size, records in the whole part."""
 
     end: int
     size: int
     records: int
 
 
-class Appender:
-    """Adds records behind the last volume; one at a time for a folder.
+class RecordAppender:
+    """Appends records to the last file of a folder; one appender at a time.
 
     Args:
-        end: address behind the last record, where this process wrote it itself.
+        end: the address behind the last record, if this process wrote it.
     """
 
     def __init__(self, folder: Path, end: int = 0) -> None:
@@ -62,9 +61,9 @@ class Appender:
         self._batch = bytearray()
         self._records = 0
         self._unsynced = False
-        #: Whether a batch may stand behind the end in part, as whoever wrote it was interrupted.
+        #: Whether part of a batch may stand behind the end, after an interrupted write.
         self._torn = False
-        #: How many volumes were begun.
+        #: The number of files started.
         self.begun = 0
 
     @property
@@ -72,11 +71,11 @@ class Appender:
         """The address behind what was written."""
         return self._number << PLACE | self._end
 
-    def add(self, data: bytes, more: bytes | None = None) -> int:
-        """Take a record and return its address; it can be read after ``flush``.
+    def add(self, data: bytes, payload: bytes | None = None) -> int:
+        """Append a record and return its address; it can be read after ``flush``.
 
         Args:
-            more: belongs to it, and is read apart.
+            payload: read separately from the record.
 
         Raises:
             OSError: it can't be written.
@@ -84,11 +83,11 @@ class Appender:
         if not self._batch and (not self._number or self._end >= VOLUME):
             self._begin()
         place = self._end + _HEADER.size + len(self._batch)
-        self._batch += _LENGTH.pack(len(data) if more is None else len(data) | _MORE)
+        self._batch += _LENGTH.pack(len(data) if payload is None else len(data) | _HAS_PAYLOAD)
         self._batch += data
-        if more is not None:
-            self._batch += _LENGTH.pack(len(more))
-            self._batch += more
+        if payload is not None:
+            self._batch += _LENGTH.pack(len(payload))
+            self._batch += payload
         self._records += 1
         if len(self._batch) >= _HELD:
             self._write()
@@ -106,7 +105,7 @@ class Appender:
             self._unsynced = False
 
     def close(self) -> None:
-        """Let go of the file; what was not flushed is lost."""
+        """Close the file; what was not flushed is lost."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -121,7 +120,7 @@ class Appender:
             _MAGIC, zlib.crc32(self._batch, zlib.crc32(covered)), len(self._batch), self._records
         )
         if self._torn:
-            # Addresses go by what was written whole.
+            # Addresses count whole batches only.
             self._file.seek(self._end)
             self._file.truncate()
         self._torn = True
@@ -140,25 +139,25 @@ class Appender:
             self._folder.mkdir()
             sync_folder(self._folder.parent)
         number = self._number + 1
-        # Whoever was interrupted here left an empty file.
+        # An interrupt here leaves an empty file.
         opened = open(_path(self._folder, number), "wb", buffering=0)  # noqa: SIM115
         sync_folder(self._folder)
         self._file, self._number, self._end = opened, number, 0
         self.begun += 1
 
 
-class Volumes:
-    """Volumes as they were at one moment, open for reading; they stay as they are when others are removed."""
+class RecordFiles:
+    """The record files of one moment, mapped for reading; they stay readable after their removal."""
 
     def __init__(self, maps: Mapping[int, mmap.mmap]) -> None:
         self.maps = maps
 
     @classmethod
-    def of(cls, folder: Path, before: "Volumes | None" = None) -> "Volumes":
-        """Open what there is in a folder; what ``before`` has open already stays so."""
+    def of(cls, folder: Path, before: "RecordFiles | None" = None) -> "RecordFiles":
+        """Map the files of a folder; those that ``before`` has mapped are shared."""
         known = before.maps if before is not None else {}
         maps: dict[int, mmap.mmap] = {}
-        for number, file in volumes(folder):
+        for number, file in record_files(folder):
             try:
                 size = file.stat().st_size
                 if number in known and len(known[number]) == size:
@@ -170,30 +169,30 @@ class Volumes:
                 continue
         return cls(maps)
 
-    def __or__(self, others: "Volumes") -> "Volumes":
-        """Return these volumes and others; of those that both have, the others."""
-        return Volumes({**self.maps, **others.maps})
+    def __or__(self, others: "RecordFiles") -> "RecordFiles":
+        """Return these files and others; where both have a file, that of the others."""
+        return RecordFiles({**self.maps, **others.maps})
 
     def read(self, address: int) -> bytes:
-        """Return a record, without what belongs to it.
+        """Return a record without its payload.
 
         Raises:
             ValueError: there is none.
         """
         mapped, begin, length = self._found(address)
-        return mapped[begin : begin + (length & ~_MORE)]
+        return mapped[begin : begin + (length & ~_HAS_PAYLOAD)]
 
-    def more(self, address: int) -> bytes | None:
-        """Return what belongs to a record, None where nothing does.
+    def payload(self, address: int) -> bytes | None:
+        """Return the payload of a record, None if it has none.
 
         Raises:
             ValueError: there is no such record.
         """
         _, _, length = self._found(address)
-        return self.read(address + _LENGTH.size + (length & ~_MORE)) if length & _MORE else None
+        return self.read(address + _LENGTH.size + (length & ~_HAS_PAYLOAD)) if length & _HAS_PAYLOAD else None
 
     def _found(self, address: int) -> tuple[mmap.mmap, int, int]:
-        """Return where a record is, and its length with its mark."""
+        """Return the map and offset of a record, and its length with the flag."""
         place = address & _IN_VOLUME
         mapped = self.maps.get(address >> PLACE)
         if mapped is None or place + _LENGTH.size > len(mapped):
@@ -202,8 +201,8 @@ class Volumes:
         return mapped, begin, int.from_bytes(mapped[place:begin], "little")
 
 
-def volumes(folder: Path) -> list[tuple[int, Path]]:
-    """Return the volumes in a folder by number."""
+def record_files(folder: Path) -> list[tuple[int, Path]]:
+    """Return the record files of a folder by number."""
     try:
         names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
     except FileNotFoundError:
@@ -212,10 +211,10 @@ def volumes(folder: Path) -> list[tuple[int, Path]]:
 
 
 def walk(file: Path, contents: bool = True) -> Walked:
-    """Read a volume through.
+    """Read a record file through.
 
     Args:
-        contents: compare all contents with their checksums, and do not believe what batches begin with.
+        contents: compare all contents with their checksums instead of trusting the headers.
 
     Cost: about 1 GB/s from memory; without contents 2 µs a batch.
     """
@@ -230,7 +229,7 @@ def walk(file: Path, contents: bool = True) -> Walked:
 
 
 def _batches(opened: IO[bytes], size: int, contents: bool) -> Iterator[tuple[int, int]]:
-    """Yield bytes and records of each batch up to one that is not whole."""
+    """Yield bytes and record count of each batch before the first one that is not whole."""
     while len(header := opened.read(_HEADER.size)) == _HEADER.size:
         magic, checksum, length, count = _HEADER.unpack(header)
         if magic != _MAGIC or length > size - opened.tell():
@@ -247,8 +246,8 @@ def _covered(length: int, count: int) -> bytes:
 
 
 def _last_end(folder: Path, known: int) -> tuple[int, int]:
-    """Return the last volume and where to go on in it; behind half a batch another is begun."""
-    there = volumes(folder)
+    """Return the last file and the offset to append at; behind half a batch the file counts as full."""
+    there = record_files(folder)
     if not there:
         return 0, 0
     number, file = there[-1]
@@ -262,7 +261,7 @@ def _path(folder: Path, number: int) -> Path:
     return folder / f"{number:08d}.records"
 
 
-#: The folder of the files of heads, beside tantivy's.
+#: The folder of the record files in that of an index.
 FOLDER = "heads"
 
 
@@ -274,7 +273,7 @@ class Head(NamedTuple):
 
 
 def read_head(data: bytes) -> Head:
-    """Return the head that JSON holds."""
+    """Parse a head."""
     id_, parts = json.loads(data.decode("utf-8", "surrogatepass"))
     return Head(id_, parts)
 
@@ -282,19 +281,19 @@ def read_head(data: bytes) -> Head:
 class Heads:
     """The heads of an index. Cost: about 1.5 µs each."""
 
-    def __init__(self, volumes: Volumes) -> None:
-        self._volumes = volumes
+    def __init__(self, records: RecordFiles) -> None:
+        self._records = records
 
     def load(self, searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> list[bytes]:
         """Return the heads of documents, as JSON."""
-        read = self._volumes.read
+        read = self._records.read
         found = addresses(searcher, places)
         return [b'["", {}]' if address is None else read(address) for address in found]
 
-    def beside(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
-        """Return what stands beside the head of a document, None where nothing does."""
+    def payload(self, searcher: tantivy.Searcher, place: tantivy.DocAddress) -> bytes | None:
+        """Return the payload of a document's head, None if it has none."""
         (address,) = addresses(searcher, [place])
-        return None if address is None else self._volumes.more(address)
+        return None if address is None else self._records.payload(address)
 
 
 def addresses(searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> list[int | None]:

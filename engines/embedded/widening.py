@@ -1,4 +1,4 @@
-"""An index written anew with more columns: tantivy's schema is fixed, and documents may have many fields."""
+"""Rebuild an index with more columns: tantivy's schema is fixed, and documents may bring many fields."""
 
 import shutil
 from collections.abc import Mapping
@@ -13,22 +13,24 @@ from shinglefold.engines.embedded.analysis import Analysis
 from shinglefold.engines.embedded.catalog import Catalog
 from shinglefold.engines.embedded.documents import analyse, prepare
 from shinglefold.engines.embedded.integrity import read_meta, schema_checksum
-from shinglefold.engines.embedded.reading import Reading
+from shinglefold.engines.embedded.reading import Reader
 from shinglefold.engines.embedded.schema import ADDRESS, TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.sources import stored_source
 from shinglefold.engines.embedded.volumes import Heads, addresses, read_head
 
-#: What is being written, what is whole and waits for its place, what had the place.
+#: The folder being written, the finished one before it is renamed, and the replaced one.
 _PART, _NEW, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
 
 
-def widen(folder: Path, old: Reading, analysis: Analysis, pools: Mapping[str, int], memory: int) -> None:
-    """Write an index anew beside itself and put it in place; killed on the way, it is the old or the new.
+def rebuild_columns(
+    folder: Path, old: Reader, analysis: Analysis, pools: Mapping[str, int], memory: int
+) -> None:
+    """Write an index again beside itself and swap the two; after a kill it is the old or the new one.
 
     Args:
-        old: what is committed is taken over.
-        pools: how many columns of each kind there are to be.
-        memory: bytes tantivy may take.
+        old: the index to copy, as committed.
+        pools: the number of columns of each kind.
+        memory: bytes tantivy may use.
 
     Raises:
         EngineUnavailable: another process writes to it, or there is no space.
@@ -45,18 +47,18 @@ def widen(folder: Path, old: Reading, analysis: Analysis, pools: Mapping[str, in
         new = tantivy.Index(make_schema(catalog), path=str(folder / _PART))
         _copy(old.index.searcher(), old.heads, new.writer(memory, 1), catalog, analysis)
         (folder / _PART).rename(folder / _NEW)
-        # A catalog of more columns than there are does no harm: writers look which there are.
+        # Harmless if killed here: writers check which columns there are.
         catalog.save(folder)
         (folder / TANTIVY).rename(folder / _OLD)
-        finish_widening(folder)
+        finish_rebuild(folder)
         lock.wait_merging_threads()
         replace(catalog, schema=schema_checksum(read_meta(folder / TANTIVY))).save(folder)
 
 
-def finish_widening(folder: Path) -> None:
-    """Put what was written anew in its place, where a process was killed between the two renames."""
+def finish_rebuild(folder: Path) -> None:
+    """Finish a rebuild whose process was killed between the two renames."""
     if not (folder / TANTIVY).exists():
-        # Another process may be quicker.
+        # Another process may do it first.
         with suppress(OSError):
             (folder / _NEW).rename(folder / TANTIVY)
             sync_folder(folder)
@@ -74,7 +76,7 @@ def _copy(
     for _, place in found:
         source = stored_source(searcher, heads, place)
         ready = prepare(catalog, read_head(source.head).id, source.load())
-        # Its record stays where it is.
+        # The record of its head stays where it is.
         (address,) = addresses(searcher, [place])
         ready.document.add_unsigned(ADDRESS, address or 0)
         source.add_to(ready.document)

@@ -1,4 +1,9 @@
-"""The one writer of an index: takes actions in order, and knows what it has not committed."""
+"""The single writer of an index.
+
+An action is validated, put into the memtable and queued. A flush analyses the queue and hands it to tantivy.
+A commit makes it durable, in the background while a gate decides. ``Journal``, the write-ahead log, makes
+decisions durable before they are committed.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -16,32 +21,32 @@ from shinglefold.engines.embedded.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.documents import Prepared, analyse, prepare
 from shinglefold.engines.embedded.integrity import read_meta
 from shinglefold.engines.embedded.journal import Damaged, Journal, damaged, files, read, remove
-from shinglefold.engines.embedded.schema import ADDRESS, TANTIVY, Portion, translated
-from shinglefold.engines.embedded.uncommitted import Uncommitted
-from shinglefold.engines.embedded.volumes import FOLDER, Appender
+from shinglefold.engines.embedded.schema import ADDRESS, TANTIVY, CommitLimits, translated
+from shinglefold.engines.embedded.uncommitted import Memtable
+from shinglefold.engines.embedded.volumes import FOLDER, RecordAppender
 from shinglefold.errors import EngineError
 from shinglefold.local_engines import Ready
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
 _THREADS = 1
-#: Changes that wait to be written together, and characters of their texts: so many are analysed at a time.
-_WAITING, _CHARACTERS = 256, 1 << 18
-#: When what the journal has is committed: seconds, bytes, documents.
+#: Changes in the queue, and characters of their texts, at which the queue is flushed.
+_QUEUED, _CHARACTERS = 256, 1 << 18
+#: Age in seconds, bytes and documents at which the journal is committed.
 _AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
 
 
 class _Change(NamedTuple):
-    """A document to write, or None where it goes, and whether there may be one with its id."""
+    """A document to write, None to delete it; ``replaces``: an earlier one may have its id."""
 
     id: str
     ready: Prepared | None
     replaces: bool
 
 
-class Committed(NamedTuple):
-    """What is committed: ``source`` of a document or None, and ``holds``, which tells it faster.
+class CommittedState(NamedTuple):
+    """Access to what is committed: ``source`` returns a document or None; ``holds`` is faster.
 
-    ``heads_end``: behind the last head, where this process knows; see ``Appender``.
+    ``heads_end``: the address behind the last head, if this process wrote it; see ``RecordAppender``.
     """
 
     source: Callable[[str], dict[str, Any] | None]
@@ -51,33 +56,33 @@ class Committed(NamedTuple):
 
 @dataclass(slots=True)
 class Writer:
-    """Writes to one index until closed; while it lives no other process can."""
+    """Writes to one index until closed; it holds the index's write lock until then."""
 
     folder: Path
     analysis: Analysis
-    portion: Portion
+    limits: CommitLimits
     catalog: Catalog
-    committed: Committed
+    committed: CommittedState
     journal: Journal
     _tantivy: tantivy.IndexWriter
-    _heads: Appender
-    #: What is not committed; of this what tantivy has not got yet, in order.
-    uncommitted: Uncommitted = field(default_factory=Uncommitted)
-    _waiting: deque[_Change] = field(default_factory=deque)
+    _heads: RecordAppender
+    #: Uncommitted writes, and those of them that tantivy does not have yet, in order.
+    memtable: Memtable = field(default_factory=Memtable)
+    _queue: deque[_Change] = field(default_factory=deque)
     _characters: int = 0
-    #: Actions since the last commit, and those of one that goes on.
+    #: Actions since the last commit, and actions of a running commit.
     _actions: int = 0
-    _under_way: int = 0
+    _committing_actions: int = 0
     _size: int = 0
-    #: Whether the catalog is another than is saved, and the one that a commit saves.
+    #: Whether the catalog differs from the saved one, and the one that a running commit saves.
     _grown: bool = False
-    _saving: Catalog | None = None
+    _frozen_catalog: Catalog | None = None
     _begun: int = 0
-    #: Whether more may be committed than is known here, as a commit failed; whether it has to be mended.
+    #: After a failed commit: more may be committed than is known here; ``_repair`` is due.
     _uncertain: bool = False
     _broken: bool = False
-    #: A commit that goes on beside.
-    _beside: Future[None] | None = None
+    #: A running background commit.
+    _background: Future[None] | None = None
 
     @classmethod
     def open(
@@ -85,107 +90,107 @@ class Writer:
         folder: Path,
         index: tantivy.Index,
         analysis: Analysis,
-        portion: Portion,
-        committed: Committed,
+        limits: CommitLimits,
+        committed: CommittedState,
     ) -> "Writer":
-        """Take the index's write lock, then read the catalog: another process may have written until now.
+        """Take the index's write lock, then read the catalog, which another process may have changed.
 
         Raises:
-            EngineUnavailable: another process has it.
+            EngineUnavailable: another process holds the lock.
         """
         with translated(f"writing to {folder.name}"):
-            lock = index.writer(portion.memory, _THREADS)
+            lock = index.writer(limits.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
             catalog = Catalog.load(folder).fitted(names)
-            heads = Appender(folder / FOLDER, committed.heads_end)
-        return cls(folder, analysis, portion, catalog, committed, Journal(folder), lock, heads)
+            heads = RecordAppender(folder / FOLDER, committed.heads_end)
+        return cls(folder, analysis, limits, catalog, committed, Journal(folder), lock, heads)
 
     @property
     def dirty(self) -> bool:
         """Whether there is anything to commit."""
-        return self._actions + self._under_way > 0 or self._grown
+        return self._actions + self._committing_actions > 0 or self._grown
 
     @property
     def full(self) -> bool:
-        """Whether it is time to commit."""
-        return self._actions >= self.portion.actions or self._size >= self.portion.size
+        """Whether a limit is reached at which a bulk commits."""
+        return self._actions >= self.limits.actions or self._size >= self.limits.size
 
     @property
     def due(self) -> bool:
-        """Whether it is time to commit what the journal has."""
+        """Whether the journal should be committed."""
         journal = self.journal
-        return journal.age > _AGE or journal.size > _JOURNAL or len(self.uncommitted) > _DOCUMENTS
+        return journal.age > _AGE or journal.size > _JOURNAL or len(self.memtable) > _DOCUMENTS
 
     @property
     def committing(self) -> bool:
-        """Whether a commit goes on beside."""
-        return self._beside is not None
+        """Whether a background commit is running."""
+        return self._background is not None
 
     @property
     def heads_end(self) -> int:
-        """The address behind the last head; see ``Appender``."""
+        """The address behind the last head; see ``RecordAppender``."""
         return self._heads.end
 
     @property
     def filled(self) -> bool:
-        """Tell once whether a volume of heads has been filled."""
+        """Whether a new record file was begun since this was last asked."""
         begun, self._begun = self._begun, self._heads.begun
         return begun < self._begun
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        """Return a document as it is now, committed or not."""
-        if id in self.uncommitted:
-            written = self.uncommitted[id]
+        """Return the current version of a document, committed or not."""
+        if id in self.memtable:
+            written = self.memtable[id]
             return written.load() if written else None
         return self.committed.source(id)
 
     def run(self, action: Action) -> bool:
-        """Do one action, and tell whether it has written over a document.
+        """Run one action and return whether it replaced a document.
 
         Raises:
-            Refused: it can't be done; nothing was changed.
-            NoColumnLeft: the index has to be widened first; nothing was changed.
+            Refused: the action is not possible; nothing was changed.
+            NoColumnLeft: the index needs more columns first; nothing was changed.
         """
         if action.verb == "delete":
             if self.source(action.id) is None:
                 raise Refused(404, f"[{action.id}]: document missing")
-            self._add(action.id, None, {}, replaces=True)
+            self._enqueue(action.id, None, {}, replaces=True)
         elif action.verb == "update":
             if (old := self.source(action.id)) is None and action.otherwise is None:
                 raise Refused(404, f"[{action.id}]: document missing")
             source = action.otherwise or {} if old is None else merged(old, action.source)
-            self._put(action.id, source, replaces=old is not None)
+            self._validate(action.id, source, replaces=old is not None)
         else:
             there = (
-                self.uncommitted[action.id] is not None
-                if action.id in self.uncommitted
+                self.memtable[action.id] is not None
+                if action.id in self.memtable
                 else self.committed.holds(action.id)
             )
             if action.verb == "create" and there:
                 raise Refused(409, f"[{action.id}]: version conflict, document already exists")
-            self._put(action.id, action.source, action.ready, replaces=there)
+            self._validate(action.id, action.source, action.ready, replaces=there)
             return there
         return False
 
-    def put_again(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
-        """Write a committed document anew as it is."""
-        self._put(id, source, replaces=True)
+    def rewrite(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
+        """Write a committed document again, unchanged."""
+        self._validate(id, source, replaces=True)
 
     def delete(self, query: tantivy.Query) -> None:
-        """Delete what a query finds among what is committed."""
-        self._write()
-        self._mend()
+        """Delete the committed documents that a query finds."""
+        self._flush()
+        self._repair()
         with translated(f"writing to {self.folder.name}"):
             self._tantivy.delete_documents_by_query(query)
         self._actions += 1
 
     def adopt(self, catalog: Catalog) -> None:
-        """Take over a catalog with more fields; it is written with the next commit."""
+        """Use a catalog with more fields; the next commit saves it."""
         self.catalog = catalog
         self._grown = True
 
     def recover(self) -> bool:
-        """Commit what the journal of a writer has that was killed, and tell whether there was any.
+        """Commit the journal of a killed writer and return whether there was one.
 
         Raises:
             EngineUnavailable: the journal is damaged.
@@ -201,11 +206,11 @@ class Writer:
         try:
             for change in changes:
                 if change.source is None:
-                    self._add(change.id, None, {}, replaces=True)
+                    self._enqueue(change.id, None, {}, replaces=True)
                 else:
-                    self._put(change.id, change.source.load(), replaces=True)
+                    self._validate(change.id, change.source.load(), replaces=True)
         except (Refused, NoColumnLeft) as error:
-            # It was taken once, with the same mappings.
+            # The document was accepted before, with the same mappings.
             raise damaged(self.folder, f"a document in it does not fit ({error})") from error
         if self.dirty:
             self.commit()
@@ -214,88 +219,88 @@ class Writer:
         return True
 
     def note(self) -> None:
-        """Make everything written durable in the journal."""
-        if self.uncommitted.unnoted:
+        """Log all pending changes durably in the journal."""
+        if self.memtable.unlogged:
             with self._writing():
-                self.journal.write(self.uncommitted.to_note())
-            self.uncommitted.noted()
+                self.journal.write(self.memtable.unlogged_changes())
+            self.memtable.mark_logged()
         if not self.committing:
-            self._write()
+            self._flush()
 
     def commit(self) -> None:
-        """Make everything written durable.
+        """Commit all writes durably.
 
-        The catalog goes first: one that knows more fields than the documents do is harmless.
+        The catalog is saved first: unused fields in it do no harm.
         """
-        self._prepare()
+        self._freeze()
         with self._writing():
-            self._store(self._saving, self._heads)
-            self._done()
+            self._commit_frozen(self._frozen_catalog, self._heads)
+            self._forget_frozen()
 
-    def commit_beside(self) -> None:
-        """Begin to commit what was written until now, in a thread; see ``finish``."""
-        self._prepare()
+    def commit_in_background(self) -> None:
+        """Start to commit all writes in a thread; see ``finish``."""
+        self._freeze()
         thread = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-commit")
-        self._beside = thread.submit(self._store, self._saving, self._heads)
+        self._background = thread.submit(self._commit_frozen, self._frozen_catalog, self._heads)
         thread.shutdown(wait=False)
 
     def finish(self, *, wait: bool) -> bool:
-        """End a commit that was begun beside, and tell whether there was one; its documents can be found now.
+        """Finish a background commit and return whether there was one; its documents can be found then.
 
         Args:
-            wait: for its end, else only one that is done already is ended.
+            wait: wait for a running commit; otherwise only one that has ended is finished.
         """
-        if self._beside is None or not (wait or self._beside.done()):
+        if self._background is None or not (wait or self._background.done()):
             return False
-        beside = self._beside
-        beside.exception()
-        self._beside = None
+        commit = self._background
+        commit.exception()
+        self._background = None
         with self._writing():
-            beside.result()
-            self._done()
+            commit.result()
+            self._forget_frozen()
         return True
 
     def abandon(self) -> None:
-        """Let go of everything that the journal does not have, and give the lock back."""
-        if self._beside is not None:
-            self._beside.exception()
+        """Discard everything that is not in the journal, and release the lock."""
+        if self._background is not None:
+            self._background.exception()
         with suppress(EngineError):
             self.close()
 
     def close(self) -> None:
-        """Let merges finish and give the lock back; what is neither committed nor in the journal is lost."""
+        """Wait for merges and release the lock; what is neither committed nor in the journal is lost."""
         self.journal.close()
         self._heads.close()
         with translated(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
 
-    def _prepare(self) -> None:
-        """Give tantivy everything that is to be committed, and put it apart from what comes."""
+    def _freeze(self) -> None:
+        """Hand all writes to tantivy, and separate them from those that arrive during the commit."""
         if self.journal.used:
-            # Else what it has would be made again over what is newer, by whoever finds it after the commit.
+            # Otherwise a recovery after the commit would write older versions over newer ones.
             self.note()
-        self._write()
-        self.journal.turn()
-        self.uncommitted.turn()
-        self._under_way, self._actions, self._size = self._under_way + self._actions, 0, 0
-        self._saving = self.catalog if self._grown else None
+        self._flush()
+        self.journal.rotate()
+        self.memtable.freeze()
+        self._committing_actions, self._actions, self._size = self._committing_actions + self._actions, 0, 0
+        self._frozen_catalog = self.catalog if self._grown else None
 
-    def _store(self, catalog: Catalog | None, heads: Appender) -> None:
+    def _commit_frozen(self, catalog: Catalog | None, heads: RecordAppender) -> None:
         """Make durable what tantivy has, the catalog first."""
         if catalog is not None:
             catalog.save(self.folder)
         heads.flush()
         self._tantivy.commit()
 
-    def _done(self) -> None:
-        """Forget what is committed."""
-        self.journal.committed()
-        self.uncommitted.committed()
-        self._uncertain, self._under_way = False, 0
-        if self._saving is self.catalog:
+    def _forget_frozen(self) -> None:
+        """Forget what is committed now."""
+        self.journal.truncate()
+        self.memtable.discard_frozen()
+        self._uncertain, self._committing_actions = False, 0
+        if self._frozen_catalog is self.catalog:
             self._grown = False
 
-    def _put(
+    def _validate(
         self,
         id: str,  # noqa: A002
         source: Mapping[str, Any],
@@ -313,9 +318,9 @@ class Writer:
             raise Refused(400, f"mapper_parsing_exception: {error}") from error
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
-        self._add(id, ready, source, replaces=replaces)
+        self._enqueue(id, ready, source, replaces=replaces)
 
-    def _add(
+    def _enqueue(
         self,
         id: str,  # noqa: A002
         ready: Prepared | None,
@@ -323,36 +328,36 @@ class Writer:
         *,
         replaces: bool,
     ) -> None:
-        """Take a change that can be done."""
-        # Deleting what is not there would have tantivy look for it in every segment.
-        self._waiting.append(_Change(id, ready, replaces or self._uncertain))
-        self.uncommitted.take(id, ready.source if ready else None, source)
+        """Add a valid change to the memtable and the queue."""
+        # A delete costs tantivy a look into every segment, so none is made for a new id.
+        self._queue.append(_Change(id, ready, replaces or self._uncertain))
+        self.memtable.put(id, ready.source if ready else None, source)
         self._actions += 1
         if ready:
             self._size += ready.source.size
             self._characters += ready.characters
-        if (len(self._waiting) >= _WAITING or self._characters >= _CHARACTERS) and not self.committing:
-            self._write()
+        if (len(self._queue) >= _QUEUED or self._characters >= _CHARACTERS) and not self.committing:
+            self._flush()
 
-    def _write(self) -> None:
-        """Give tantivy what waits."""
-        # Most of the time goes here. Whoever interrupts it finds waiting what tantivy has not got.
-        analyse([change.ready for change in self._waiting if change.ready], self.analysis)
+    def _flush(self) -> None:
+        """Analyse the queue and hand it to tantivy."""
+        # Most of the time is spent here. After an interrupt the queue holds what tantivy does not have.
+        analyse([change.ready for change in self._queue if change.ready], self.analysis)
         with self._writing():
-            self._mend()
+            self._repair()
             try:
-                while self._waiting:
-                    self._give(self._waiting[0])
-                    # Let go of at once: tantivy has a copy of what may be long.
-                    self._waiting.popleft()
+                while self._queue:
+                    self._index_one(self._queue[0])
+                    # Released at once: tantivy has a copy, and the document may be long.
+                    self._queue.popleft()
             except (KeyboardInterrupt, SystemExit):
-                if self._waiting:
-                    # It may have got this one.
-                    self._waiting[0] = self._waiting[0]._replace(replaces=True)
+                if self._queue:
+                    # Tantivy may have this one already.
+                    self._queue[0] = self._queue[0]._replace(replaces=True)
                 raise
         self._characters = 0
 
-    def _give(self, change: _Change) -> None:
+    def _index_one(self, change: _Change) -> None:
         if change.replaces:
             self._tantivy.delete_documents_by_term("_id", change.id)
         if change.ready:
@@ -367,25 +372,27 @@ class Writer:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Write; an error says how many changes are lost, which are not tried again."""
-        lost = self._actions + self._under_way > 0
+        """Translate errors of the block; they say how many changes are lost."""
+        lost = self._actions + self._committing_actions > 0
         try:
             with translated(f"writing to {self.folder.name}", self.folder, lost=lost):
                 yield
         except EngineError as error:
-            error.lost = self.uncommitted.unnoted if self.journal.used else self._actions + self._under_way
-            self._actions = self._size = self._under_way = self._characters = 0
-            self._waiting.clear()
-            self.uncommitted.clear()
+            error.lost = (
+                self.memtable.unlogged if self.journal.used else self._actions + self._committing_actions
+            )
+            self._actions = self._size = self._committing_actions = self._characters = 0
+            self._queue.clear()
+            self.memtable.clear()
             self._uncertain = self._broken = self._grown = True
             raise
 
-    def _mend(self) -> None:
-        """Have tantivy forget what it got since the last commit: the heads of this may not be there."""
+    def _repair(self) -> None:
+        """Roll tantivy back to the last commit after a failed one, as heads may be missing."""
         if not self._broken:
             return
         with translated(f"writing to {self.folder.name}", self.folder):
             self._tantivy.rollback()
             self._heads.close()
-            self._heads = Appender(self.folder / FOLDER)
+            self._heads = RecordAppender(self.folder / FOLDER)
         self._broken = False

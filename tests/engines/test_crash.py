@@ -14,7 +14,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 
 _WRITER = """
 import sys
-from shinglefold.engines.embedded import EmbeddedEngine, Portion
+from shinglefold.engines.embedded import EmbeddedEngine, CommitLimits
 from shinglefold.model import Token
 
 def words(text):
@@ -27,7 +27,7 @@ def actions():
         source = {"number": number, "body": f"page {number} " * 20, f"field{number // 40 % 15}": "new"}
         yield {"_index": "pages", "_id": str(number), "_source": source}
 
-engine = EmbeddedEngine(sys.argv[1], words, Portion(actions=100))
+engine = EmbeddedEngine(sys.argv[1], words, CommitLimits(actions=100))
 if not engine.index_exists("pages"):
     engine.create_index("pages", {"properties": {"number": {"type": "long"}}}, {})
 engine.bulk(actions())

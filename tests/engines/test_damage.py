@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.errors import EngineUnavailable
 
 _QUERIES = (
@@ -23,7 +23,7 @@ _QUERIES = (
 def whole(tmp_path_factory: pytest.TempPathFactory, words) -> Path:
     """A folder with an index of two segments, deletions in one of them."""
     path = tmp_path_factory.mktemp("whole")
-    with EmbeddedEngine(path, words, Portion(actions=30)) as engine:
+    with EmbeddedEngine(path, words, CommitLimits(actions=30)) as engine:
         engine.create_index("pages", {"properties": {"word": {"type": "keyword"}}}, {})
         engine.bulk(
             {

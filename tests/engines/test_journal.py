@@ -14,7 +14,7 @@ import pytest
 from support.decided import FIELDS, create, decided, drop, put, stored
 from support.gate.windows import die_in
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion, index, volumes, writer
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, index, volumes, writer
 from shinglefold.engines.embedded import journal as journals
 from shinglefold.engines.embedded.documents import Source
 from shinglefold.engines.embedded.journal import Changed, Damaged, Journal, files, read
@@ -109,7 +109,7 @@ def test_a_file_between_two_that_is_missing_is_told(tmp_path: Path):
     journal = Journal(tmp_path)
     for number in range(3):
         journal.write([Changed(str(number), None)])
-        journal.turn()
+        journal.rotate()
     first, second, third = files(tmp_path)
     second.unlink()
     with pytest.raises(Damaged, match=r"that follows 00000001\.batches is missing"):
@@ -202,14 +202,14 @@ def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engin
 @contextmanager
 def _commit_that_waits(monkeypatch) -> Iterator[threading.Event]:
     """Have what is decided meanwhile begin a commit beside, which goes on when the event is set."""
-    store, on = writer.Writer._store, threading.Event()
+    store, on = writer.Writer._commit_frozen, threading.Event()
 
     def slowly(*given: Any) -> None:
         assert on.wait(20)
         store(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(writer.Writer, "_store", slowly)
+        patched.setattr(writer.Writer, "_commit_frozen", slowly)
         patched.setattr(writer, "_AGE", 0.0)
         yield on
 
@@ -245,7 +245,7 @@ def test_others_see_what_is_let_in_once_it_is_committed(engine, tmp_path: Path, 
 
 
 def test_who_had_an_index_open_sees_what_a_killed_writer_left(killed: Path, words, monkeypatch, tmp_path):
-    monkeypatch.setattr(index, "_LOOKED", 0.0)
+    monkeypatch.setattr(index, "_CHECK_EVERY", 0.0)
     shutil.copytree(killed / "pages" / "journal", tmp_path / "kept")
     shutil.rmtree(killed / "pages" / "journal")
     with EmbeddedEngine(killed, words) as engine:
@@ -260,7 +260,7 @@ def test_searches_go_on_where_what_was_left_can_not_be_committed(killed: Path, w
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(writer.Appender, "flush", full)
+        patched.setattr(writer.RecordAppender, "flush", full)
         with EmbeddedEngine(killed, words) as engine:
             assert stored(engine) == {"0": "w0", "1": "w0"}
             with pytest.raises(IndexReadOnly, match="the disk is full"):
@@ -306,7 +306,7 @@ def test_a_commit_beside_that_fails_is_told_and_what_it_had_is_made_again(engine
             def fail(*_: object) -> None:
                 raise OSError(5, "Input/output error")
 
-            patched.setattr(writer.Appender, "flush", fail)
+            patched.setattr(writer.RecordAppender, "flush", fail)
             patched.setattr(writer, "_AGE", 0.0)
             with pytest.raises(EngineUnavailable, match="Input/output"):
                 _decided_for(engine, 60.0)
@@ -321,7 +321,7 @@ def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Pa
         decided(engine, put(1, 1))
         engine.bulk([put(1, 2), put(2, 2)])
         # Killed once it is committed, while the journal is still there.
-        monkeypatch.setattr(Journal, "committed", lambda self: shutil.copytree(
+        monkeypatch.setattr(Journal, "truncate", lambda self: shutil.copytree(
             tmp_path / "pages", tmp_path / "copy" / "pages"
         ) and None)  # fmt: skip
         engine.refresh("pages")
@@ -332,7 +332,7 @@ def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Pa
 
 
 def test_a_portion_that_is_full_is_committed_with_what_the_journal_has(tmp_path: Path, words, late):
-    with EmbeddedEngine(tmp_path, words, Portion(actions=10)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=10)) as engine:
         create(engine)
         with engine.held("pages"):
             for begin in range(0, 45, 3):

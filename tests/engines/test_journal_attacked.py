@@ -130,7 +130,7 @@ def test_an_interrupt_while_a_file_is_begun_leaves_out_no_number(tmp_path: Path,
 
     journal = Journal(tmp_path)
     journal.write([Changed("1", None)])
-    journal.turn()
+    journal.rotate()
     with monkeypatch.context() as patched:
         patched.setattr(journals, where, interrupted, raising=False)
         with pytest.raises(KeyboardInterrupt):
@@ -150,7 +150,7 @@ def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
         def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patched.setattr(writer.Writer, "_store", interrupted)
+        patched.setattr(writer.Writer, "_commit_frozen", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.refresh("pages")
     engine.bulk([put(2)])
@@ -169,7 +169,7 @@ def test_a_commit_that_was_made_and_told_as_failed_doubles_no_document(engine: E
         def fails(_: writer.Writer) -> None:
             raise OSError(5, "Input/output error")
 
-        patched.setattr(writer.Writer, "_done", fails)
+        patched.setattr(writer.Writer, "_forget_frozen", fails)
         with pytest.raises(EngineUnavailable, match="Input/output"):
             engine.refresh("pages")
     engine.bulk([put(1, 1)])
@@ -200,7 +200,7 @@ def test_an_interrupt_while_documents_are_written_loses_none_and_doubles_none(
     own = engine._index("pages")._writer
     with monkeypatch.context() as patched:
         if taken == "behind":
-            own._waiting = _Interrupted(own._waiting)
+            own._queue = _Interrupted(own._queue)
         else:
 
             def interrupted(self: writer.Writer, ready: object) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion, search
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, search
 
 _COUNT = 300
 _SORTS = (
@@ -41,7 +41,7 @@ def _source(chance: random.Random) -> dict:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, words):
     chance = random.Random(5)
-    with EmbeddedEngine(tmp_path_factory.mktemp("orders"), words, Portion(actions=70)) as engine:
+    with EmbeddedEngine(tmp_path_factory.mktemp("orders"), words, CommitLimits(actions=70)) as engine:
         types = {"several": "integer", "word": "keyword", "ratio": "double"}
         properties = {name: {"type": kind} for name, kind in types.items()}
         engine.create_index("pages", {"properties": properties}, {})
@@ -112,7 +112,7 @@ def test_a_cursor_between_two_hits_goes_on_with_the_later_one(filled: EmbeddedEn
 def test_orders_that_are_not_asked_for_give_way(filled: EmbeddedEngine, monkeypatch):
     monkeypatch.setattr("shinglefold.engines.embedded.snapshot._KEPT", 3 * _COUNT)
     filled.refresh("pages")
-    kept = filled._index("pages").snapshot.orders
+    kept = filled._index("pages").snapshot.sort_cache
     for word in range(8):
         body = {"query": {"match": {"body": "page"}}, "sort": ["number", f"missing{word}"], "size": 2}
         body["sort"][1] = {f"missing{word}": {"unmapped_type": "long"}}

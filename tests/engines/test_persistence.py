@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.engines.embedded import EmbeddedEngine, Portion
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.model import Token
 from shinglefold.registry import make_scheme
@@ -85,7 +85,7 @@ def test_the_next_writer_knows_what_the_last_one_learned(tmp_path: Path, words):
 
 
 def test_full_portions_are_durable_before_a_refresh_and_invisible_until_then(tmp_path: Path, words):
-    with EmbeddedEngine(tmp_path, words, Portion(actions=10)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=10)) as engine:
         engine.create_index("pages", {}, {})
         engine.bulk(map(_page, range(25)))
         assert _total(engine) == 0
@@ -98,7 +98,7 @@ def test_full_portions_are_durable_before_a_refresh_and_invisible_until_then(tmp
 
 
 def test_updates_see_what_is_not_refreshed_whether_committed_or_not(tmp_path: Path, words):
-    with EmbeddedEngine(tmp_path, words, Portion(actions=2)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=2)) as engine:
         engine.create_index("pages", {}, {})
         same = {"_index": "pages", "_id": "1", "_op_type": "update"}
         engine.bulk([_page(1), *({**same, "doc": {"inner": {f"step{n}": n}}} for n in range(5))])

@@ -93,7 +93,7 @@ def test_what_others_commit_is_seen_in_a_folder_that_can_not_be_written(tmp_path
                 writer.bulk([{"_index": "pages", "_id": "0", "_op_type": "delete"}])
                 writer.refresh("pages")
                 assert reader.search("pages", {})["hits"]["total"]["value"] == count - 1
-            with pytest.raises(IndexReadOnly, match="read only"):
+            with pytest.raises(IndexReadOnly, match="read-only"):
                 reader.bulk([_page(1)])
 
 

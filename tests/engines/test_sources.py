@@ -1,6 +1,6 @@
 """Documents as they are kept are given back as they came, whatever they are kept as and wherever they are."""
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.engines.embedded.journal import Changed, Journal, read
 from shinglefold.engines.embedded.sources import make_source
 
@@ -27,7 +27,7 @@ def test_a_journal_gives_long_texts_back_too(tmp_path):
 
 
 def test_many_documents_are_read_as_they_are_now_though_no_refresh_has_come(tmp_path, words):
-    with EmbeddedEngine(tmp_path, words, Portion(actions=2)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=2)) as engine:
         engine.create_index("i", {}, {})
         for number in range(3):
             engine.bulk([{"_index": "i", "_id": f"{number}", "_source": {"n": number}}])

@@ -1,26 +1,26 @@
-"""Volumes of heads that a writer removes: what is open reads on, what is opened is whole, nothing grows."""
+"""Record files that a writer removes: what is open reads on, what is opened is whole, nothing grows."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion, reading, volumes
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, reading, volumes
 from shinglefold.engines.embedded import index as indices
-from shinglefold.engines.embedded.volumes import Volumes
+from shinglefold.engines.embedded.volumes import RecordFiles
 from shinglefold.errors import EngineUnavailable
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """Volumes that are soon full."""
+    """Record files that are soon full."""
     monkeypatch.setattr(volumes, "VOLUME", 2_000)
 
 
 @pytest.fixture
 def writer(tmp_path: Path, words):
     """An engine that has written sixty pages into several volumes."""
-    with EmbeddedEngine(tmp_path, words, Portion(actions=20)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=20)) as engine:
         engine.create_index("pages", {}, {})
         engine.bulk(_page(number, 0) for number in range(60))
         engine.refresh("pages")
@@ -73,15 +73,15 @@ def test_volumes_that_go_while_a_reader_looks_again_are_still_read(writer, tmp_p
         assert len(_versions(reader)) == 60
         writer.bulk([_page(0, 7)])
         writer.refresh("pages")
-        opened, sweeps = Volumes.of, iter([False, True])
+        opened, sweeps = RecordFiles.of, iter([False, True])
 
-        def slowly(folder: Path, before: Volumes | None = None) -> Volumes:
+        def slowly(folder: Path, before: RecordFiles | None = None) -> RecordFiles:
             if next(sweeps, False):
                 # The list of segments has just been read.
                 _sweep(writer, tmp_path)
             return opened(folder, before)
 
-        monkeypatch.setattr(Volumes, "of", slowly)
+        monkeypatch.setattr(RecordFiles, "of", slowly)
         assert _versions(reader) == {0: 7, **dict.fromkeys(range(1, 60), 0)}
         assert _versions(reader) == _SWEPT
 
@@ -115,14 +115,14 @@ def test_space_is_given_back_by_processes_that_only_write_and_close(tmp_path: Pa
 
 
 def test_space_that_can_not_be_given_back_costs_no_document(writer, tmp_path: Path, words, monkeypatch):
-    emptied = indices.empty
+    emptied = indices.relocate
 
     def fails(*given: object) -> None:
         emptied(*given)
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(indices, "empty", fails)
+        patch.setattr(indices, "relocate", fails)
         gone = [_deletion(number) for number in range(60) if number % 9]
         with pytest.raises(EngineUnavailable, match="Input/output error") as told:
             writer.bulk([*gone, *(_page(number, 1) for number in range(100, 160))])

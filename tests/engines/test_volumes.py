@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine, Portion, volumes
-from shinglefold.engines.embedded.volumes import Appender, Volumes, walk
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, volumes
+from shinglefold.engines.embedded.volumes import RecordAppender, RecordFiles, walk
 
 _SMALL = 2_000
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Volumes that are soon full."""
+    """Record files that are soon full."""
     monkeypatch.setattr(volumes, "VOLUME", _SMALL)
 
 
@@ -25,48 +25,48 @@ def _records(count: int, seed: int = 0) -> list[bytes]:
 def test_records_come_back_by_their_addresses_from_any_volume(tmp_path: Path, small):
     records, addresses = _records(60), []
     for begin in range(0, 60, 7):
-        appender = Appender(tmp_path / "heads")
+        appender = RecordAppender(tmp_path / "heads")
         addresses += [appender.add(record) for record in records[begin : begin + 7]]
         appender.flush()
         appender.close()
-    opened = Volumes.of(tmp_path / "heads")
+    opened = RecordFiles.of(tmp_path / "heads")
     assert [opened.read(address) for address in addresses] == records
-    assert len(volumes.volumes(tmp_path / "heads")) > 3
+    assert len(volumes.record_files(tmp_path / "heads")) > 3
     assert len(set(addresses)) == 60
 
 
 def test_much_is_written_before_it_is_flushed_so_that_little_is_held(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(volumes, "_HELD", 120)
-    appender, records = Appender(tmp_path), [bytes([number]) * 50 for number in range(20)]
+    appender, records = RecordAppender(tmp_path), [bytes([number]) * 50 for number in range(20)]
     addresses = [appender.add(record) for record in records]
     file = tmp_path / "00000001.records"
     assert 18 <= walk(file).records < 20
     appender.flush()
     assert walk(file).records == 20
-    assert [Volumes.of(tmp_path).read(address) for address in addresses] == records
+    assert [RecordFiles.of(tmp_path).read(address) for address in addresses] == records
 
 
 def test_what_is_open_stays_as_it_is_when_volumes_grow_or_go(tmp_path: Path):
-    appender = Appender(tmp_path)
+    appender = RecordAppender(tmp_path)
     first = appender.add(b"first")
     appender.flush()
-    opened = Volumes.of(tmp_path)
+    opened = RecordFiles.of(tmp_path)
     second = appender.add(b"second")
     appender.flush()
-    grown = Volumes.of(tmp_path, opened)
+    grown = RecordFiles.of(tmp_path, opened)
     assert (grown.read(first), grown.read(second)) == (b"first", b"second")
     with pytest.raises(ValueError, match="no record"):
         opened.read(second)
-    for _, file in volumes.volumes(tmp_path):
+    for _, file in volumes.record_files(tmp_path):
         file.unlink()
     assert opened.read(first) == b"first"
     with pytest.raises(ValueError, match="no record"):
-        Volumes.of(tmp_path).read(first)
+        RecordFiles.of(tmp_path).read(first)
 
 
 @pytest.mark.parametrize("lost", [1, 3, 15, 30, 200])
 def test_behind_half_a_batch_another_volume_is_begun(tmp_path: Path, lost):
-    appender = Appender(tmp_path)
+    appender = RecordAppender(tmp_path)
     whole = appender.add(b"whole")
     appender.flush()
     end = walk(tmp_path / "00000001.records").size
@@ -75,18 +75,18 @@ def test_behind_half_a_batch_another_volume_is_begun(tmp_path: Path, lost):
     appender.close()
     file = tmp_path / "00000001.records"
     file.write_bytes(file.read_bytes()[:-lost])
-    again = Appender(tmp_path)
+    again = RecordAppender(tmp_path)
     after = again.add(b"after")
     again.flush()
-    opened = Volumes.of(tmp_path)
+    opened = RecordFiles.of(tmp_path)
     assert (opened.read(whole), opened.read(after)) == (b"whole", b"after")
-    assert [name for name, _ in volumes.volumes(tmp_path)] == [1, 2]
+    assert [name for name, _ in volumes.record_files(tmp_path)] == [1, 2]
     assert walk(file).end == end
 
 
 @pytest.mark.parametrize("written", [0, 10, 10_000])
 def test_an_interrupt_while_a_batch_is_written_shifts_no_address(tmp_path: Path, written: int):
-    appender = Appender(tmp_path)
+    appender = RecordAppender(tmp_path)
     first = appender.add(b"first")
     appender.flush()
     second = appender.add(b"second" * 50)
@@ -98,7 +98,7 @@ def test_an_interrupt_while_a_batch_is_written_shifts_no_address(tmp_path: Path,
     third = appender.add(b"third")
     appender.flush()
     appender.close()
-    opened = Volumes.of(tmp_path)
+    opened = RecordFiles.of(tmp_path)
     assert [opened.read(one) for one in (first, second, third)] == [b"first", b"second" * 50, b"third"]
     found = walk(tmp_path / "00000001.records")
     assert found.end == found.size
@@ -120,7 +120,7 @@ def test_an_interrupt_while_a_volume_is_begun_costs_nothing(tmp_path: Path, smal
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    appender = Appender(tmp_path)
+    appender = RecordAppender(tmp_path)
     addresses = [appender.add(b"x" * 3_000)]
     with monkeypatch.context() as patched:
         patched.setattr(volumes, where, interrupted, raising=False)
@@ -129,13 +129,13 @@ def test_an_interrupt_while_a_volume_is_begun_costs_nothing(tmp_path: Path, smal
             appender.add(b"y")
     addresses += [appender.add(b"y"), appender.add(b"z")]
     appender.flush()
-    opened = Volumes.of(tmp_path)
+    opened = RecordFiles.of(tmp_path)
     assert [opened.read(address) for address in addresses] == [b"x" * 3_000, b"y", b"z"]
-    assert [number for number, _ in volumes.volumes(tmp_path)] == [1, 2]
+    assert [number for number, _ in volumes.record_files(tmp_path)] == [1, 2]
 
 
 def test_every_changed_byte_of_a_volume_is_noticed(tmp_path: Path):
-    appender = Appender(tmp_path)
+    appender = RecordAppender(tmp_path)
     for record in _records(20):
         appender.add(record)
         appender.flush()
@@ -164,7 +164,7 @@ def _heads_size(folder: Path) -> int:
 def test_space_of_documents_that_are_written_over_is_given_back(tmp_path: Path, words, small):
     chance = random.Random(5)
     versions = {}
-    with EmbeddedEngine(tmp_path, words, Portion(actions=20)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=20)) as engine:
         engine.create_index("pages", {}, {})
         for version in range(60):
             for number in chance.sample(range(60), 20):
@@ -185,7 +185,7 @@ def test_space_of_documents_that_are_written_over_is_given_back(tmp_path: Path, 
 
 
 def test_a_volume_without_documents_goes_and_one_with_a_few_is_emptied(tmp_path: Path, words, small):
-    with EmbeddedEngine(tmp_path, words, Portion(actions=20)) as engine:
+    with EmbeddedEngine(tmp_path, words, CommitLimits(actions=20)) as engine:
         engine.create_index("pages", {}, {})
         engine.bulk([_page(number, 0) for number in range(60)])
         engine.refresh("pages")

@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.engines.embedded import journal, writer
 from shinglefold.engines.embedded.journal import Journal
-from shinglefold.engines.embedded.volumes import Appender
+from shinglefold.engines.embedded.volumes import RecordAppender
 from shinglefold.engines.embedded.writer import Writer
 
 #: Before and behind what is done, and in the middle of a batch.
@@ -44,10 +44,10 @@ def die_in(window: str, passes: int) -> None:
         "noting": (Journal, "write", die, None),
         "half noted": (Journal, "write", half, None),
         "noted": (Journal, "write", None, die),
-        "turned": (Journal, "turn", None, die),
-        "committing": (Writer, "_store", die, None),
-        "heads stored": (Appender, "flush", None, die),
-        "committed": (Writer, "_store", None, die),
+        "turned": (Journal, "rotate", None, die),
+        "committing": (Writer, "_commit_frozen", die, None),
+        "heads stored": (RecordAppender, "flush", None, die),
+        "committed": (Writer, "_commit_frozen", None, die),
         "removing": (journal, "remove", die, None),
         "removed": (journal, "remove", None, die),
     }
