@@ -26,18 +26,18 @@ def field_values(hit: Hit, name: str) -> list[Any]:
 
 
 def identity(hit: Hit) -> tuple[Any, Any, Any]:
-    """Return what no two documents share: index, id and routing."""
+    """Return index, id and routing: no two documents share all three."""
     return hit.get("_index"), hit.get("_id"), hit.get("_routing")
 
 
 def mark(hit: Hit) -> str:
-    """Return a short name of a document's identity, for cursors; hits from a cursor have no other."""
+    """Return a short hash of a document's identity, for cursors; hits from a cursor carry it."""
     own: str | None = hit.get("mark")
     return own or b64encode(blake2b(repr(identity(hit)).encode(), digest_size=9).digest()).decode()
 
 
 def with_source(hit: Hit, wanted: SourceFilter) -> dict[str, Any]:
-    """Return a hit with the wanted parts of its source, as far as it has one."""
+    """Return a hit with its source filtered."""
     if "_source" not in hit:
         return dict(hit)
     rest = {name: value for name, value in hit.items() if name != "_source"}
@@ -79,7 +79,7 @@ def stored_fingerprint(hit: Hit, dedup: str) -> dict[str, Any]:
 
 
 def stored_values(hit: Hit, dedup: str) -> Mapping[str, Any]:
-    """Return the doc values and, where the hit has a source, what they lack of the fingerprint from there."""
+    """Return the doc values; parts of the fingerprint that they lack come from the source."""
     fields: Mapping[str, Any] = hit.get("fields") or _NOTHING
     return {**_from_source(hit, dedup), **fields} if "_source" in hit else fields
 

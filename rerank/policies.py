@@ -1,4 +1,4 @@
-"""Representative policies: whom to show of a group, and the door for policies of others."""
+"""Representative policies: which hit of a group to show, built in and from plugins."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from shinglefold.rerank.request.options import Preference
 
 
 class Candidate(NamedTuple):
-    """A hit that may be shown for its group: its place in the results, its shingles, the hit itself."""
+    """A hit that may represent its group: its rank, its number of shingles, the hit itself."""
 
     rank: int
     shingles: int
@@ -21,10 +21,9 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A cost by which candidates are compared: the least is shown, and the better rank where it is equal.
+    """A cost by which candidates are compared; the least is shown, and the better rank on ties.
 
-    ``fields`` are read with the window and stand in ``hit["fields"]``; they need doc values (keyword,
-    number, date).
+    ``fields`` are read with the window into ``hit["fields"]``; they need doc values (keyword, number, date).
     """
 
     cost: Callable[[Candidate], Any]
@@ -34,11 +33,11 @@ class Policy:
 def load_policies(preferences: Iterable[Preference]) -> tuple[Policy, ...]:
     """Return the policies of a request, in order of weight.
 
-    A policy of others is an entry point of the group ``shinglefold.representatives``: a function that takes
-    the ``Preference`` and returns a ``Policy``.
+    A plugin is an entry point of the group ``shinglefold.representatives``: a function from ``Preference``
+    to ``Policy``.
 
     Raises:
-        ConfigError: no such policy, one that lacks its field, or one of a plugin that fails.
+        ConfigError: a policy is unknown, lacks its field, or its plugin fails.
     """
     return tuple(_factory(preference.name)(preference) for preference in preferences)
 
@@ -47,7 +46,7 @@ def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candi
     """Return the candidate to show: least by the first policy, then by the second …, then by rank.
 
     Raises:
-        ConfigError: a policy of a plugin fails, or its costs can't be compared.
+        ConfigError: the policy of a plugin fails, or its costs can't be compared.
     """
     costs = [(*(policy.cost(one) for policy in policies), one.rank) for one in candidates]
     try:
@@ -64,7 +63,7 @@ def _factory(name: str) -> Callable[[Preference], Policy]:
 
 
 def _of_plugin(name: str, make: Callable[[Preference], object], preference: Preference) -> Policy:
-    """Return a plugin's policy, whose faults are told as the plugin's."""
+    """Return a plugin's policy; its errors name the plugin."""
 
     def its(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
         try:

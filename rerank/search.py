@@ -1,4 +1,4 @@
-"""The windowed search: fold what a search finds and return pages of representatives."""
+"""The folded search: folds what a search finds and returns pages of representatives."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -95,7 +95,7 @@ def declared_language(scheme: Scheme, hit: Hit) -> str | None:
 def _text_verdict(
     hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: TextStage, *, folds: bool
 ) -> dict[str, Any]:
-    """Return what the text stage says: ``asked`` where signatures leave the pair in doubt."""
+    """Return the verdict of the text stage; ``asked`` where signatures leave the pair uncertain."""
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = FingerprintReader(scheme, field, seal=seal).read(hits)
@@ -124,13 +124,13 @@ def _stored_facts(
         "shared": shared["shared"],
         "estimate": estimated or None,
         "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
-        # The verdict is that of a page which finds these two and asks no texts.
+        # The verdict of a page with these two hits and without text verification.
         "folds": len(collapse(hits, scheme, field=field, seal=seal).groups) == 1,
     }
 
 
 def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JSON:
-    """Return what ties a member to the hit shown.
+    """Return what a member has in common with its representative.
 
     Returns:
         ``_index``, ``_id``, ``same_text`` (equal digests), ``lang``, ``scheme``, ``shared`` (supershingles in

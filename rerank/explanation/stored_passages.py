@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from shinglefold.passages.find import Passage, Span
 
 Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
-#: What stands between two texts of a document on either side, and equals nothing on the other.
+#: Tokens between two texts of a document; they match nothing on the other side.
 _BORDERS = {"a": 1, "b": 2}
-#: Characters of all texts of a document that are looked at: an answer has many documents.
+#: Characters of a document that are compared at most: an answer has many documents.
 _MOST_CHARACTERS = 1_000_000
 _MOST_FIELDS = 1_000
 
 
 class PassageTexts(NamedTuple):
-    """Whose text is compared, and what makes its tokens."""
+    """The fields whose texts are compared, and the tokenizer."""
 
     fields: tuple[str, ...]
     tokenize: Tokenize
@@ -39,11 +39,11 @@ def shown_fields(source: object, asked: tuple[str, ...], known: tuple[str, ...])
 
     Args:
         source: the request's own ``_source`` filter.
-        asked: the fields it names for passages, all of which must be shown; none takes of the ``known`` ones
-            those that are.
+        asked: the fields that the request names for passages, all of which must be shown; () takes those
+            of ``known`` that are shown.
 
     Raises:
-        ConfigError: the filter leaves out one that was asked for, or all that are known.
+        ConfigError: the filter leaves out a field that the request names, or all known ones.
     """
     wanted = read_source_filter(source)
     shown = tuple(field for field in asked or known if wanted.shows(field))
@@ -57,7 +57,7 @@ def shown_fields(source: object, asked: tuple[str, ...], known: tuple[str, ...])
 
 
 class _Part(NamedTuple):
-    """A field's text, and where it begins in the text of all fields; ``value`` counts the texts of a list."""
+    """The text of a field, and where it begins in the joined text; ``value``: its index in a list."""
 
     begin: int
     field: str
@@ -67,23 +67,23 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """The texts of some fields as one, whose passages stay within a field."""
+    """The joined texts of some fields; passages stay within a field."""
 
     parts: tuple[_Part, ...]
     tokenize: Tokenize
 
     @property
     def borders(self) -> int:
-        """How many of the tokens are none of the text."""
+        """How many tokens are separators."""
         from shinglefold.passages.chains import GAP
 
         return (GAP + 1) * max(0, len(self.parts) - 1)
 
     def tokens(self, side: Literal["a", "b"]) -> PlacedTokens:
-        """Return the tokens of all parts, and between them what equals nothing, so that no passage goes on.
+        """Return the tokens of all parts, with separators between them that match nothing.
 
         Args:
-            side: another one for each of two texts that are compared.
+            side: a different one for each of the two texts compared.
         """
         from shinglefold.passages.chains import GAP
         from shinglefold.passages.elements import in_columns
@@ -108,9 +108,9 @@ def matched_passages(
     """Return the passages that two sources have in common, in the order of the first.
 
     Args:
-        shown: the ``_source`` of the hit shown; ``member``: that of the hit folded below it.
-        fields: whose text is compared; dots lead into objects. A passage stays within one field on each side,
-            and may stand in different fields.
+        shown: the ``_source`` of the representative; ``member``: that of a hit folded into it.
+        fields: the fields to compare; dots lead into objects. A passage stays within one field on each side,
+            and the two fields may differ.
         tokenize: a canonicalizer's ``placed``, or its ``tokens``.
 
     Returns:
@@ -118,11 +118,11 @@ def matched_passages(
         ``end`` in characters of its stored text, ``text``, and under ``differing`` the places and words the
         other side lacks. Where a field is a list, ``value`` tells which of its texts.
     """
-    # A search that explains nothing needs none of it.
+    # Imported only by searches that show passages.
     from shinglefold.passages.find import find_passages
 
     for source in (shown, member):
-        # Of a whole hit, no field would be found, and so no passage.
+        # A whole hit has none of the fields at its top.
         if not isinstance(source, Mapping) or isinstance(source.get("_source"), Mapping):
             raise expected("source", 'the _source of a hit, hit["_source"]', source)
     strings("fields", fields, _MOST_FIELDS)
@@ -147,7 +147,7 @@ def stored_text(
     """Return the texts of the fields of a source; dots lead into objects.
 
     Args:
-        most: characters of all of them that are looked at.
+        most: characters to compare at most.
     """
     return StoredText(tuple(_parts(source, fields, most)), tokenize)
 

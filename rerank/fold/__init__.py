@@ -1,1 +1,1 @@
-"""Hits to groups: which match, by signature or text, and which of them belong together."""
+"""From hits to groups: which hits match, by signature or text, and how they cluster."""

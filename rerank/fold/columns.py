@@ -66,7 +66,7 @@ class FingerprintColumns:
 
 @dataclass(slots=True)
 class FingerprintCounts:
-    """What was seen in the hits read.
+    """Counts of the hits that were read.
 
     ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
     ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name;
@@ -84,7 +84,7 @@ class FingerprintCounts:
 
 
 class FingerprintReader:
-    """Reads hits into columns, block after block, with the same codes for the same texts throughout."""
+    """Reads hits into columns, block by block; equal texts get equal codes in all blocks."""
 
     def __init__(
         self, scheme: Scheme, dedup: str, scopes: Sequence[Scope] = (), seal: Seal | None = None
@@ -94,7 +94,7 @@ class FingerprintReader:
         self._decoder = Decoder(scheme, dedup, seal)
         self._scopes = tuple(scopes)
         self._codes: dict[object, int] = {}
-        #: By digest a number; no text is none of them.
+        #: A code by digest; −1 where there is no text.
         self._texts: dict[object, int] = {"": -1}
         self._numbers = count()
 
@@ -119,7 +119,7 @@ class FingerprintReader:
             signed,
             lengths,
             self._language_codes(languages),
-            # A number for each text that is new; some numbers stand for none.
+            # Each new text takes the next number; numbers may be skipped.
             np.fromiter(map(self._texts.setdefault, digests, self._numbers), np.int32, len(rows)),
             self._scope_columns(hits),
             _of_signed(keywords, signed),
@@ -155,12 +155,12 @@ class FingerprintReader:
 
 
 def _as_text(value: object) -> str:
-    """Return a value as text: 5 is 5.0, as one index has whole numbers in a field and another has not."""
+    """Return a value as text; 5 and 5.0 are equal, because mappings of several indices may differ."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> tuple[Sequence[str], ...]:
-    """Return the supershingles of the hits that have a signature, none of the others."""
+    """Return the supershingles of hits with a signature, () for the others."""
     if not any(keywords):
         return ((),) * len(keywords)
     return tuple([words if has else () for words, has in zip(keywords, signed.tolist(), strict=True)])

@@ -1,7 +1,7 @@
-"""Groups with a leader, compiled: those of ``leader_groups``, in less time. Importing this imports numba.
+"""Compiled leader clustering: the groups of ``leader_groups``, in less time. Imports numba.
 
-A leader meets the hits behind it by so many bits as tell strangers, several hits an instruction; the few that
-are left are compared value by value.
+A leader is compared with later hits by as many bits as rule out unrelated pairs, several hits an instruction.
+The few that remain are compared value by value.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _1, _2, _4, _56 = map(np.uint64, (1, 2, 4, 56))
 def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
     """Yield what ``leader_groups`` yields, all at once. Cost: about 0.05 ms for 200 hits."""
     if matcher.min_shared:
-        # Supershingles are texts, which compiled code has none of.
+        # Compiled code can't compare supershingles, which are strings.
         yield from leader_groups(matcher, block, waiting)
         return
     prints, count = block.prints, len(block)
@@ -52,7 +52,7 @@ def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]
 
 
 def _words(signatures: Bytes, bits: int) -> Uint64s:
-    """Return packed signatures as words, uint64 (N, W), filled up with zeros to as many as planes take."""
+    """Return packed signatures as words, uint64 (N, W), padded with zeros to whole bit planes."""
     count, size = signatures.shape
     padded = np.zeros((count, -(-size // (8 * bits)) * 8 * bits), np.uint8)
     padded[:, :size] = signatures

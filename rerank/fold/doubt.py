@@ -20,13 +20,14 @@ from shinglefold.sketch import agreement_rows, least_estimate, standard_error
 
 #: Two hits of a page by their places, the first one before.
 Pair = tuple[int, int]
-#: Standard errors of the estimate above the threshold within which texts are asked.
+#: Standard errors above the threshold up to which the texts decide.
 DOUBT = 2.0
 
 
 class DecidedGroups(NamedTuple):
-    """A page after its texts were asked; ``joined``: groups that went into another; ``parted``: members that
-    stand for themselves.
+    """The groups of a page after the texts decided.
+
+    ``joined``: groups merged into another; ``parted``: members that became groups of their own.
     """
 
     groups: list[Group]
@@ -35,7 +36,7 @@ class DecidedGroups(NamedTuple):
 
 
 def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list[Pair]:
-    """Return the pairs that decide on a page: hits shown with one another, and with their own members."""
+    """Return the pairs that decide a page: representatives with each other, and with their members."""
     shown = sorted(group.representative for group in groups)
     own = {
         _pair(group.representative, at)
@@ -49,7 +50,7 @@ def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list
 def pairs_beside(
     groups: Sequence[Group], attached: Sequence[Sequence[int]], verdicts: Mapping[Pair, bool]
 ) -> list[Pair]:
-    """Return the pairs of members that part with one another, and with the hits shown."""
+    """Return the pairs of members that leave their groups with each other, and with representatives."""
     own = zip(groups, attached, strict=True)
     gone = [
         at
@@ -64,15 +65,15 @@ def pairs_beside(
 def apply_text_verdicts(
     groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = True
 ) -> DecidedGroups:
-    """Return the groups of a page as texts decide, by their best-ranked members.
+    """Return the groups of a page after text verdicts, in the order of their best-ranked members.
 
-    A member whose text is another than that of the hit shown becomes a group of its own; a group whose hit
-    shown has the text of one before goes into that one. Each is decided with hits shown only, so that no
+    A member whose text differs from its representative's becomes a group of its own. A group whose
+    representative matches an earlier one joins that group. All verdicts involve a representative, so no
     chain forms.
 
     Args:
-        verdicts: of pairs of places, a < b; pairs that are not there stay as they are.
-        part: whether members may leave their groups; not where chains are wanted.
+        verdicts: of pairs of places, a < b; other pairs stay as they are.
+        part: whether members may leave their groups; false for ``connected`` linkage.
     """
     apart: list[Group] = []
     kept: list[Group] = []
@@ -97,12 +98,12 @@ def _pair(one: int, other: int) -> Pair:
 
 
 class UncertaintyBand(NamedTuple):
-    """Where signatures are no word: which pairs may be alike by their texts, and which surely are.
+    """The band of estimates in which a signature alone is not enough to decide a pair.
 
-    ``possible``: matches from the least estimate at which texts can still be alike. Below the threshold a
-    page has few: two standard errors would leave as many copies as they find. The language of a
-    half-translated page is no word either: these are of any languages, which share few words.
-    ``sure``: matches from two standard errors above the threshold; of equal texts alone where facts count.
+    ``possible``: matches from the least estimate at which texts can still be alike, across languages, since a
+    half-translated page may have been detected as either. Two standard errors below the threshold would miss
+    as many copies as they find.
+    ``sure``: matches from two standard errors above the threshold; equal texts alone where facts count.
     """
 
     possible: Matcher
@@ -110,7 +111,7 @@ class UncertaintyBand(NamedTuple):
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "UncertaintyBand | None":
-        """Return the zone of a decision; None where no estimate is asked for."""
+        """Return the band of a decision; None where no resemblance is required."""
         asked = options.min_resemblance
         least = scheme.decision.min_resemblance if asked is None else asked
         return None if least <= 0 else _zone(Matcher.of(scheme, options), scheme, scheme.decision, least)
@@ -118,16 +119,16 @@ class UncertaintyBand(NamedTuple):
 
 @lru_cache(16)
 def _zone(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> UncertaintyBand:
-    """Return the zone; ``decision`` is the scheme's, by which schemes do not differ."""
+    """Return the band; ``decision`` is a key of the cache, because equal schemes may differ in it."""
     low, most = uncertain_range(scheme, least)
     sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
     return UncertaintyBand(replace(matcher, across_languages=True).at(low), sure)
 
 
 def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
-    """Return from which estimate on texts are asked, and from which on no more, at a threshold of it.
+    """Return the range of estimates in which the texts decide, for a threshold.
 
-    Where facts count the second is above 1: no estimate tells of them, only equal texts surely have the same.
+    Where facts count its end is above 1: only equal texts are certain to have equal facts.
     """
     decision, sketch = scheme.decision, scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
@@ -138,15 +139,17 @@ def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
 
 
 def _hopeful(scheme: Scheme) -> float:
-    """Return the estimate below which texts can't have as many tokens in common as copies must."""
+    """Return the estimate below which two texts can't share as many tokens as copies must."""
     sketch = scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
     return least_estimate((1 + scheme.decision.min_similarity) / 2, width, sketch)
 
 
 class ClassifiedPairs(NamedTuple):
-    """What signatures say of pairs: which are in doubt, which surely match, and of which tokens may be the
-    same wherever they stand, as ``pairs`` has it.
+    """Pairs classified by signature.
+
+    ``doubtful``: the texts decide; ``sure``: certain matches; ``hopeful``: equal tokens may count wherever
+    they are, as in the command ``pairs``.
     """
 
     uncertain_range: list[Pair]
@@ -155,7 +158,7 @@ class ClassifiedPairs(NamedTuple):
 
 
 class Signatures:
-    """The signatures of the hits of a page.
+    """Classifies pairs of the hits of a page by their signatures.
 
     Args:
         places: of the hits, ascending.
@@ -170,7 +173,7 @@ class Signatures:
         self._row = {place: row for row, place in enumerate(places)}
 
     def weigh(self, pairs: Iterable[Pair]) -> ClassifiedPairs:
-        """Tell what they say of some pairs of places, a < b. Cost: about .1 ms for a page."""
+        """Classify pairs of places, a < b. Cost: about .1 ms for a page."""
         asked = [(a, b) for a, b in pairs if a in self._row and b in self._row]
         if self._zone is None or not asked:
             return ClassifiedPairs([], set(), set())

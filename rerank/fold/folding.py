@@ -1,4 +1,4 @@
-"""Folding: hits in rank order to groups, by a leader of each or by connection."""
+"""Clusters hits in rank order into groups, with leader or connected linkage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,9 +24,9 @@ BLOCK = 1000
 
 
 class Group(NamedTuple):
-    """A group by places in the list of hits: whom to show, and all members (it is one) in rank order.
+    """A group by places in the list of hits: its representative, and all members, that one included.
 
-    Groups stand in the order of their best-ranked members.
+    Groups are in the order of their best-ranked members.
     """
 
     representative: int
@@ -34,7 +34,7 @@ class Group(NamedTuple):
 
 
 class Collapsed(NamedTuple):
-    """The groups of a list of hits, and what was seen in it."""
+    """The groups of a list of hits, and counts of what is in it."""
 
     groups: tuple[Group, ...]
     counts: FingerprintCounts
@@ -52,19 +52,19 @@ def collapse(
     field: str = "dedup",
     seal: Seal | None = None,
 ) -> Collapsed:
-    """Fold a list of hits in rank order, wherever it came from.
+    """Fold a list of hits in rank order, from any source.
 
     Args:
         hits: with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in ``_source``;
-            or the whole response they stand in.
-        scheme: the scheme of the index; hits of another one are counted and left alone.
+            or the whole response.
+        scheme: the scheme of the index; hits of another one are counted and not folded.
         field: the object field of the fingerprint.
         seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
 
-    A document that stands in the list twice, as after several searches, counts where it ranks best: further
+    A document that is in the list twice, as after several searches, counts where it ranks best; its other
     places are in no group. Equal ids of different indices are different documents.
 
-    With ``leader`` linkage no two representatives match, and every member matches the representative shown.
+    With ``leader`` linkage no two representatives match, and every member matches its representative.
 
     Raises:
         ConfigError: the options are not valid.
@@ -88,11 +88,11 @@ def folding_of(
     *,
     lead: GroupByLeader = leader_groups,
 ) -> "LeaderFolding | ConnectedFolding":
-    """Return the folding of the linkage the options ask for.
+    """Return the folding for the linkage of the options.
 
     Args:
-        earlier: hits shown before, with which others fold too; for ``leader`` linkage.
-        lead: makes groups with a leader where no policy chooses whom to show.
+        earlier: hits shown on earlier pages, into which hits fold too; for ``leader`` linkage.
+        lead: groups hits by leader where no policy chooses the representative.
     """
     if options.linkage == "connected":
         return ConnectedFolding(scheme, options, field, seal)
@@ -107,22 +107,22 @@ class _Folding:
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
         self._reader = FingerprintReader(scheme, field, options.scope, seal)
-        #: The documents of the first hits, as many as ``_named``, and of hits without names no others.
+        #: The identities of the first ``_named`` hits.
         self._seen: set[tuple[object, ...]] = set()
         self._named = 0
         self._repeated = 0
 
     def _free(self, hits: Sequence[Hit]) -> bytearray:
-        """Take the next hits and return one byte for each: 0 where the list had the document before."""
+        """Add the next hits and return a byte for each: 0 where the document was in the list before."""
         begin = len(self.hits)
         self.hits.extend(hits)
         free = bytearray(b"\1") * len(hits)
         ids = {hit.get("_id") for hit in hits}
         if ids == {None}:
-            # What has no name can't be known again.
+            # Hits without ids can't be recognized.
             return free
         if len(self.hits) == len(ids):
-            # The first hits; their names matter only where others follow.
+            # The first hits: their identities matter only when more follow.
             return free
         self._seen.update(map(identity, self.hits[self._named : begin]))
         self._named = len(self.hits)
@@ -137,14 +137,14 @@ class _Folding:
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of some hits."""
-        # Read once more, which counts nothing.
+        # Reading again must not count again.
         seen, self._reader.counts = self._reader.counts, FingerprintCounts()
         prints = self._reader.read([self.hits[place] for place in places])
         self._reader.counts = seen
         return prints
 
     def _choose(self, places: Iterable[int], prints: FingerprintColumns, base: int) -> int:
-        """Return whom to show among hits of a block that begins at ``base``."""
+        """Return the representative among hits of a block that begins at ``base``."""
         candidates = [
             Candidate(place, int(prints.shingles[place]), self.hits[base + place]) for place in places
         ]
@@ -152,11 +152,11 @@ class _Folding:
 
 
 class LeaderFolding(_Folding):
-    """Groups with a leader, block by block: what a block decided stays, whatever later blocks hold.
+    """Leader clustering, block by block; later blocks do not change the groups of earlier ones.
 
-    In rank order, each hit that is in no group yet begins one. A policy chooses whom to show among that hit
-    and the free hits of its block that match it; the members are then the free hits that match the one
-    shown, so that the two never differ. Hits of later blocks join the first group whose shown hit they match.
+    In rank order, each hit that is in no group begins one. A policy chooses the representative among that
+    hit and the free hits of its block that match it. The members are the free hits that match the
+    representative. Hits of later blocks join the first group whose representative they match.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class LeaderFolding(_Folding):
         self._lead = lead
         self._shown: list[int] = []
         self._members: list[list[int]] = []
-        #: Of the earlier hits and of those shown, but for the ones of the last block, which wait.
+        #: Of earlier pages' hits and of representatives, except those of the last block.
         self._prints = self._reader.read(earlier) if earlier else None
         self._reader.counts = FingerprintCounts()
         self._earlier = len(earlier)
@@ -185,19 +185,19 @@ class LeaderFolding(_Folding):
         return len(self._shown)
 
     def add(self, hits: Sequence[Hit]) -> None:
-        """Fold the next hits in rank order, a thousand to a block at most, so that memory stays flat."""
+        """Fold the next hits in rank order, in blocks of at most 1,000 to bound memory."""
         for begin in range(0, len(hits), BLOCK):
             self._add(hits[begin : begin + BLOCK])
 
     def collapsed(self) -> Collapsed:
         """Return the groups so far."""
-        # A named tuple's own way to be made is a function of Python's: twice as slow.
+        # A named tuple's own constructor is a Python function: twice as slow.
         make = partial(tuple.__new__, Group)
         groups = tuple(map(make, zip(self._shown, map(tuple, self._members), strict=True)))
         return Collapsed(groups, self._reader.counts)
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits; those of the last block are at hand."""
+        """Return the fingerprints of some hits; those of the last block are not read again."""
         if self._waiting is not None and all(place >= self._waiting[1] for place in places):
             prints, base = self._waiting
             return prints.take([place - base for place in places])
@@ -216,14 +216,14 @@ class LeaderFolding(_Folding):
         self._waiting = prints, base
 
     def _leave_out_known(self, hits: Sequence[Hit], free: bytearray) -> None:
-        """Leave out what was itself shown before: without a signature a hit does not match itself."""
+        """Skip hits shown on earlier pages: a hit without a signature does not match itself."""
         for place, hit in enumerate(hits):
             if free[place] and mark(hit) in self._known:
                 free[place] = 0
                 self._reader.counts.earlier += 1
 
     def _join_groups(self, block: Compared, base: int, free: bytearray) -> None:
-        """Add hits to the groups of earlier blocks."""
+        """Let hits join the groups of earlier blocks."""
         shown = self._shown_prints()
         if shown is None:
             return
@@ -231,7 +231,7 @@ class LeaderFolding(_Folding):
         for begin in range(0, len(block), ROWS):
             rows = np.arange(begin, min(begin + ROWS, len(block)))
             near = self._matcher.matches(block, rows, others)
-            # Of several groups a hit joins the first.
+            # A hit that matches several groups joins the first.
             for row, column in zip(rows.tolist(), near.argmax(axis=1).tolist(), strict=True):
                 if near[row - begin, column] and free[row]:
                     free[row] = 0
@@ -244,7 +244,7 @@ class LeaderFolding(_Folding):
             self._members[shown - self._earlier].append(place)
 
     def _shown_prints(self) -> FingerprintColumns | None:
-        """Return the fingerprints of all hits shown; those of the last block are taken out only now."""
+        """Return the fingerprints of all representatives; those of the last block are added only now."""
         begun = self._shown[self._joined :]
         if self._waiting is not None and begun:
             block, base = self._waiting
@@ -254,7 +254,7 @@ class LeaderFolding(_Folding):
         return self._prints
 
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
-        """Put the free hits of a block into new groups."""
+        """Make new groups of the free hits of a block."""
         waiting = [place for place, one in enumerate(free) if one]
         for shown, members in self._new_groups(block, base, waiting):
             self._shown += [base + one for one in shown] if base else shown
@@ -270,7 +270,7 @@ class LeaderFolding(_Folding):
             yield [shown], [members]
 
     def _next_group(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
-        """Take the next group out of the free hits: whom a policy chooses to show, and all its members."""
+        """Take the next group out of the free hits: the representative chosen by policy, and its members."""
         shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
         if near := neighbours.of(leader):
             shown = self._choose(places(near | 1 << leader), block.prints, base)
@@ -279,9 +279,9 @@ class LeaderFolding(_Folding):
 
 
 class ConnectedFolding(_Folding):
-    """Groups by connection: whoever matches a member is one.
+    """Connected components: a hit that matches any member is a member.
 
-    Later hits may join two groups, so nothing is decided before the end.
+    Later hits may connect two groups, so nothing is decided before the end.
     """
 
     def __init__(
@@ -294,7 +294,7 @@ class ConnectedFolding(_Folding):
         return len(self.collapsed().groups)
 
     def add(self, hits: Sequence[Hit]) -> None:
-        """Take the next hits in rank order."""
+        """Add the next hits in rank order."""
         self._once += self._free(hits)
 
     def collapsed(self) -> Collapsed:
@@ -313,7 +313,7 @@ class ConnectedFolding(_Folding):
 
 
 def _pairs(matcher: Matcher, prints: FingerprintColumns) -> tuple[Int64s, Int64s]:
-    """Return all matching pairs, a < b; a few rows at a time, so that memory stays flat."""
+    """Return all matching pairs, a < b, comparing a few rows at a time to bound memory."""
     all_ = matcher.prepare(prints)
     found = [np.zeros((2, 0), np.int64)]
     for begin in range(0, len(prints), ROWS):

@@ -1,4 +1,4 @@
-"""Which hits match: the decision of one request, for a few hits against many at a time."""
+"""Decides which hits match under one request, comparing a few hits with many at a time."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -15,22 +15,22 @@ from shinglefold.scheme import Scheme
 from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
 
 Mask = NDArray[np.bool_]
-#: Hits compared with many at a time where all pairs are decided: what lies between stays in the cache.
+#: Rows compared at a time where all pairs are decided: intermediate results stay in the cache.
 ROWS = 64
-#: Pairs up to which their lengths are compared one by one.
+#: Pairs up to which lengths are compared pair by pair.
 _FEW_PAIRS = 1 << 13
-#: By how many standard deviations strangers must differ in more bits than those that match may: one candidate
-#: costs as much as a word of bits of all pairs.
+#: Standard deviations by which unrelated pairs must exceed the bits in which matching pairs may differ: one
+#: false candidate costs as much as comparing a word of bits of all pairs.
 _DEVIATIONS = 5
-#: Candidates a hit up to which they are decided one by one.
+#: Candidates per hit up to which they are decided one by one.
 _DENSE = 16
-#: What is made of the signatures, a column a hit.
+#: Attributes derived from the signatures, a column for each hit.
 _PLANES = ("plane", "planes")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Fingerprints made ready to be compared; what not every comparison needs is made when it is asked for.
+    """Fingerprints prepared for comparison; derived data is computed on first use.
 
     Args:
         prints: the fingerprints.
@@ -45,13 +45,13 @@ class Compared:
 
     @cached_property
     def plane(self) -> Uint64s:
-        """The lowest bit of every value of a hit side by side: uint64 (1, words, n)."""
+        """The lowest bit of every value of a hit, packed: uint64 (1, words, n)."""
         made: Uint64s | None = self.__dict__.get("planes")
         return bit_planes(self.prints.signatures, self.bits, 1) if made is None else made[:1]
 
     @cached_property
     def planes(self) -> Uint64s:
-        """Every bit of the values, likewise and in the same order: uint64 (bits, words, n)."""
+        """Every bit of the values, packed in the same order: uint64 (bits, words, n)."""
         return bit_planes(self.prints.signatures, self.bits)
 
     @cached_property
@@ -65,12 +65,12 @@ class Compared:
 
     @cached_property
     def repeated(self) -> bool:
-        """Whether any text is there twice."""
+        """Whether two hits have the same text."""
         texts: list[int] = self.prints.digests[self.prints.digests >= 0].tolist()
         return len(set(texts)) < len(texts)
 
     def take(self, rows: list[int]) -> "Compared":
-        """Return the fingerprints of some rows, with what was made of them."""
+        """Return the fingerprints of some rows, with their derived data."""
         taken = Compared(self.prints.take(rows), self.bits)
         made = taken.__dict__
         for name in _PLANES:
@@ -79,7 +79,7 @@ class Compared:
         return taken
 
     def join(self, other: "Compared") -> "Compared":
-        """Return these fingerprints and then the other ones, with what was made of both."""
+        """Return these fingerprints and then the other ones, with the derived data of both."""
         joined = Compared(self.prints.join(other.prints), self.bits)
         made = joined.__dict__
         for name in _PLANES:
@@ -107,10 +107,10 @@ class Matcher:
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "Matcher":
-        """Return the decision, what the request leaves open taken from the scheme.
+        """Return the decision of a request; the scheme fills in what it leaves open.
 
         Raises:
-            ConfigError: neither resemblance nor supershingles are asked for, so that everything would match.
+            ConfigError: neither resemblance nor supershingles are required, so everything would match.
         """
         sketch, decision = scheme.sketch, scheme.decision
         least = _given(options.min_resemblance, decision.min_resemblance)
@@ -128,13 +128,13 @@ class Matcher:
         )
 
     def prepare(self, prints: FingerprintColumns) -> Compared:
-        """Return fingerprints ready to be compared."""
+        """Return fingerprints prepared for comparison."""
         return Compared(prints, self.bits)
 
     def matches(self, ones: Compared, rows: Int64s, others: Compared, begin: int = 0) -> Mask:
         """Return bool (R, m − begin): which of the rows of ``ones`` match which of ``others`` from ``begin``.
 
-        Where ``ones`` are the others, none matches itself.
+        Where ``ones`` is ``others``, no hit matches itself.
 
         Cost: about 8 ns a pair, more where most are alike.
         """
@@ -149,9 +149,9 @@ class Matcher:
     def candidates(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs may match by their signatures.
 
-        Of each value one bit is compared, and of so many values as tell strangers, who agree in half of the
-        bits: two signatures agree in at least as many bits as values, so this loses nothing and leaves few to
-        be decided.
+        One bit of each value is compared, and only of as many values as rule out unrelated pairs, which
+        agree in half of the bits. Two signatures agree in at least as many bits as values, so no match is
+        lost, and few pairs remain.
         """
         words = self.telling
         near = self._agreeing(ones.plane[:, :words], rows, others.plane[:, :words], begin)
@@ -160,7 +160,7 @@ class Matcher:
         return _without_itself(near, ones, rows, others, begin)
 
     def behind(self, block: Compared, begin: int, end: int) -> Mask:
-        """Return which hits behind each from ``begin`` to ``end`` may match it by their signatures.
+        """Return which later hits may match each hit from ``begin`` to ``end`` by their signatures.
 
         Returns:
             bool (end − begin, n − begin), as ``candidates`` has them.
@@ -178,43 +178,43 @@ class Matcher:
         return near
 
     def all_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
-        """Return which of many candidates match, comparing all pairs at once."""
+        """Return which candidates match, comparing all pairs at once; for many candidates."""
         near = near & self._agreeing(ones.planes, rows, others.planes, begin)
         near &= self._alike(ones, rows, others, begin)
         return self._beside_signatures(near, ones, rows, others, begin)
 
     def those_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
-        """Return which of few candidates match, comparing one after the other; ``near`` is written to."""
+        """Return which candidates match, comparing one by one; for few candidates. Writes to ``near``."""
         self._decide(near, ones.prints, rows, others.prints, begin)
         return self._beside_signatures(near, ones, rows, others, begin)
 
     def _beside_signatures(
         self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int
     ) -> Mask:
-        """Add the pairs with equal digests, and take out those of different scopes."""
+        """Add pairs with equal digests, and remove pairs of different scopes."""
         if others is not ones or ones.repeated:
             texts = ones.prints.digests[rows, None]
             near |= (texts == others.prints.digests[None, begin:]) & (texts >= 0)
             near = _without_itself(near, ones, rows, others, begin)
         for column, span in enumerate(self.spans):
-            # NaN, no value, compares false: such a hit is in nobody's scope.
+            # NaN, for no value, compares false: such a hit matches none.
             here = ones.prints.scopes[rows, column, None]
             near &= np.abs(here - others.prints.scopes[None, begin:, column]) <= span
         return near
 
     @property
     def telling(self) -> int | None:
-        """How many words of a plane of bits tell strangers from those that match; None: all."""
+        """How many words of a bit plane rule out unrelated pairs; None: all."""
         return _words_that_tell(self.values, self.bits, self.values - self.need)
 
     def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
-        """Return which pairs differ in no more values than matching ones may, as far as the planes tell."""
+        """Return which pairs differ in no more values than matching pairs may, judged by bit planes."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
         return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
     def _alike(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
-        """Return which pairs may be compared by their signatures at all."""
+        """Return which pairs have signatures, one language and similar lengths."""
         here, there = ones.prints, others.prints
         alike = here.signed[rows, None] & there.signed[None, begin:]
         if not self.across_languages:
@@ -224,7 +224,7 @@ class Matcher:
         return alike
 
     def _as_long(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
-        """Return which pairs are of lengths that are similar enough."""
+        """Return which pairs have similar lengths."""
         own, lengths = ones.prints.shingles[rows, None], others.prints.shingles[None, begin:]
         if own.size * lengths.size <= _FEW_PAIRS:
             return length_ratio(own, lengths) >= self.min_length_ratio
@@ -234,10 +234,10 @@ class Matcher:
     def of_pairs(
         self, prints: FingerprintColumns, one: Int64s, other: Int64s, agreeing: NDArray[np.integer[Any]]
     ) -> Mask:
-        """Tell of pairs of hits which match, bool (P,), as ``matches`` does of all.
+        """Return which of these pairs of hits match: bool (P,).
 
         Args:
-            agreeing: in how many values each pair agrees.
+            agreeing: the number of agreeing values of each pair.
         """
         near = self._comparable(prints, one, prints, other) & (agreeing >= self.need)
         if self.min_shared:
@@ -251,13 +251,13 @@ class Matcher:
         return near
 
     def at(self, resemblance: float) -> "Matcher":
-        """Return the same decision with another resemblance to be reached."""
+        """Return the same decision with another minimum resemblance."""
         return replace(self, need=_agreement_for(resemblance, self.values, self.bits))
 
     def _decide(
         self, near: Mask, ones: FingerprintColumns, rows: Int64s, others: FingerprintColumns, begin: int
     ) -> None:
-        """Leave of some candidates those that match by their signatures."""
+        """Remove the candidates that do not match by their signatures."""
         flat = np.flatnonzero(near)
         if not len(flat):
             return
@@ -265,7 +265,7 @@ class Matcher:
         one, other = rows[row], column + begin
         close = self._comparable(ones, one, others, other)
         if self.need:
-            # Whole rows are copied several times faster by take than by an index.
+            # take() copies whole rows several times faster than indexing.
             signatures = ones.signatures.take(one, axis=0), others.signatures.take(other, axis=0)
             close &= agreement_rows(*signatures, self.bits, self.values) >= self.need
         near.reshape(-1)[flat] = close
@@ -273,7 +273,7 @@ class Matcher:
     def _comparable(
         self, ones: FingerprintColumns, one: Int64s, others: FingerprintColumns, other: Int64s
     ) -> Mask:
-        """Return which pairs may be compared by their signatures at all, bool (P,)."""
+        """Return which pairs have signatures, one language and similar lengths: bool (P,)."""
         close: Mask = ones.signed[one] & others.signed[other]
         if not self.across_languages:
             close &= ones.languages[one] == others.languages[other]
@@ -283,13 +283,13 @@ class Matcher:
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:
-    """Return the places of all True in row order; several times faster than numpy's own in two dimensions."""
+    """Return the places of all True in row order; several times faster than ``numpy.nonzero`` in 2-D."""
     row, column = np.divmod(np.flatnonzero(near), np.int64(max(1, near.shape[1])))
     return row, column
 
 
 def crowded(near: Mask) -> bool:
-    """Tell whether hits have so many candidates or neighbours that deciding all pairs at once is cheaper."""
+    """Return whether hits have so many candidates that comparing all pairs at once is cheaper."""
     return bool(np.count_nonzero(near) > _DENSE * len(near))
 
 
@@ -299,7 +299,7 @@ def _given(value: float | None, otherwise: float) -> float:
 
 @lru_cache(64)
 def _agreement_for(resemblance: float, values: int, bits: int) -> int:
-    """Return the least number of agreeing values whose estimate is at least so much."""
+    """Return the least number of agreeing values whose estimate reaches a resemblance."""
     estimates, _ = estimate(np.arange(values + 1), values, bits)
     return int(np.searchsorted(estimates, resemblance))
 

@@ -1,6 +1,6 @@
-"""The hits of a block that are in no group yet, and which of them match.
+"""Groups by leader within a block, and the neighbours of its free hits.
 
-Sets of hits are whole numbers, whose bit p stands for place p. At this size they beat arrays.
+Sets of hits are integers whose bit p stands for place p: at this size faster than arrays.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 from shinglefold.model import Int64s
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, crowded, nonzero
 
-#: Pairs looked through at a time for those that may match.
+#: Pairs compared at a time for candidates.
 _PAIRS = 1 << 16
-#: Ones of a set up to which taking them out one by one is faster than unpacking all bits.
+#: Members of a set up to which extracting them one by one beats unpacking all bits.
 _FEW = 16
-#: Hits looked at first where one of them may decide about most, and how many times as many next.
+#: Hits compared first where one may decide about most, and the factor for the next round.
 _FIRST, _GROWTH = 16, 4
-#: Groups in rank order: of each whom to show, and all its members.
+#: Groups in rank order: the leader of each, and all its members.
 LeaderGroups = tuple[list[int], list[list[int]]]
 #: Yields the groups of free hits in rank order, as ``leader_groups`` does.
 GroupByLeader = Callable[[Matcher, Compared, list[int]], Iterator[LeaderGroups]]
 
 
 class Neighbours:
-    """The free hits of a block that match one of them.
+    """Finds the free hits of a block that match one of them.
 
-    Hits are decided when the first of them is asked for, together with the free hits behind it: what a group
-    took in the meantime is never compared again.
+    A hit is compared when it is first asked for, together with the free hits after it. Hits that joined a
+    group in the meantime are never compared again.
 
     Args:
         free: the hits in no group yet.
@@ -41,7 +41,7 @@ class Neighbours:
         self._decided: dict[int, int] = {}
 
     def of(self, place: int) -> int:
-        """Return the free hits that match a free hit, itself left out."""
+        """Return the free hits that match a free hit, without itself."""
         if place not in self._decided:
             waiting = [row for row in places(self.free) if row >= place and row not in self._decided]
             rows, begin, near = self._decide(waiting)
@@ -49,12 +49,12 @@ class Neighbours:
         return self._decided[place] & self.free
 
     def take(self, group: int) -> list[int]:
-        """Take hits out of the free ones and return them."""
+        """Remove hits from the free ones and return their places."""
         self.free &= ~group
         return places(group)
 
     def _decide(self, waiting: list[int]) -> tuple[Int64s, int, Mask]:
-        """Decide the first of some free hits.
+        """Compare the first of some free hits with all after them.
 
         Returns:
             these hits, and bool (R, m): which they match of the m hits from a place on, the second value.
@@ -76,10 +76,10 @@ class Neighbours:
 
 
 def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
-    """Yield the groups of free hits in rank order: of each the leader, the first one left, and its members.
+    """Yield the groups of free hits in rank order. The leader of a group is the first hit left.
 
-    Most hits match none, and are groups without being looked at. Where most are alike, a few decide what
-    becomes of most: these are looked at first, and then only what they left.
+    Most hits match no other and are groups by themselves. Where most hits are alike, a few leaders take most
+    of them: these are compared first, and then only the rest.
     """
     few, doubtful = _FIRST, False
     while waiting:
@@ -98,16 +98,16 @@ def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iter
 
 
 def _near(matcher: Matcher, block: Compared, few: int, doubtful: bool) -> tuple[Mask, bool]:
-    """Return which of the hits behind it each of the first hits matches, and whether most were in doubt.
+    """Return which later hits each of the first hits matches, and whether most pairs were candidates.
 
     Args:
-        few: how many hits to look at where these have many candidates.
-        doubtful: whether to take all for candidates.
+        few: how many hits to compare where these have many candidates.
+        doubtful: whether to treat all pairs as candidates.
     """
     count = len(block)
     most = rows_at_once(count)
     if doubtful:
-        # Few that would be left cost as much by themselves.
+        # A small rest would cost as much in a round of its own.
         rows = np.arange(min(count if count <= 2 * few else few, most))
         return matcher.all_of(_behind(rows, count), block, rows, block, 0), True
     near = np.zeros((min(most, count), count), np.bool_)
@@ -129,17 +129,17 @@ def _near(matcher: Matcher, block: Compared, few: int, doubtful: bool) -> tuple[
 
 
 def _ends(first: int, last: int) -> list[int]:
-    """Return where the rows end that are looked at together: what lies before them need not be compared."""
+    """Return where the parts of the rows end that are compared together."""
     return list(dict.fromkeys((first, (first + last) // 2, last)))
 
 
 def _behind(rows: Int64s, count: int) -> Mask:
-    """Return bool (R, count): which hits stand behind each."""
+    """Return bool (R, count): which hits come after each row."""
     return np.arange(count) > rows[:, None]
 
 
 def _of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups of leaders that match many, and a byte for each hit: whether it is in none."""
+    """Return the groups of leaders with many matches, and for each hit 1 where it is in no group."""
     count = near.shape[1]
     free = (1 << count) - 1
     leaders, members = [], []
@@ -156,7 +156,7 @@ def _of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
 
 
 def _of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups of leaders that match few, and a byte for each hit: whether it is in none."""
+    """Return the groups of leaders with few matches, and for each hit 1 where it is in no group."""
     rows, count = near.shape
     free = bytearray(b"\1") * count
     members = [[place] for place in range(rows)]
@@ -195,5 +195,5 @@ def sets(rows: NDArray[np.bool_], begin: int = 0) -> list[int]:
 
 
 def rows_at_once(columns: int) -> int:
-    """Return how many hits to look through at a time for candidates among so many others."""
+    """Return how many rows to compare at a time with so many columns."""
     return max(ROWS, _PAIRS // max(1, columns))

@@ -1,4 +1,4 @@
-"""The text stage: pairs that signatures leave in doubt are decided by the texts themselves."""
+"""The text stage: decides by their texts the pairs that signatures leave uncertain."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ from shinglefold.sketch import Texts, Words, alike_by_text
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
-#: Texts whose words are kept, and the most bytes of one (1,000 words): pages show the same hits again. What
-#: was decided is kept of pairs of any length, 150 bytes each.
+#: Cached texts, and the most bytes of one (1,000 words): pages show the same hits again. Verdicts are cached
+#: for pairs of any length, 150 bytes each.
 _KEPT, _LONGEST_KEPT, _DECIDED = 2000, 4000, 20_000
-#: Two texts by their names, and whether their tokens are looked at wherever they stand.
+#: Two texts by their hashes, and whether equal tokens count wherever they are.
 _Names = tuple[bytes, bytes, bool]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -42,7 +42,7 @@ class TextVerdict(NamedTuple):
     same_facts: bool = True
 
     def to_json(self, needed: float) -> JSON:
-        """Return it as explanations have it."""
+        """Return the verdict as JSON for explanations."""
         told: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
         if not self.same_facts:
             told["facts"] = "differ"
@@ -50,9 +50,7 @@ class TextVerdict(NamedTuple):
 
 
 class _Dictionaries:
-    """The canonicalizers of a scheme, loaded when a text is first read, words of texts read lately, and what
-    was decided on pairs of them.
-    """
+    """The canonicalizers of a scheme, loaded on first use, with caches of words and of verdicts."""
 
     def __init__(self, scheme: Scheme, canonical: "Canonicalizer | None") -> None:
         self._scheme, self._given = scheme, canonical
@@ -69,17 +67,17 @@ class _Dictionaries:
         return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
 
     def forget(self) -> None:
-        """Forget what was read lately."""
+        """Clear the caches."""
         for known in (self._known, self._tokens, self._verdicts):
             known.clear()
 
     def alike(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> list[tuple[bool, float]]:
-        """Tell of pairs of texts whether they say the same, and their similarity, NaN where one is too long.
+        """Return for each pair of texts whether they match, and their similarity; NaN where one is too long.
 
         Args:
-            texts: by their names.
+            texts: by their hashes.
         """
         known = self._verdicts
         told = {pair: found for pair in pairs if (found := known.get((pair, least))) is not None}
@@ -92,7 +90,7 @@ class _Dictionaries:
     def _decide(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> Iterator[tuple[bool, float]]:
-        """Decide by words first: few pairs are left for tokens, which cost more to make."""
+        """Compare words first: few pairs remain for canonical tokens, which cost more to make."""
         alike, similarity = self._compare(pairs, texts, least, anywhere=False)
         hopeful = np.array([pair[2] for pair in pairs])
         rest = np.flatnonzero(hopeful & ~alike & ~np.isnan(similarity)).tolist()
@@ -114,11 +112,11 @@ class _Dictionaries:
         return alike_by_text(said, ones, others, least, np.full(len(pairs), anywhere))
 
     def written(self, texts: Mapping[bytes, str]) -> Words:
-        """Return the words of texts as they are written."""
+        """Return the words of texts as written."""
         return self._words(self._known, self.both[0], texts)
 
     def _words(self, known: dict[bytes, bytes], tool: "Canonicalizer", texts: Mapping[bytes, str]) -> Words:
-        """Return the words of texts; those read lately are not read again."""
+        """Return the words of texts, from the cache where they are in it."""
         said = {name: found for name in texts if (found := known.get(name)) is not None}
         new = {name: text for name, text in texts.items() if name not in said}
         if new:
@@ -129,7 +127,7 @@ class _Dictionaries:
 
 
 def _keep(known: dict[Key, Value], new: Mapping[Key, Value], most: int) -> None:
-    """Add what is new to what is known; where that would be too much, only the new is kept."""
+    """Add new entries to a cache; where it would grow too large, clear it first."""
     if len(known) + len(new) > most:
         known.clear()
     known.update(new)
@@ -137,12 +135,12 @@ def _keep(known: dict[Key, Value], new: Mapping[Key, Value], most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TextStage:
-    """Decides on pairs of texts as ``pairs`` does.
+    """Decides pairs of texts as the command ``pairs`` does.
 
     Attributes:
-        fields: whose texts say what a document is; what fingerprints were made of.
-        by_index: the same of each index by its name, where several are searched.
-        wanted: whether somebody asked for it; else signatures decide where a dictionary is missing.
+        fields: the fields whose texts are compared, those that fingerprints were made of.
+        by_index: the same by index name, where several indices are searched.
+        wanted: whether the caller asked for it; else signatures decide where a dictionary is missing.
     """
 
     scheme: Scheme
@@ -160,7 +158,7 @@ class TextStage:
         *,
         wanted: bool = True,
     ) -> "TextStage":
-        """Return the stage of a scheme, whose dictionaries are loaded when it is first asked."""
+        """Return the stage of a scheme; its dictionaries are loaded on first use."""
         return cls(scheme, fields, _Dictionaries(scheme, canonicalizer), wanted)
 
     @property
@@ -169,10 +167,10 @@ class TextStage:
         return self.scheme.decision.min_similarity
 
     def ready(self) -> bool:
-        """Tell whether the dictionaries are there, loading them the first time.
+        """Load the dictionaries and return whether that worked.
 
         Raises:
-            ShinglefoldError: one is missing or is another version, and texts were asked for.
+            ShinglefoldError: one is missing or has another version, and the caller asked for texts.
         """
         try:
             return bool(self._dictionaries.both)
@@ -184,19 +182,19 @@ class TextStage:
 
     @property
     def missing(self) -> str:
-        """Why texts could not be read when they would have been asked; empty where they could."""
+        """Why texts were not compared; empty where they could be."""
         return self._dictionaries.missing
 
     def decide_texts(
         self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair] | None = None
     ) -> dict[Pair, TextVerdict]:
-        """Return what texts say of pairs of them; pairs without both, or with one too long, are left out.
+        """Return the verdicts on pairs of texts; pairs that lack a text, or have one too long, are left out.
 
         Args:
-            hopeful: of which pairs the tokens are looked at wherever they stand; None means all.
+            hopeful: pairs whose equal tokens count wherever they are; None means all.
 
-        Cost: 5 to 40 µs a pair of usual texts, beside reading them: some 100 µs each the first time. Of pairs
-        decided lately no more than making sure that these are the texts: 15 µs each.
+        Cost: 5 to 40 µs a pair of usual texts, and some 100 µs to read each text the first time; 15 µs for a
+        cached pair.
         """
         known = [(a, b) for a, b in pairs if texts.get(a) and texts.get(b)]
         if not known or not self.ready():
@@ -206,7 +204,7 @@ class TextStage:
         said = self._dictionaries.alike(asked, {name[place]: texts[place] for place in name}, self.needed)
         same = self._same_facts(known, texts)
         told = zip(known, said, same, strict=True)
-        # Of a text that is too long its facts can be told all the same.
+        # Facts are known of texts that are too long, too.
         return {
             pair: TextVerdict(alike and equal, 0.0 if isnan(share) else share, equal)
             for pair, (alike, share), equal in told
@@ -214,7 +212,7 @@ class TextStage:
         }
 
     def _same_facts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> list[bool]:
-        """Tell of which pairs the numbers are the same, where these count."""
+        """Return for each pair whether its numbers are equal; True where they don't count."""
         if self.scheme.decision.facts == "any":
             return [True] * len(pairs)
         from shinglefold.canon.facts import numbers_of
@@ -276,6 +274,6 @@ class TextStages:
         return TextStage(scheme, fields, self._known[scheme.id], wanted, by_index)
 
     def forget(self) -> None:
-        """Forget the words of texts read lately."""
+        """Clear the caches of all schemes."""
         for dictionaries in self._known.values():
             dictionaries.forget()

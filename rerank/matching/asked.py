@@ -1,4 +1,4 @@
-"""A text whose passages are looked for, the options of that search, and a document that it finds."""
+"""A text whose passages are searched for, the options of that search, and a document that it finds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from shinglefold.rerank.similar.asked import FoundDocument
 from shinglefold.rerank.similar.bodies import CandidateQueries
 from shinglefold.rerank.similar.options import check_candidate_options
 
-#: Elements of a text that are asked for at most: servers take 1,024 clauses.
+#: Elements of a text in a query at most: servers take 1,024 clauses.
 _ASKED = 1_000
-#: Of a text with no more elements all are asked for: they find shorter passages than a sample of them does.
+#: A query has all elements of a text with no more than these; they find shorter passages than a sample.
 _FEW = 250
 
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
-    """How documents with passages of a text are looked for.
+    """The options of a search for passages.
 
     ``min_share``: of the words of the text that a document must have, five in a row, above 0 to 1.
     ``filters``: queries that a document must match, too.
@@ -69,7 +69,7 @@ class QueryText:
 
     @classmethod
     def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "QueryText":
-        """Return a text as it is asked for; of a long one a sample of its elements nominates."""
+        """Return a text with the keywords of its query; a long text is sampled."""
         own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
         elements = elements_of(own.tokens("a"), WIDTH)
         sample = winnowed(elements.hashes)
@@ -79,10 +79,10 @@ class QueryText:
         return cls(own, elements, tuple(keywords(asked)), len(sample))
 
     def queries(self, field: str, options: MatchOptions) -> CandidateQueries | None:
-        """Return the queries for the documents that may have passages, None where no document can.
+        """Return the queries for documents that may have passages; None where none can.
 
-        An element shared covers five words, and edits cost those around them: half of what is expected of
-        single elements, spread apart, is enough.
+        A shared element covers five words, and an edit destroys the elements around it. So half of the
+        expected number of shared elements is required.
 
         Args:
             field: of the stored elements.

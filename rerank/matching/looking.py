@@ -21,9 +21,9 @@ from shinglefold.rerank.similar.blocks import CandidateSearch
 
 @dataclass(frozen=True, slots=True)
 class PassageQuery:
-    """How documents with passages of a text are found in an index.
+    """How documents with passages of a text are found: how candidates are read, and what decides.
 
-    ``fields``: whose texts the elements of each index are of, by its name.
+    ``fields``: the fields that the elements of each index are of, by index name.
     """
 
     candidates: CandidateSearch
@@ -38,9 +38,7 @@ class PassageQuery:
         return f"{self.known.field}.{PASSAGES}"
 
     def matching(self, asked: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
-        """Return the candidates that have enough of a text, best first, and how many show no text that they
-        could have been nominated by.
-        """
+        """Return the candidates with enough of a text, best first, and how many are unreadable."""
         found, unreadable = [], 0
         for hit in hits:
             stored = self._stored_text(hit)
@@ -55,7 +53,7 @@ class PassageQuery:
     def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
         language = declared_language(self.known.scheme, hit)
         source = hit.get("_source") or {}
-        # A name that a cluster tells no mappings of may stand for any of them.
+        # The mappings of an index in another cluster are unknown.
         fields = self.fields.get(hit["_index"]) or self.known.fields
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
 

@@ -32,26 +32,26 @@ Driven = TypeVar("Driven", Engine, AsyncEngine)
 class MatchPage(FoundPage[TextMatch]):
     """The documents that have passages of a text, the largest share first.
 
-    Candidates' texts are read; ``unreadable`` of them show none, or none of what they were nominated by: it
-    was changed without its elements, or is hidden from who asks.
+    ``unreadable`` candidates show no text, or none of the elements that nominated them: the text was changed
+    without its elements, or is hidden from the caller.
     """
 
 
 def read_matches(asked: QueryText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
     """Return a page of the documents that have passages of a text.
 
-    Blocks of candidates stand in the order of the stored elements they share; within a block documents stand
-    by their share. Mostly there is one block.
+    Blocks of candidates are in the order of the stored elements they share; within a block documents are in
+    the order of their share. Usually there is one block.
 
     Raises:
-        ConfigError: the place is one of another search.
+        ConfigError: the place belongs to another search.
     """
     queries = asked.queries(by.elements, by.options)
     if queries is None:
         return MatchPage(stopped_by="nothing_to_compare")
 
     def decide(blocks: CandidateBlocks) -> Steps[tuple[list[TextMatch], int]]:
-        # The texts came with the candidates: there is nothing to ask for.
+        # The texts came with the candidates.
         yield from ()
         return by.matching(asked, blocks.hits)
 
@@ -62,12 +62,12 @@ def read_matches(asked: QueryText, by: PassageQuery, place: str | None) -> Steps
 
 
 class MatchSteps(Generic[Driven]):
-    """What is asked of an engine to find passages.
+    """The generators of a search for passages.
 
     Args:
         engine: any ``Engine``, or for ``AsyncMatchSearch`` one whose methods are awaited.
-        canonicalizer: of the scheme of the index; None makes one. Making one takes longer than a search.
-        language: of the texts asked for; None chooses it word by word.
+        canonicalizer: of the scheme of the index; None creates one, which takes longer than a search.
+        language: of the query texts; None detects it word by word.
         seal: of the key the index is sealed with.
     """
 
@@ -130,10 +130,10 @@ class MatchSteps(Generic[Driven]):
 
 
 def _check_stored(known: IndexRecipe) -> None:
-    """Refuse an index none of whose documents could be found.
+    """Refuse an index that stores no elements of passages.
 
     Raises:
-        ConfigError: it stores no elements of passages.
+        ConfigError: no document could be found.
     """
     for name, mappings in known.mappings.items():
         if mapped_at(mappings, f"{known.field}.{PASSAGES}") is None:
@@ -142,11 +142,10 @@ def _check_stored(known: IndexRecipe) -> None:
 
 
 class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):
-    """Finds documents that have passages of texts; knows the recipes of the indices it has searched.
+    """Finds documents that contain passages of a text; reads the recipe of each index once.
 
-    What is wanted is a text. An index that stores no elements of passages is refused by a ``ConfigError``.
-    Beside the request it costs about .5 µs a word of the candidates' texts. For what is made with it:
-    ``MatchSteps``.
+    ``wanted`` is a text. An index that stores no elements of passages raises ``ConfigError``. Beside the
+    request it takes about .5 µs for each word of the candidates' texts. Arguments: ``MatchSteps``.
     """
 
 
@@ -190,7 +189,7 @@ def find_matches(
     Args:
         more: single options by name, such as ``min_share=0.2``.
 
-    Who asks more than once keeps a ``MatchSearch``, which reads the recipe and the dictionaries once.
+    For several calls keep a ``MatchSearch``, which reads the recipe and the dictionaries once.
     """
     check_options(options, MatchOptions, more)
     search, chosen = MatchSearch(engine, seal=seal), replace(options or MatchOptions(), **more)

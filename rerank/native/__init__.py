@@ -1,4 +1,4 @@
-"""Search by groups: the engine's own ``collapse`` on the numbers of groups that documents carry."""
+"""Native search: the engine's own ``collapse`` on stored group numbers."""
 
 from shinglefold.rerank.native.page import NativeTarget, native_page
 from shinglefold.rerank.native.ready import GroupCoverage

@@ -11,9 +11,9 @@ from shinglefold.rerank.request.bodies import narrowable, sort_keys
 from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
 from shinglefold.rerank.request.options import FoldOptions, Preference
 
-#: Options decided when documents were given their groups.
+#: Options that took effect when documents got their group numbers.
 _DECIDED = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")
-#: What a body may not say beside a collapse, or what would make counts other than the hits.
+#: Parts of a body that engines refuse beside a collapse, or that make counts differ from the hits.
 _BESIDE = ("search_after", "rescore", "min_score", "post_filter", "slice", "terminate_after")
 #: Options that need a window, and why.
 _WINDOWED = {
@@ -22,33 +22,33 @@ _WINDOWED = {
     "members_from": "members from the index are looked for beside a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
-#: Policies that are an order: by the field they name, or by the number of shingles.
+#: Policies that engines can sort by: the field they name, or the number of shingles.
 _SORTS: Mapping[str, str] = {"newest": "desc", "oldest": "asc", "longest": "desc"}
-#: The names of what is added to a request; taken out of its answer again, but for ``groups`` in buckets.
+#: Names of the aggregations added to a request; removed from its answer, except ``groups`` in buckets.
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
-#: Groups up to which engines count all but exactly; above, by HyperLogLog++ within a few per cent.
+#: Groups up to which engines count almost exactly; above, HyperLogLog++ is within a few per cent.
 PRECISION = 3000
-#: What a request says of its hits, and its members show as well.
+#: Parts of a request that shape its hits, and its members as well.
 _SHOWN = (
     "_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields", "explain",
     "version", "seq_no_primary_term",
 )  # fmt: skip
-#: What of a request decides which documents it finds.
+#: Parts of a request that decide which documents it finds.
 _FINDS = ("query", "runtime_mappings", "derived")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _AGGREGATIONS = ("aggs", "aggregations")
 
 
 def obstacles(body: Mapping[str, Any], options: FoldOptions) -> list[str]:
-    """Return why an engine can't answer a request by its own collapse, in words; [] where it can."""
+    """Return the reasons why an engine can't answer a request by its own collapse; [] where it can."""
     return list(_obstacles(body, options))
 
 
 def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
-    """Return the order in which the members of a group stand so that the first is the one to show.
+    """Return the sort of the members of a group by which the first one is the representative.
 
     Args:
-        options: such as ``obstacles`` has nothing against. What stands behind ``rank`` decides nothing.
+        options: for which ``obstacles`` is empty. Policies after ``rank`` have no effect.
     """
     names = [preference.name for preference in options.representative]
     before = options.representative[: names.index("rank")] if "rank" in names else options.representative
@@ -79,7 +79,7 @@ def _key(preference: Preference, dedup: str) -> JSON:
 
 
 def group_field(dedup: str) -> str:
-    """Return the field of the number of a document's group."""
+    """Return the field of the group number."""
     return f"{dedup}.group"
 
 
@@ -89,7 +89,7 @@ def query_parts(body: Mapping[str, Any]) -> JSON:
 
 
 def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, counting: JSON) -> JSON:
-    """Return a request with the engine's own collapse for folding.
+    """Return a request that lets the engine collapse by group number.
 
     Args:
         counting: aggregations that count groups.
@@ -108,12 +108,12 @@ def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, coun
 
 
 def attaches_members(options: FoldOptions, dedup: str) -> bool:
-    """Tell whether members come with the hits, so that the engine counts them as well."""
+    """Return whether the hits carry their members, so that the engine counts these too."""
     return options.members > 0 or bool(policy_sort(options, dedup))
 
 
 def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHING) -> JSON:
-    """Return the request that tells how many of the results of another have no group of a scheme."""
+    """Return the request that counts the results of another without a group number of a scheme."""
     grouped = [{"exists": {"field": group_field(dedup)}}, {"term": {f"{dedup}.scheme": scheme}}]
     lacking: JSON = {"must_not": [{"bool": {"filter": grouped}}]}
     finds = query_parts(body)
@@ -138,7 +138,7 @@ def _members(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
 
 
 def _own(one: InnerHits, body: Mapping[str, Any]) -> JSON:
-    """Return inner hits that a request names itself, as engines take them."""
+    """Return the ``inner_hits`` of the request in the shape that engines take."""
     asked = {"from": one.start, "size": one.size, **dict(one.search or {})}
     return asked | ({"_source": body["_source"]} if "_source" in body else {})
 

@@ -1,4 +1,4 @@
-"""How many results the groups of a page have, and how many groups there are."""
+"""Counts the members of the groups of a page, and all groups, with as few requests as possible."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,18 +9,18 @@ from shinglefold.rerank.native.bodies import PRECISION, SAMPLE, TOTAL, group_fie
 from shinglefold.rerank.steps import Call, Steps
 from shinglefold.rerank.window.reading import PartialAnswer
 
-#: Results of a shard below which the request of a page counts their groups itself. The collector of a sample
-#: takes as many places beforehand, and a bucket of the answer some 40 bytes.
+#: Results of a shard below which the request of a page counts their groups itself. A sampler allocates as
+#: many places in advance, and a bucket of the answer takes some 40 bytes.
 MOST = 2000
 _SHARED = "shared"
-#: Searches in a row that must come out otherwise before it is believed of the next one.
+#: Contrary outcomes in a row after which the prediction changes.
 _SURE = 3
 
 
 class GroupCounts(NamedTuple):
-    """Results by group, 1 for a group that is not among them, and how many groups all results have.
+    """Results by group number, 1 for a group that is missing, and the number of groups of all results.
 
-    ``groups`` is None where nobody counted them; ``exact`` tells whether it is certain.
+    ``groups`` is None where they were not counted; ``exact``: whether it is no estimate.
     """
 
     members: Mapping[int, int]
@@ -29,43 +29,43 @@ class GroupCounts(NamedTuple):
 
 
 class ResultSizes:
-    """Guesses by the searches before whether the next one has few results, as processors guess branches.
+    """Predicts from earlier searches whether the next one has few results, like a branch predictor.
 
-    A wrong guess costs time and changes no answer.
+    A wrong prediction costs time and changes no answer.
     """
 
     def __init__(self) -> None:
         self._leaning: dict[str | None, int] = {}
 
     def few(self, index: str | None) -> bool:
-        """Tell whether few results are likely."""
+        """Return whether few results are likely."""
         return self._leaning.get(index, 0) >= 0
 
     def note(self, index: str | None, *, few: bool) -> None:
-        """Learn how a search of an index came out."""
+        """Record whether a search of an index had few results."""
         leaning = self._leaning.get(index, 0) + (1 if few else -1)
         self._leaning[index] = max(-_SURE, min(_SURE - 1, leaning))
 
 
 class GroupCounter:
-    """Counts the groups of a page, with as few requests as can be.
+    """Counts the groups of a page, with as few requests as possible.
 
-    Where members are attached, the engine tells their numbers. Else a sample in the request of the page
-    counts those of few results. Of many results an aggregation takes as long as the page itself, or longer,
-    as the engine passes over most of them otherwise. So the groups of all are counted by a request of their
-    own, sent together with the page, which servers answer from their cache when it is asked again, and those
-    on the page by another.
+    Where members are attached, the engine returns their counts. Otherwise a sampler aggregation in the
+    request of the page counts the groups of few results. For many results an aggregation takes as long as
+    the page or longer, because the engine otherwise skips most of them. Then a request beside the page
+    counts all groups, which servers answer from their cache the next time, and another one counts the
+    members of the groups on the page.
 
     Args:
-        partial: takes note of what answers lack.
-        sizes: guesses whether there are few results.
+        partial: records what answers lack.
+        sizes: predicts whether there are few results.
         attached: whether members come with the hits.
         samples: whether the engine can take samples.
 
     Attributes:
         aggregations: of the request of the page.
-        beside: requests to be sent together with it. Who wants no hits counted has no groups counted either:
-            the engine would look at every hit for that.
+        beside: requests to send together with it. Without ``track_total_hits`` groups are not counted either:
+            the engine would visit every hit.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class GroupCounter:
                 self.beside.append(self._total_request())
 
     def counted(self, answer: JSON, beside: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
-        """Return what is known of the groups of a page by its answer and those beside it, or ask for it."""
+        """Return the counts of a page from its answers, with further requests where they are needed."""
         for one in beside:
             self._partial.note(one)
         if self._sampled:
             return (yield from self._by_sample(answer, groups))
         few = self._samples and _is_few(answer)
-        # Where nobody says how many there are, a sample is tried again.
+        # Without a total, the next search tries a sample again.
         self._sizes.note(self._index, few=few is not False)
         total = _read_distinct(beside[0] if beside else answer)
         if self._attached or not groups:
@@ -137,7 +137,7 @@ class GroupCounter:
         return count_request(self._body, _distinct(self._dedup))
 
     def _members_request(self, groups: Sequence[int]) -> JSON:
-        """Return the request that counts the results of some groups: few documents, however many results."""
+        """Return the request that counts the results of some groups, which are few documents."""
         field = group_field(self._dedup)
         chosen = {"terms": {field: list(groups)}}
         query = query_parts(self._body).get("query")
@@ -147,10 +147,10 @@ class GroupCounter:
 
 
 def together(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
-    """Return the answers to several requests, all sent as one.
+    """Return the answers to several searches, sent as one request.
 
     Raises:
-        EngineError: what the first of them raised.
+        EngineError: the first error among them.
     """
     if not bodies:
         return []
@@ -166,16 +166,16 @@ def together(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
 
 
 def _sample(dedup: str) -> JSON:
-    """Return the aggregation that counts the groups of few results; of many it looks at the best ones.
+    """Return the aggregation that counts the groups of few results; of many it samples the best.
 
-    Groups with one result are not listed, which keeps the answer short.
+    Groups with one result are left out, which keeps the answer short.
     """
     shared = {"field": group_field(dedup), "min_doc_count": 2, "size": MOST // 2, "shard_size": MOST}
     return {SAMPLE: {"sampler": {"shard_size": MOST}, "aggs": {_SHARED: {"terms": shared}}}}
 
 
 def _read_sample(answer: Mapping[str, Any]) -> GroupCounts | None:
-    """Return what a sample counted, None where there may be more results than it has."""
+    """Return the counts of a sample; None where there may be more results than it has."""
     found = answer["aggregations"][SAMPLE]
     results: int = found["doc_count"]
     if results >= MOST:
@@ -190,13 +190,13 @@ def _distinct(dedup: str) -> JSON:
 
 
 def _read_distinct(answer: Mapping[str, Any]) -> int | None:
-    """Return how many groups there are, None where that was not asked for."""
+    """Return the number of groups; None where it was not requested."""
     found: int | None = (answer.get("aggregations") or {}).get(TOTAL, {}).get("value")
     return found
 
 
 def _is_few(answer: Mapping[str, Any]) -> bool | None:
-    """Tell whether an answer has so few results that a sample has all of them, None where it does not say."""
+    """Return whether a sample has all results of an answer; None where the answer has no total."""
     total = answer["hits"].get("total")
     return None if total is None else total["relation"] == "eq" and total["value"] < MOST
 
@@ -204,13 +204,13 @@ def _is_few(answer: Mapping[str, Any]) -> bool | None:
 def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
     """Return the request that counts among the results of another.
 
-    Without the total OpenSearch says that it ended early, though aggregations have seen all.
+    Without the total OpenSearch reports early termination although aggregations saw all results.
     """
     return {**query_parts(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
 
 
 def _read_members(answer: Mapping[str, Any]) -> Mapping[int, int]:
-    """Return the results by group that ``members_request`` asked for."""
+    """Return the results by group from the answer to ``_members_request``."""
     return _counts(answer["aggregations"][_SHARED])
 
 

@@ -1,4 +1,4 @@
-"""A page collapsed by the engine itself, told in the shape that windows have."""
+"""A page collapsed by the engine itself, in the shape of a page folded by window."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,13 +27,13 @@ from shinglefold.rerank.steps import Steps
 from shinglefold.rerank.window.reading import PartialAnswer
 from shinglefold.scheme import Scheme
 
-#: The key of the counters, as of windows.
+#: The key of the counters, as on pages folded by window.
 _KEY = "dedup"
 _METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
 class NativeTarget(NamedTuple):
-    """What is searched: scheme and field of the fingerprints, what is known of groups, mappings by index.
+    """What a native search needs: scheme and field of the fingerprints, group coverage, mappings by index.
 
     ``samples``: whether the engine can count within a sample of the results.
     """
@@ -48,10 +48,10 @@ class NativeTarget(NamedTuple):
 def native_page(
     index: str | None, body: JSON, options: FoldOptions, target: NativeTarget
 ) -> Steps[JSON | str]:
-    """Return a page of groups as the engine collapses them, or why it can't, in words.
+    """Return a page of groups as the engine collapses them, or the reason why it can't.
 
     Raises:
-        ConfigError: ``native`` was asked for, and it can't.
+        ConfigError: the mode is ``native``, and the engine can't.
     """
     reasons = obstacles(body, options)
     if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.mappings))):
@@ -73,7 +73,7 @@ def native_page(
 
 
 class _Page:
-    """A page while it is put together."""
+    """Builds one page."""
 
     def __init__(self, index: str | None, body: JSON, options: FoldOptions, target: NativeTarget) -> None:
         dedup = target.dedup
@@ -97,12 +97,12 @@ class _Page:
         )
 
     def answer(self) -> Steps[JSON | None]:
-        """Return the answer; None where some of the results have no group and would be shown as one."""
+        """Return the response; None where some results have no group number and would all be one group."""
         start = page_bounds(self._body)[0]
         request = page_request(self._body, self._options, self._dedup, self._counting.aggregations)
         bodies = [request, *self._counting.beside]
         if start:
-            # On the first page results without a group are seen; further down they may stand before it.
+            # Results without a group number are visible on the first page; later pages may come after them.
             bodies.append(ungrouped_request(self._scheme.id, self._dedup, self._body))
         answer, *beside = yield from together(self._index, bodies)
         lacking = beside.pop()["hits"]["total"]["value"] if start else 0
@@ -123,7 +123,7 @@ class _Page:
         return number
 
     def _hit(self, head: JSON, count: int) -> JSON:
-        """Return the hit of a group as windows show it."""
+        """Return the hit of a group in the shape of a page folded by window."""
         inner = dict(head.get("inner_hits") or {})
         told = inner.pop(DUPLICATES, None)
         own = self._without_group(head)
@@ -141,7 +141,7 @@ class _Page:
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": told}}}
 
     def _without_group(self, hit: JSON) -> JSON:
-        """Return a hit without what collapsing added to it."""
+        """Return a hit without the field and inner hits that collapsing added."""
         rest = {name: value for name, value in hit.items() if name != "inner_hits"}
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name != self._field}
         if fields:
@@ -150,7 +150,7 @@ class _Page:
         return rest
 
     def _member(self, hit: JSON) -> JSON:
-        """Return a member with the sort values that it has among the results."""
+        """Return a member with the sort values of the request, without those of the policies."""
         keys = hit.get("sort", [])[self._policies :]
         rest = {name: value for name, value in hit.items() if name != "sort"}
         return {**rest, "sort": keys} if sort_keys(self._body) else rest
@@ -188,7 +188,7 @@ class _Page:
         return counters
 
     def _total(self, seen: int, counted: GroupCounts, *, ended: bool) -> JSON:
-        """Return the number of groups: counted where that is exact, else as the engine tells it."""
+        """Return ``groups_total``: exact where it was counted, else the engine's estimate."""
         if ended and not self._partial:
             return {"value": seen, "relation": "eq"}
         groups = counted.groups if self._total_wanted else None

@@ -1,4 +1,4 @@
-"""Whether every document of an index has a group, so that the engine may collapse by it."""
+"""Whether every document of an index has a group number, so that the engine can collapse by it."""
 
 from collections.abc import Mapping
 from time import monotonic
@@ -11,20 +11,20 @@ from shinglefold.rerank.request.known_fields import mapped_at
 from shinglefold.rerank.request.recipes import index_names
 from shinglefold.rerank.steps import Call, Steps
 
-#: Seconds for which it is believed that all documents of an index have a group. Documents written meanwhile
-#: without one are noticed as soon as a page shows them.
+#: Seconds after which coverage is counted again. Documents written meanwhile without a group number are
+#: noticed as soon as a page shows them.
 _BELIEVED = 30.0
 
 
 class GroupCoverage:
-    """What is known of indices by name; asked again every half minute.
+    """Coverage of indices by group numbers, by index name; counted again every half minute.
 
     Args:
         scheme: the id of the scheme that groups must be of.
         dedup: the object field of the fingerprints.
 
     Attributes:
-        sizes: how many results searches had.
+        sizes: predicts how many results searches have.
     """
 
     def __init__(self, scheme: str, dedup: str) -> None:
@@ -34,12 +34,12 @@ class GroupCoverage:
         self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
-        """Return why an index can't be searched by groups, in words; empty where it can.
+        """Return why an index can't be searched by group number; empty where it can.
 
         Args:
-            mappings: by each name that the index is called by.
+            mappings: by each name in the index expression.
 
-        Cost: a count once in half a minute; else nothing.
+        Cost: one count every half minute.
         """
         when, told = self._known.get(index, (0.0, ""))
         if index in self._known and monotonic() - when < _BELIEVED:
@@ -49,7 +49,7 @@ class GroupCoverage:
         return told
 
     def doubt(self, index: str | None) -> None:
-        """Forget what is known of an index."""
+        """Count the coverage of an index again at the next search."""
         self._known.pop(index, None)
 
     def _lacking_field(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,1 +1,1 @@
-"""The answer: representatives for hits, their groups attached, totals and our counters."""
+"""The response: representatives as hits, their members, totals and counters."""

@@ -1,4 +1,4 @@
-"""Endless paging: each page hands out the cursor of the next, and no group is shown twice."""
+"""Endless paging: each page has the cursor of the next one, and no group is shown twice."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,8 +35,8 @@ def begin_cursor(
     """Return the cursor to read from: a new one, the one the request brings, or that one renewed.
 
     Args:
-        address: what was said of the search in its address.
-        keep_alive: of the point in time to read under; None needs none.
+        address: the URL parameters of the search.
+        keep_alive: of the point in time; None reads without one.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
@@ -86,8 +86,8 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
 def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
     """Return the cursor of the page after the one just read; None where there is none.
 
-    It points to the beginning of the block the next group begins in, so that reading on finds the same
-    blocks, and therefore the same groups, as reading in one go.
+    It points to the beginning of the block in which the next group begins. So reading on finds the same
+    blocks, and the same groups, as reading everything at once.
     """
     groups = reading.collapsed().groups
     done = groups[: reading.needed]
@@ -107,7 +107,7 @@ def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
 
 
 def _shown_group(reading: WindowReader, group: Group, behind: int) -> JSON:
-    """Return what later pages need of a group shown."""
+    """Return what later pages need to know of a group that was shown."""
     hit = reading.hits[group.representative]
     return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept_fields(reading, hit)}
 
@@ -117,10 +117,10 @@ def _has_ended(error: BaseException) -> bool:
 
 
 def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *, moves: bool) -> None:
-    """Refuse what no cursor can page.
+    """Refuse searches that a cursor can't page.
 
     Args:
-        moves: whether hits may have another place in the engine from page to page.
+        moves: whether a hit's ``_doc`` may change between pages.
     """
     if options.linkage != "leader":
         raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")

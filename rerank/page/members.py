@@ -22,14 +22,14 @@ from shinglefold.shards import refuse_small_windows
 
 #: Searches sent at a time.
 _AT_ONCE = 100
-#: Candidates looked at for each hit shown.
+#: Candidates compared for each representative.
 _CANDIDATES = 100
-#: What a request says of its hits, which need no query to be told.
+#: Parts of a request that shape its hits and do not depend on the query.
 _SHOWN = ("_source", "fields", "version", "seq_no_primary_term")
 
 
 def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
-    """Return for each group the hits of every ``inner_hits`` asked for, by name, as engines answer them."""
+    """Return for each group the hits of every ``inner_hits`` of the request, by name."""
     asked = reading.options.inner_hits
     found: list[JSON] = [{} for _ in groups]
     wanted = [(place, group, one) for place, group in enumerate(groups) for one in asked]
@@ -62,7 +62,7 @@ def _slice(group: Group, one: InnerHits) -> Sequence[int]:
 
 
 def _ranked_here(reading: WindowReader, one: InnerHits) -> bool:
-    """Tell whether the order is that of the results and no query of this group alone could give it."""
+    """Return whether hits keep the rank of the results and a query for this group alone can't produce it."""
     return one.by_rank and not narrowable(reading.body)
 
 
@@ -78,12 +78,12 @@ def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
 def _inner_hits_answer(
     reading: WindowReader, group: Group, one: InnerHits, answered: Mapping[str, object]
 ) -> JSON:
-    """Return the hits of a group as an engine tells inner hits, their number that of the whole group."""
+    """Return the hits of a group in the shape of ``inner_hits``; the total is that of the whole group."""
     hits: list[JSON] = list(answered["hits"])  # type: ignore[call-overload]
     if _ranked_here(reading, one):
         hits = _in_rank(reading, _slice(group, one), hits)
     if "sort" not in (one.search or {}):
-        # A point in time adds the key that makes an order total.
+        # Under a point in time a tiebreaker was added.
         hits = [{name: value for name, value in hit.items() if name != "sort"} for hit in hits]
     wanted = one.source_filter()
     relation = "eq" if reading.complete else "gte"
@@ -95,7 +95,7 @@ def _inner_hits_answer(
 
 
 def _in_rank(reading: WindowReader, places: Sequence[int], hits: Sequence[JSON]) -> list[JSON]:
-    """Return fetched hits in the order of the results, with the scores they have there."""
+    """Return fetched hits in the order of the results, with the scores of the results."""
     by_name = {identity(hit): hit for hit in hits}
     ranked = [reading.hits[place] for place in places]
     return [
@@ -104,7 +104,7 @@ def _in_rank(reading: WindowReader, places: Sequence[int], hits: Sequence[JSON])
 
 
 class _Copies(NamedTuple):
-    """Copies of one hit shown that were not read with the results, and whether these are all."""
+    """Copies of a representative that were not among the results, and whether these are all."""
 
     hits: list[JSON]
     complete: bool
@@ -113,15 +113,15 @@ class _Copies(NamedTuple):
 def with_copies(
     reading: WindowReader, groups: Sequence[Group], page: Sequence[JSON], index: str | None
 ) -> Steps[tuple[list[JSON], JSON]]:
-    """Return the hits of a page with copies attached and counted that the query did not find.
+    """Return the hits of a page with copies attached that the query did not find.
 
-    They are asked for under the same name, so that what filters an alias or a role has filters them; the
-    query does not. A copy is one of the hit shown, and of the best-ranked where it is one of several.
+    The copies are searched under the same index name, so the filters of an alias or a role apply; the query
+    does not. A copy of several representatives is attached to the best-ranked one.
 
     Returns:
-        the hits, and how many copies were added, and for how many hits there may be more.
+        the hits; and how many copies were added, and how many hits may have more.
 
-    Cost: two requests, one for the keywords of the hits shown and one ``_msearch`` for the copies.
+    Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies.
     """
     asked = yield from _query_documents(reading, groups, index)
     found = yield from _find_copies(reading, asked, index)
@@ -138,7 +138,7 @@ def with_copies(
 def _query_documents(
     reading: WindowReader, groups: Sequence[Group], index: str | None
 ) -> Steps[list[QueryDocument | None]]:
-    """Return each hit shown with all it is compared by; None where it can have no copies."""
+    """Return each representative with everything needed to compare it; None where it can have no copies."""
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []
@@ -199,7 +199,7 @@ def _find_copies(
 
 
 def _copies_body(reading: WindowReader, query: JSON) -> JSON:
-    """Return the search for copies, which tells of them what the request tells of its hits."""
+    """Return the search for copies; it returns of them what the request returns of its hits."""
     shown = {name: reading.body[name] for name in _SHOWN if name in reading.body}
     fields = [
         *decisive_fields(reading.field, reading.options.scope),
@@ -227,7 +227,7 @@ def _attach(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complet
 
 
 def _as_member(reading: WindowReader, copy: JSON) -> JSON:
-    """Return a copy as a member: as the request shows its hits, without the rank that it has not."""
+    """Return a copy in the shape of a member: the fields that the request wants, and no score."""
     patterns = [
         str(one["field"] if isinstance(one, Mapping) else one)
         for one in (*(reading.body.get("docvalue_fields") or ()), *(reading.body.get("fields") or ()))

@@ -1,4 +1,4 @@
-"""The answer: the engine's own, with representatives for hits, their groups attached, and our counters."""
+"""Builds the response: the engine's own, with representatives as hits, their members, and our counters."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,10 +28,10 @@ METHOD = "groups seen + hits not read × share of hits that begin a group in the
 
 
 def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
-    """Return the folded hits attached to a hit of an answer, itself left out.
+    """Return the folded hits attached to a hit of a response, without the hit itself.
 
     Raises:
-        ConfigError: it is no hit, or the answer as a whole.
+        ConfigError: it is not a hit, or the whole response.
     """
     if not isinstance(hit, Mapping) or "hits" in hit:
         raise expected("hit", 'one hit of an answer, such as page["hits"]["hits"][0]', hit)
@@ -44,7 +44,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
 
 
 def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
-    """Fetch the hits of the page, members with them, and return the answer."""
+    """Fetch the hits of the page and their members, and return the response."""
     try:
         return (yield from _answer_page(reading, index))
     except Untold:
@@ -96,7 +96,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 
 
 def _places_attached(group: Group, members: int) -> list[int]:
-    """Return the hit shown and then so many other members, in rank order."""
+    """Return the places of the representative and of up to so many other members, in rank order."""
     others = [place for place in group.members if place != group.representative]
     return [group.representative, *others[:members]]
 
@@ -127,16 +127,16 @@ def _decide_by_text(
     texts = {at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()}
     said = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in said.items()}
-    # Whoever parts may be a copy of another hit shown, beyond doubt.
+    # A member that leaves its group may certainly match another representative.
     sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure
     part = reading.options.linkage == "leader"
     return apply_text_verdicts(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
-    """Return hits with no more of their sources than members are to show.
+    """Return hits with the part of their sources that members show.
 
-    The filter is applied to what the request's own left: it shows less, never more.
+    The request's own filter was applied before: this one shows less, never more.
     """
     if source is None:
         return found
@@ -145,10 +145,10 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
 
 
 def _fetch(reading: WindowReader, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
-    """Return the hits at some places with all the request wants; those deleted meanwhile are missing."""
+    """Return hits with everything that the request wants of them; documents deleted meanwhile are missing."""
     found = yield from _by_id(reading, reading.body, places, index, source=None)
     hits, sort = reading.hits, sort_keys(reading.body)
-    # Under a point in time of its own the request needs the key that makes the order total, too.
+    # A request with its own point in time needs the tiebreaker to continue, too.
     keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
     return {at: _in_rank(hits[at], body, keys) for at, body in found.items()}
 
@@ -204,7 +204,7 @@ def _by_number(
 
 
 def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
-    """Return the answer to a request for hits that were read, as far as there is one.
+    """Search for hits that were read before, and record what the answer lacks.
 
     Raises:
         WindowTooLarge: the index allows smaller ones only.
@@ -218,13 +218,13 @@ def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Ste
 def _fetch_fields(
     reading: WindowReader, places: Sequence[int], index: str | None, fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
-    """Return these fields of hits, whatever the request shows."""
+    """Return some source fields of hits, whatever the request's own filter shows."""
     found = yield from _by_id(reading, {}, places, index, source=list(fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
 def _in_rank(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
-    """Return a fetched hit with the score it had where it was ranked, and those of its sort values."""
+    """Return a fetched hit with the score, and the sort values, of the search that ranked it."""
     ranked = {**fetched, "_score": hit.get("_score")}
     if keys is not None and "sort" in hit:
         ranked["sort"] = hit["sort"][keys]
@@ -288,7 +288,7 @@ def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
         return carried_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
-    # Under search_after the total still counts the hits before it.
+    # The total counts the hits before a ``search_after``, too.
     known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
     first = [members[0] for _, members in collapsed.groups]
@@ -296,7 +296,7 @@ def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
 
 
 def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
-    """Return the first answer with the page for its hits, everything else as the engine said it."""
+    """Return the first answer with the page as its hits and everything else unchanged."""
     first = dict(reading.first or {})
     hits = {**first.get("hits", {}), "hits": page}
     if "pit" not in reading.body:
@@ -304,7 +304,7 @@ def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
     elif "pit_id" in first:
         first["pit_id"] = reading.pit
     if hits.get("max_score") is None and not reading.body.get("sort") and reading.hits:
-        # The order was made total by a sort, and under a sort engines leave the greatest score out.
+        # A sort made the order total, and engines leave max_score out of sorted answers.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, **reading.partial.header, "hits": hits}
 
@@ -342,10 +342,10 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
 
 
 def carried_total(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
-    """Return the number of groups on a later page of a cursor: counted at the end, else as the first said.
+    """Return the number of groups for a later page of a cursor: exact at the end, else as on the first.
 
     Args:
-        told: what the first page said.
+        told: ``groups_total`` of the first page.
         seen: groups on the pages so far and in what was read beyond them.
     """
     if ended:
@@ -356,7 +356,7 @@ def carried_total(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> 
 
 
 def _hits(total: object) -> tuple[int | None, bool]:
-    """Return the hits of a total, and whether that is all of them."""
+    """Return the value of ``hits.total``, and whether it is exact."""
     if isinstance(total, Mapping) and isinstance(total.get("value"), int):
         return total["value"], total.get("relation") == "eq"
     return None, False

@@ -1,1 +1,1 @@
-"""What a search may say about folding: read, checked and cut into the bodies that are sent."""
+"""The folding options of a request: parsed, checked, and turned into the bodies that are sent."""

@@ -28,7 +28,7 @@ _SECONDS = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d":
 
 
 def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
-    """Return the hits of a whole response, and a list of hits as it is.
+    """Return the hits of a response; a list of hits is returned unchanged.
 
     Raises:
         ConfigError: it is neither.
@@ -44,13 +44,13 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
 
 
 def check_means(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
-    """Check what a search is made with.
+    """Check the arguments that a search is created with.
 
     Raises:
-        ConfigError: the engine, the canonicalizer or the seal is something else.
+        ConfigError: the engine, the canonicalizer or the seal is of another type.
     """
     check_engine(engine, awaited=awaited)
-    # Its class is not asked for: who searches only need not load dictionaries and numpy.
+    # No isinstance: a plain search must not import the canonicalizer.
     if canonicalizer is not None and not hasattr(canonicalizer, "references"):
         raise expected(
             "canonicalizer", "Canonicalizer.of(scheme) (from shinglefold.canon), or None", canonicalizer
@@ -120,9 +120,9 @@ def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def check_levels(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` where a request is nested too deep, or has a number no engine can read.
+    """Raise ``ConfigError`` where a request is nested too deeply, or has a number that no engine can parse.
 
-    Cost: about 50 ns a value; it neither recurs nor copies.
+    Cost: about 50 ns a value; without recursion or copies.
     """
     level: list[Any] = [body]
     for _ in range(MOST_LEVELS):

@@ -1,4 +1,4 @@
-"""The bodies of a folded search: what the request said, cut into a window to fold and a page to fetch."""
+"""Splits a request into the body of a window to fold and the body of a page to fetch."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,19 +13,19 @@ from shinglefold.rerank.request.arguments import check_levels
 from shinglefold.rerank.request.depth import has_chance, has_nearest
 from shinglefold.rerank.request.options import FoldOptions
 
-#: What only the hits shown need.
+#: Parts that only the hits shown need.
 _PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}
 _PAGE_ONLY |= {"explain", "version", "seq_no_primary_term"}
-#: What describes the whole result; asked for once.
+#: Parts that describe the whole result; requested once.
 _ONCE = {"aggs", "aggregations", "suggest", "profile"}
-#: What decides which hits there are and in which order: settled when the page is fetched by id.
+#: Parts that decide hits and order; left out when the page is fetched by id.
 _BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 _SETTLED = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
 _SETTLED |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
 _KEYWORDS = ".supershingles"
 #: The greatest whole number engines count hits with.
 _MOST_HITS = 2**31 - 1
-#: Above every number of a change.
+#: Above every sequence number.
 _GREATEST = 2**63 - 1
 #: Sort keys that hold under one point in time.
 _PLACES = ("_doc", "_shard_doc")
@@ -34,10 +34,10 @@ _TOP_ONLY = {"hybrid"}
 
 
 def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
-    """Return the body without ``ext.dedup``, which every engine would refuse, and what stood there.
+    """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
 
     Raises:
-        ConfigError: ``ext`` or ``ext.dedup`` is no object, or the body is too large to be meant.
+        ConfigError: ``ext`` or ``ext.dedup`` is not an object, or the body is nested too deeply.
     """
     if not isinstance(body, Mapping):
         raise ConfigError(f"expected a search request, an object, got {quoted(body)}")
@@ -78,8 +78,8 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
-    """Return the fields folding reads of every hit; the supershingles only where they are ``shared``."""
-    # A stored digest tells scheme, language and shingles as well.
+    """Return the fields that folding reads of every hit; supershingles only where ``shared``."""
+    # A stored digest includes scheme, language and number of shingles.
     parts = ["digest", "signature"]
     if shared or options.explain:
         parts.append(_KEYWORDS.removeprefix("."))
@@ -98,34 +98,31 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
         window["sort"] = [_with_missing(keys[0]), *keys[1:]]
     if not first:
         window["track_total_hits"] = False
-    # Keywords have no doc values: they would cost a quarter of the whole fingerprint on disk, and few ask.
+    # Supershingles have no doc values, which would add a quarter to a fingerprint on disk.
     stored = [name for name in fields if name.endswith(_KEYWORDS)]
     doc_values = [name for name in fields if name not in stored]
     return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
 
 
 def narrowable(body: Mapping[str, Any]) -> bool:
-    """Tell whether the query alone finds the hits and may stand inside another one."""
+    """Return whether the query alone finds the hits and may be nested in another one."""
     query = body.get("query")
-    # Narrowed, a query for nearest neighbours would find others: it looks for k of them first.
+    # A filtered kNN query finds other hits: it searches for k neighbours first.
     return not (_BESIDE_QUERY & body.keys() or _TOP_ONLY & (query or {}).keys() or has_nearest(query))
 
 
 def resumable(body: Mapping[str, Any]) -> bool:
-    """Tell whether a search can go on from a hit: what is ranked by more than a sort can only give more.
-
-    Nor where each request has an order of its own.
-    """
+    """Return whether ``search_after`` can continue a search: its order is one sort, equal in each request."""
     return narrowable(body) and "rescore" not in body and not has_chance(body.get("query"))
 
 
 def place_key(body: Mapping[str, Any]) -> str | None:
-    """Return the sort key that is a hit's place among the segments, which moves whenever these are merged."""
+    """Return the sort key that is a position in segments, which changes when segments merge; else None."""
     return next((name for key in sort_keys(body) if (name := str(_name(key))) in _PLACES), None)
 
 
 def sort_keys(body: Mapping[str, Any]) -> list[Any]:
-    """Return the keys of a request's sort, one by one: a name, or an object with one name."""
+    """Return the sort keys of a request: each a name, or an object with one name."""
     sort = body.get("sort") or []
     keys = sort if isinstance(sort, list) else [sort]
     return [
@@ -136,14 +133,14 @@ def sort_keys(body: Mapping[str, Any]) -> list[Any]:
 
 
 def total_order(body: Mapping[str, Any], tie: str) -> list[Any]:
-    """Return the request's sort with a last key that settles ties, so that reading on repeats nothing."""
+    """Return the request's sort with a tiebreaker, so that reading on repeats no hit."""
     keys = sort_keys(body) or [{"_score": "desc"}]
     named = {_name(key) for key in keys}
     return [_with_missing(keys[0]), *keys[1:], *([] if tie in named else [{tie: "asc"}])]
 
 
 def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
-    """Return the request's own ``search_after`` for the order with ties settled, all equal hits left out."""
+    """Return the request's own ``search_after`` for the total order, past all hits with equal values."""
     after = body.get("search_after")
     keys = total_order(body, tie)
     if after is None:
@@ -152,7 +149,7 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
 
 
 def can_go_on(body: Mapping[str, Any], tie: str) -> bool:
-    """Tell whether reading can go on from a hit; the request's own ``search_after`` must fit."""
+    """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
     if not resumable(body):
         return False
@@ -165,10 +162,10 @@ def _name(key: object) -> object:
 
 
 def _with_missing(key: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a sort key that says where documents without its field stand: where they do unless told.
+    """Return a sort key with an explicit ``missing`` of its default value.
 
-    OpenSearch 3.8 loses such documents where the first key does not say so: behind a ``search_after`` it
-    passes over shards and segments that still have some, and a ``match_all`` sorted by a number finds none.
+    Without it in the first key OpenSearch 3.8 loses documents that lack the field: after ``search_after`` it
+    skips shards and segments that still have some, and a ``match_all`` sorted by a number finds none.
     """
     if not isinstance(key, str | Mapping):
         return key
@@ -186,17 +183,17 @@ def page_body(
     source: Any = None,  # noqa: ANN401 - JSON
     shards: int = 1,
 ) -> JSON:
-    """Return the body that fetches the hits of a page, by id, with everything the request wants of them.
+    """Return the body that fetches the hits of a page by id, with everything the request wants of them.
 
     Args:
         source: a ``_source`` filter instead of the request's.
-        shards: how many there are; in several an id may stand for several documents.
+        shards: their number; with several an id may name several documents.
     """
     return chosen_body(body, hits_query(hits, shards), len(hits), source)
 
 
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a body whose hits come with their ids, by which they are told apart."""
+    """Return a body whose hits have ids."""
     if not _bare(body):
         return body
     return {**{key: value for key, value in body.items() if key != "stored_fields"}, "_source": False}
@@ -212,7 +209,7 @@ def _bare(body: Mapping[str, Any]) -> bool:
 
 
 def hits_query(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
-    """Return a filter for some hits: in several shards an id names one only in its index and routing."""
+    """Return a query for some hits; with several shards, by index and routing as well as id."""
     if shards <= 1:
         return {"ids": {"values": [hit["_id"] for hit in hits]}}
     names: dict[tuple[Any, Any], list[Any]] = {}
@@ -225,7 +222,7 @@ def hits_query(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
 def _together(index: object, routing: object, ids: Sequence[Any]) -> JSON:
     places = {"_index": index, "_routing": routing}
     filters = [{"term": {name: value}} for name, value in places.items() if value is not None]
-    # Without a routing it is not the one of its name that has one.
+    # A document without routing is not the one of the same id with a routing.
     clause = {"must_not": [{"exists": {"field": "_routing"}}]} if routing is None else {}
     return {"bool": {"filter": [{"ids": {"values": list(ids)}}, *filters], **clause}}
 
@@ -238,8 +235,8 @@ def chosen_body(
 ) -> JSON:
     """Return the body that fetches the hits a filter chooses with everything the request wants of them.
 
-    The query stays, so that highlights and explanations are its own; where it can't be narrowed it stays as
-    the highlighter's query.
+    The query stays, for highlights and explanations; where it can't be nested it becomes the query of the
+    highlighter.
     """
     page = {
         key: value

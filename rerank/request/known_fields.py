@@ -7,7 +7,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.rerank.policies import load_policies
 from shinglefold.rerank.request.options import Explain, FoldOptions
 
-#: What every document has, and no mapping names.
+#: Fields of every document that no mapping names.
 _METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
 #: Objects whose keys no mapping names.
 _FLAT = ("flattened", "flat_object", "object")
@@ -29,13 +29,13 @@ _ONE = ("field", "default_field")
 
 
 def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str], where: str) -> None:
-    """Check that fields are in the mappings of an index, or of one of several.
+    """Check that each field is in the mappings of an index, or of one of several.
 
-    A name with ``*``, one below an object that is stored unread, and any name where new fields are stored
-    without a mapping, is taken as it is.
+    Accepted unchecked: names with ``*``, names below objects that are not parsed, and all names in an index
+    that stores new fields without a mapping.
 
     Raises:
-        ConfigError: one is not there; the message names the nearest that is.
+        ConfigError: a field is missing; the message names the nearest one.
     """
     several = list(mappings)
     for name in names:
@@ -45,7 +45,7 @@ def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
 
 
 def named_fields(options: FoldOptions) -> list[str]:
-    """Return the fields that a request's options name, or that its policies read."""
+    """Return the fields that the options of a request name or that its policies read."""
     policies = [name for policy in load_policies(options.representative) for name in policy.fields]
     passages = options.explain.fields if isinstance(options.explain, Explain) else ()
     source = options.member_source
@@ -56,7 +56,7 @@ def named_fields(options: FoldOptions) -> list[str]:
 
 
 def knows(mappings: Mapping[str, Any], name: str) -> bool:
-    """Tell whether there may be a value under a name in an index with these mappings."""
+    """Return whether documents of an index with these mappings may have a field."""
     if not name or "*" in name or name in _METADATA or name in (mappings.get("runtime") or {}):
         return True
     node: Mapping[str, Any] = mappings
@@ -71,10 +71,10 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
 
 
 def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
-    """Refuse scopes of nested documents: searches tell no hit's value of them, so that nothing would fold.
+    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold.
 
     Raises:
-        ConfigError: one is such a field.
+        ConfigError: a scope is such a field.
     """
     several = list(mappings)
     for name in names:
@@ -96,7 +96,7 @@ def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | Non
 
 
 def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
-    """Tell whether a field is of nested documents."""
+    """Return whether a field is in nested documents."""
     node: Mapping[str, Any] = mappings
     for part in name.split("."):
         node = (node.get("properties") or {}).get(part) or {}
@@ -108,7 +108,7 @@ def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
 def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
     """Return where documents have the values of a field, and how it is mapped; None where it is not.
 
-    The values of a multi-field are its parent's, those of an alias the field's that it stands for.
+    A multi-field has the values of its parent, an alias those of its target.
     """
     node, way = mappings, list[str]()
     for part in name.split("."):
@@ -140,7 +140,7 @@ def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
 
 
 def _unread(node: Mapping[str, Any], whole: bool) -> bool:
-    """Tell whether what is below a node may be there without being mapped."""
+    """Return whether fields below a node may exist without a mapping."""
     if node.get("enabled") is False or str(node.get("dynamic", "true")).lower() in _UNMAPPED:
         return True
     flat = str(node.get("type", "object")) in _FLAT and not node.get("properties") and not node.get("fields")
@@ -148,7 +148,7 @@ def _unread(node: Mapping[str, Any], whole: bool) -> bool:
 
 
 def query_fields(query: object) -> Iterator[str]:
-    """Yield the names of the fields in a query; kinds of queries that are unknown here are passed over."""
+    """Yield the names of the fields in a query; unknown kinds of queries are skipped."""
     if isinstance(query, Sequence) and not isinstance(query, str):
         for one in query:
             yield from query_fields(one)

@@ -1,4 +1,4 @@
-"""Whether an index was made with what a search goes by, told by the recipe in its mappings."""
+"""Checks the recipe in the mappings of an index against the arguments of a search."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ _REMEDY = (
 def check_recipe(
     mappings: Mapping[str, Any], index: str, scheme: Scheme, field: str, seal: Seal | None
 ) -> None:
-    """Check the mappings of an index; one without any recipe may be searched.
+    """Check the recipe of an index; an index without a recipe may be searched.
 
     Raises:
         SchemeMismatch: it was made with another scheme.
@@ -37,10 +37,10 @@ def check_recipe(
 
 
 def check_keywords(mappings: Mapping[str, Any], index: str, field: str) -> None:
-    """Check that an index stores supershingles, as far as it tells.
+    """Check that an index stores supershingles; one without a recipe passes.
 
     Raises:
-        ConfigError: it stores none.
+        ConfigError: it does not store them.
     """
     stored = stored_recipe(mappings) or {}
     if not stores_keywords(stored.get("pipeline"), str(stored.get("field", field))):
@@ -52,10 +52,10 @@ def check_keywords(mappings: Mapping[str, Any], index: str, field: str) -> None:
 
 
 def index_names(index: str | None) -> list[str]:
-    """Return the names whose mappings can be asked for, one by one.
+    """Return the names whose mappings can be read, one by one.
 
-    Names that leave others out (``logs-*,-logs-old``) mean something only together. Those of other clusters
-    (``remote:logs``) are left out: a cluster tells no mappings of another.
+    Expressions with exclusions (``logs-*,-logs-old``) stay together. Names in other clusters
+    (``remote:logs``) are left out: a cluster does not return the mappings of another.
     """
     if index is not None:
         check_is_text("index", index, empty=True)

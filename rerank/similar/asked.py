@@ -1,4 +1,4 @@
-"""A document whose copies are looked for, and one that was found."""
+"""A document whose copies are searched for, and one that was found."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ class QueryDocument:
     """A document to find the copies of.
 
     Args:
-        print: its fingerprint; supershingles, signature and digest are all looked at.
-        values: of the fields that scopes name, a list each.
-        own: index, id and routing of the stored document it is, which is not its own copy.
-        text: what it says, where that is at hand: pairs in doubt are decided by it.
+        print: its fingerprint, with supershingles, signature and digest.
+        values: a list for each field that a scope names.
+        own: index, id and routing where it is a stored document, which is not its own copy.
+        text: its text where that is known, to decide uncertain pairs.
     """
 
     print: Fingerprint
@@ -30,7 +30,7 @@ class QueryDocument:
 
     @classmethod
     def of_hit(cls, hit: Hit, dedup: str, scopes: Sequence[Scope]) -> "QueryDocument":
-        """Return a stored document, its fingerprint taken from ``fields`` and ``_source``.
+        """Return the document of a hit, with its fingerprint from ``fields`` and ``_source``.
 
         Raises:
             InputError: it has no fingerprint, or a damaged one.
@@ -45,7 +45,7 @@ class QueryDocument:
         return cls(Fingerprint.from_field(stored), values, identity(hit))
 
     def as_hit(self, dedup: str, *, keywords: bool = True) -> JSON:
-        """Return it as a search returns hits: by doc values; without ``keywords`` no supershingles."""
+        """Return the document in the shape of a hit with doc values; ``keywords`` includes supershingles."""
         fields: dict[str, Any] = {**self.values, f"{dedup}.digest": [self.print.stored_digest]}
         if keywords:
             fields[f"{dedup}.supershingles"] = self.print.supershingles
@@ -85,7 +85,7 @@ class FoundDocument(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Match(FoundDocument):
-    """A stored document that matches one asked for.
+    """A stored document that matches the query document.
 
     ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
     ``standard_error``. ``group`` is the number of its group, None where it has none. ``seq_no`` and

@@ -20,7 +20,7 @@ _LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """A place among copies: after which candidate its block begins, and the last copy shown of that block.
+    """Where a page begins: after which candidate its block begins, and the last match shown of that block.
 
     ``after``: sort values, None for the first block. ``last``: as ``Match.place`` has it, None at the start
     of the block.
@@ -30,16 +30,16 @@ class PagePosition:
     last: tuple[float, str, str, str] | None = None
 
     def to_text(self, query: Mapping[str, Any]) -> str:
-        """Return the place as text, good for one query only."""
+        """Return the position as text that fits one query only."""
         told = json.dumps([_name(query), self.after, self.last], separators=(",", ":"))
         return urlsafe_b64encode(told.encode()).decode("ascii")
 
     @classmethod
     def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
-        """Read what ``to_text`` wrote.
+        """Parse the text that ``to_text`` returns.
 
         Raises:
-            ConfigError: it is none, or one of another document or other options.
+            ConfigError: the text is not valid, or belongs to another document or other options.
         """
         try:
             if len(text) > _LONGEST:
@@ -92,19 +92,19 @@ class CandidateSearch:
 class CandidateBlocks:
     """Reads the candidates of one document.
 
-    The first block is read in any order and is mostly the only one. Where there are more, it is read again by
-    the number of supershingles shared, with ties settled so that blocks neither overlap nor leave a gap: by
-    the number of the last change, or on an engine that has none by the place in the index.
+    The first block is read in any order, and is usually the only one. Where there are more candidates, it is
+    read again in the order of shared supershingles. Ties are broken by sequence number, or by index order on
+    an engine without these, so that blocks neither overlap nor leave a gap.
 
     Args:
-        after: the sort values after which to begin.
+        after: sort values to begin after.
 
     Attributes:
         hits: of the block read last.
         after: the sort values after which the next block begins, None where there is none.
-        read: how many candidates were read.
+        read: the number of candidates read.
         size: candidates asked for at a time.
-        shards: in how many shards they were looked for.
+        shards: the number of shards searched.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class CandidateBlocks:
         yield from self._block(begin)
 
     def _first(self) -> Steps[bool]:
-        """Read the first block and tell whether it has all there are."""
+        """Read the first block and return whether it has all candidates."""
         try:
             self.hits = yield from self._hits(self._quick)
         except WindowTooLarge:
@@ -147,7 +147,7 @@ class CandidateBlocks:
             taken = whole_runs(hits, most)
             if not hits:
                 break
-            # As many in a row with equal values as there are shards, at most.
+            # At most as many hits in a row have equal values as there are shards.
             more *= 2
         self.hits = hits[:taken]
         self.read += 0 if begin is None and self.read else taken
@@ -155,7 +155,7 @@ class CandidateBlocks:
             self.after = hits[taken - 1]["sort"]
 
     def _in_order(self, begin: Sequence[Any] | None, more: int) -> Steps[tuple[list[JSON], int]]:
-        """Return the candidates of a block and some more, ties settled; all but one of them may be taken."""
+        """Return the candidates of a block and some more in total order; all but one may be used."""
         while True:
             asked = self.size + more
             try:
@@ -178,7 +178,7 @@ class CandidateBlocks:
         """Go on with smaller blocks.
 
         Raises:
-            WindowTooLarge: they are as small as can be; call it while that is handled.
+            WindowTooLarge: a block has one candidate already; call this while handling that error.
         """
         if self.size == 1:
             raise  # noqa: PLE0704 - the engine's own error, being handled

@@ -1,4 +1,4 @@
-"""The searches by which copies are found: who shares supershingles."""
+"""The queries that nominate candidates: documents that share supershingles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from shinglefold.seal import Seal
 
 
 class CandidateQueries(NamedTuple):
-    """The queries that find all that may be copies of a document.
+    """The queries that find all candidates.
 
-    ``quick`` finds them in any order: mostly they are few. ``ordered`` scores each 1 a supershingle in
-    common, so that what is most alike comes first, and one keyword that half of the index has brings nothing
-    up; beside 10⁶ documents it takes twice as long.
+    ``quick`` finds them in any order; usually they are few. ``ordered`` adds 1 to the score for each value in
+    common, so the most similar come first and a value that half of the index has does not dominate. With
+    10⁶ documents it takes twice as long.
     """
 
     quick: JSON
@@ -48,13 +48,13 @@ def candidate_queries(
     scopes: Sequence[Scope] = (),
     filters: Sequence[Mapping[str, Any]] = (),
 ) -> CandidateQueries | None:
-    """Return the queries for the candidates of a document, None where nothing can be its copy.
+    """Return the queries for the candidates of a document; None where it can have no copy.
 
     Equal texts have equal supershingles; those too short for a signature are found by their digest.
 
     Args:
-        min_shared: supershingles a candidate shares, unless its text is equal; at least 1.
-        filters: what a candidate must match, too.
+        min_shared: supershingles that a candidate shares unless its text is equal; at least 1.
+        filters: queries that a candidate must match, too.
     """
     words = list(dict.fromkeys(asked.print.supershingles))
     field = f"{dedup}.supershingles" if words else f"{dedup}.digest"
@@ -69,8 +69,8 @@ def candidate_queries(
 def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list[str]:
     """Return the digests that an equal text may have in the index.
 
-    A stored digest names the language, which documents may declare. Texts with a signature are nominated by
-    their supershingles whatever they declare; the others are looked for under every language.
+    A stored digest includes the language, which documents may declare. Texts with a signature are nominated
+    by supershingles in any language; for the others all languages are searched.
     """
     if not made.digest:
         return []
@@ -90,13 +90,13 @@ def decisive_fields(dedup: str, scopes: Sequence[Scope]) -> list[str]:
 
 
 def in_total_order(body: Mapping[str, Any], tie: str, after: Sequence[Any] | None) -> JSON:
-    """Return the body with ties of the scores settled, beginning after a candidate's sort values."""
+    """Return the body in total order, beginning after a candidate's sort values."""
     ordered = {**body, "sort": [{"_score": "desc"}, {tie: "asc"}]}
     return ordered | ({} if after is None else {"search_after": list(after)})
 
 
 def _same_values(asked: QueryDocument, scopes: Sequence[Scope]) -> list[JSON]:
-    """Return filters for what scopes ask anyway, so that fewer candidates are read."""
+    """Return filters for the scopes, so that fewer candidates are read."""
     return [
         {"terms": {scope.field: list(values)}}
         for scope in scopes

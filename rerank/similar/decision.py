@@ -1,4 +1,4 @@
-"""Which candidates match: the decision of the scheme, for many documents and their candidates at once."""
+"""Decides which candidates match, for many documents and their candidates at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,24 +21,24 @@ from shinglefold.sketch import agreement_rows, estimate
 
 
 class Nominee(NamedTuple):
-    """A candidate that may match; ``doubtful``: its text is to be asked; ``kept``: what signatures say."""
+    """A candidate that may match; ``doubtful``: its text decides; ``kept``: the verdict of signatures."""
 
     match: Match
     doubtful: bool
     kept: bool
 
 
-#: Documents decided at a time: each is held against the candidates of all.
+#: Documents decided at a time: each is compared with the candidates of all.
 _ROWS = 64
 
 
 class CandidateDecision:
-    """Decides which candidates match, as a folded search under the same options would.
+    """Decides which candidates match, as a folded search with the same options would.
 
-    But for one thing: a pair must share a supershingle, or its text, to be looked at at all.
+    One difference: a pair must share a supershingle, or its text, to be compared at all.
 
     Args:
-        stage: what has the texts decide on pairs that signatures leave in doubt.
+        stage: decides by text the pairs that signatures leave uncertain.
 
     Attributes:
         min_shared: supershingles a pair must share.
@@ -60,16 +60,16 @@ class CandidateDecision:
         self._seal = seal
         matcher = Matcher.of(scheme, options)
         self.min_shared = max(1, matcher.min_shared)
-        # Of what was found in an index the engine has counted them.
+        # The engine counted the shared supershingles of candidates from an index.
         self._counted = replace(matcher, min_shared=0)
         self._here = replace(matcher, min_shared=self.min_shared)
 
     def nominate(
         self, asked: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
     ) -> tuple[list[list[Nominee]], FingerprintCounts]:
-        """Return for each document the candidates that may match, the most alike first, and what was seen.
+        """Return for each document the candidates that may match, the most similar first, and counts.
 
-        Only where the document has a text its candidates can be in doubt.
+        Candidates of a document without a text are never doubtful.
         """
         found: list[list[Nominee]] = []
         reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
@@ -79,7 +79,7 @@ class CandidateDecision:
         return found, reader.counts
 
     def among(self, asked: Sequence[QueryDocument]) -> list[tuple[int, int, float]]:
-        """Return the pairs of these documents that match each other: two places, and the resemblance."""
+        """Return the pairs of these documents that match: two places, and the resemblance."""
         reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
         prints = reader.read([one.as_hit(self._dedup) for one in asked])
         rows = np.arange(len(asked))
@@ -104,7 +104,7 @@ class CandidateDecision:
         if not hits:
             return found
         theirs = reader.read(hits)
-        # Read apart, so that what is asked for is not counted.
+        # Query documents must not be counted.
         seen = reader.counts
         reader.counts = FingerprintCounts()
         ours = reader.read([one.as_hit(self._dedup) for one in asked])
@@ -123,7 +123,7 @@ class CandidateDecision:
         return [sorted(several, key=lambda one: one.match.place) for several in found]
 
     def _masks(self, decide: Callable[[Matcher], Mask], min_shared: int) -> tuple[Mask, Mask]:
-        """Return the pairs that match by their signatures, and those that texts are asked of."""
+        """Return the pairs that match by signature, and the uncertain ones."""
         near = decide(self._here if min_shared else self._counted)
         if self._zone is None:
             return near, np.zeros_like(near)
@@ -133,7 +133,7 @@ class CandidateDecision:
     def _compare(
         self, ours: FingerprintColumns, theirs: FingerprintColumns, counts: Sequence[int]
     ) -> tuple[Mask, Mask]:
-        """Return the pairs that match and those in doubt, each document beside its own candidates only."""
+        """Return the pairs that match and the uncertain ones, of documents with their own candidates only."""
         own: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
         for row, (begin, end) in enumerate(_spans(counts)):
             own[row, begin:end] = True

@@ -46,11 +46,11 @@ class SimilarQuery:
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """What a look-up found for one document.
+    """The stored documents that match one query document.
 
-    ``matches``: the most alike first. ``candidates``: how many documents were looked at. ``complete``:
-    whether there are no more of them; where not, those that share most supershingles were. ``lacks``: what
-    the answer says it lacks (failed shards, a time that ran out); {} where it is whole.
+    ``matches``: the most similar first. ``candidates``: how many documents were compared. ``complete``:
+    whether these are all candidates; if not, they are those that share most supershingles. ``lacks``: what
+    the answer lacks (failed shards, a timeout); {} where it is complete.
     """
 
     matches: tuple[Match, ...] = ()
@@ -62,10 +62,10 @@ class LookupResult:
 def look_up(
     asked: Sequence[QueryDocument], by: SimilarQuery, parameters: Parameters | None = None
 ) -> Steps[list[LookupResult]]:
-    """Find the stored copies of documents, all with one ``_msearch``; another where windows are too small.
+    """Find the stored copies of documents with one ``_msearch``, and a second where windows are too small.
 
     Raises:
-        EngineError: what one of the searches raised.
+        EngineError: one of the searches failed.
 
     Cost: the engine reads the postings of some 20 keywords a document and two doc values a candidate;
     deciding takes about 30 µs a document.
@@ -73,7 +73,7 @@ def look_up(
     places, queries = _askable(asked, by)
     answers = yield from _answers(by, [query.quick for query in queries], parameters)
     full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= by.candidates.window]
-    # There are more than fit: those that share most are wanted.
+    # There are more than fit: read those that share most.
     better = yield from _answers(by, [queries[at].ordered for at in full], parameters)
     for at, answer in zip(full, better, strict=True):
         answers[at] = answer
@@ -95,7 +95,7 @@ def _shards(answers: Sequence[JSON]) -> int:
 
 
 def _askable(asked: Sequence[QueryDocument], by: SimilarQuery) -> tuple[list[int], list[CandidateQueries]]:
-    """Return which documents can have candidates, and their queries."""
+    """Return the places of documents that can have candidates, and their queries."""
     found = [(place, queries) for place, one in enumerate(asked) if (queries := by.queries(one)) is not None]
     return [place for place, _ in found], [queries for _, queries in found]
 

@@ -1,4 +1,4 @@
-"""What a search for copies may say: how alike they must be, within what, and how many are wanted."""
+"""The options of a search for copies: thresholds, scopes, filters and page size."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ def check_candidate_options(
 
 @dataclass(frozen=True, slots=True)
 class SimilarOptions:
-    """How copies are looked for.
+    """The options of a search for copies.
 
     ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
     as in ``FoldOptions``; None takes the scheme's. At least one supershingle must be shared in any case.
@@ -86,15 +86,15 @@ class SimilarOptions:
         self.folding()
 
     def decided_by(self, scheme: Decision) -> Verify:
-        """Return what decides, where the scheme's own decision is so.
+        """Return what decides candidates under the decision of a scheme.
 
         Raises:
-            ConfigError: there are two thresholds, and it is not said which of them decides.
+            ConfigError: two thresholds are given, and ``verify`` does not say which decides.
         """
         return verified_by(scheme, self.verify, self.min_resemblance, self.min_similarity)
 
     def judged(self, scheme: Scheme) -> Scheme:
-        """Return the scheme with these options' way to verify, and the similarity they ask for."""
+        """Return the scheme with the verification and the similarity of these options."""
         chosen: dict[str, Any] = {"verify": self.decided_by(scheme.decision)}
         if self.facts != "any":
             chosen["facts"] = self.facts
@@ -103,10 +103,10 @@ class SimilarOptions:
         return replace(scheme, decision=replace(scheme.decision, **chosen))
 
     def folding(self, verify: Verify = "signature") -> FoldOptions:
-        """Return what decides, as a folded search has it.
+        """Return the equivalent options of a folded search.
 
         Args:
-            verify: by keywords neither estimates nor lengths are looked at.
+            verify: with ``keywords`` estimates and lengths are ignored.
         """
         least = 0.0 if verify == "keywords" else None
         return FoldOptions(

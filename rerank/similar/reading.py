@@ -26,10 +26,9 @@ Decide = Callable[[CandidateBlocks], Steps[tuple[Sequence[M], int]]]
 class FoundPage(Generic[M]):
     """A page of documents found among candidates.
 
-    ``matches``: the best first. ``total``: how many are known; all there are where ``exact``.
-    ``candidates``: how many documents were looked at, ``unreadable`` of them without what decides. ``next``:
-    the place where the next page begins, None after the last. ``lacks``: what the answers say they lack; {}
-    where they are whole.
+    ``matches``: the best first. ``total``: how many are known, all of them where ``exact``. ``candidates``:
+    how many documents were compared; ``unreadable`` of them lack what decides. ``next``: the position of the
+    next page, None after the last. ``lacks``: what the answers lack; {} where they are complete.
     """
 
     matches: tuple[M, ...] = ()
@@ -118,7 +117,7 @@ class PageReader(Generic[M]):
         )
 
     def rest(self) -> PagePosition | None:
-        """Return where the next page begins, None where there is nothing more or nobody can tell."""
+        """Return where the next page begins; None where there is none, or a partial answer hides it."""
         if self.blocks.partial:
             return None
         if self._left:
@@ -126,7 +125,7 @@ class PageReader(Generic[M]):
         return None if self.ended else PagePosition(self._next())
 
     def fill(self) -> Steps[None]:
-        """Read blocks until the page is full, they end, or as many candidates were read as a page may."""
+        """Read blocks until the page is full, the candidates end, or ``max_window`` of them were read."""
         while True:
             yield from self.blocks.next()
             yield from self._take()
@@ -153,9 +152,9 @@ class PageReader(Generic[M]):
 class SimilarPage(FoundPage[Match]):
     """The copies of a document, the most alike first.
 
-    ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: of a
-    batch, its own members that match this one: their places and resemblances. ``verify``: what decided;
-    ``unasked``: why signatures did where texts would have been asked.
+    ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: the
+    documents of the same batch that match this one, by place and resemblance. ``verify``: what decided;
+    ``unasked``: why signatures decided where texts should have.
     """
 
     among: tuple[tuple[int, float], ...] = ()
@@ -164,7 +163,7 @@ class SimilarPage(FoundPage[Match]):
 
     def to_json(self) -> JSON:
         """Return the page as JSON."""
-        # Not by super(): a class with slots is made anew, and is then another than the one written here.
+        # Not super(): ``slots=True`` replaces the class, and super() would name the old one.
         told = FoundPage.to_json(self) | {"verify": self.verify}
         if self.unasked:
             told["unasked"] = self.unasked
@@ -176,11 +175,11 @@ class SimilarPage(FoundPage[Match]):
 def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
     """Return a page of the copies of a document.
 
-    Blocks of candidates stand in the order of the supershingles they share; within a block copies stand by
-    resemblance. Mostly there is one block.
+    Blocks of candidates are in the order of the supershingles they share; within a block copies are in the
+    order of resemblance. Usually there is one block.
 
     Raises:
-        ConfigError: the place is one of another search.
+        ConfigError: the place belongs to another search.
     """
     queries = by.queries(asked)
     if queries is None:
@@ -204,7 +203,7 @@ def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Step
 
 
 def _verified_by(asked: QueryDocument, by: SimilarQuery) -> Verify:
-    """Return what decided: signatures, too, where the text of the document was not at hand."""
+    """Return what decided: signatures where the text of the document was not known."""
     stage = by.decision.stage
     if by.verify == "text" and (not asked.text or stage is None or stage.missing):
         return "signature"
@@ -212,7 +211,7 @@ def _verified_by(asked: QueryDocument, by: SimilarQuery) -> Verify:
 
 
 def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: CandidateBlocks) -> Steps[list[Match]]:
-    """Return copies with the sources asked for; those deleted meanwhile are left out."""
+    """Return copies with the requested sources; documents deleted meanwhile are left out."""
     if by.options.source is False or not matches:
         return list(matches)
     hits: dict[object, Mapping[str, object]] = {}

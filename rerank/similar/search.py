@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
 
-#: What copies may be asked of: a stored document by its id, or index and id, or a fingerprint.
+#: A stored document by its id, or index and id; or a fingerprint; or a query document.
 Wanted = str | tuple[str, str] | Fingerprint | QueryDocument
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: Documents with one id that are looked at: one an index, and of one that is named all.
+#: Documents of one id that are fetched: over several indices, and in one that is named.
 _SAME_ID, _ALL = 10, 1000
 
 
 class SimilarSteps(Generic[Driven]):
-    """What is asked of an engine to find copies.
+    """The generators of a search for copies.
 
     Args:
         engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
         scheme: the scheme of the index; None reads it from the index.
         field: the object field of the fingerprints, likewise.
         seal: of the key the index is sealed with.
-        canonicalizer: of the scheme, for texts that decide; None makes one when it is first wanted.
+        canonicalizer: of the scheme, for text verification; None creates one on first use.
     """
 
     _awaited = False
@@ -133,11 +133,11 @@ class SimilarSteps(Generic[Driven]):
         return self._check_comparable(replace(asked, text=text), by)
 
     def _check_comparable(self, asked: QueryDocument, by: SimilarQuery) -> QueryDocument:
-        """Return a document with a fingerprint that can be compared with those of the index.
+        """Return the document with a fingerprint that can be compared with those of the index.
 
         Raises:
             SchemeMismatch: it was made with another scheme.
-            InputError: it lacks what copies are found by, or the seal of the index.
+            InputError: it lacks supershingles, or the seal of the index.
         """
         made, scheme = asked.print, by.known.scheme
         what = f"document {asked.own[1]!r}" if asked.own else "a fingerprint asked for"
@@ -149,7 +149,7 @@ class SimilarSteps(Generic[Driven]):
             )
         if self._seal is None:
             return asked
-        # What is stored must have the seal; what a caller brings gets it from whoever has the key.
+        # A stored fingerprint must have the seal; one that a caller brings is sealed here.
         if (made.seal or asked.own) and not self._seal.fits(made):
             raise InputError(f"{what} does not have the seal of the index: backfill it, or index it again")
         return replace(asked, print=self._seal.sealed(made))
@@ -164,9 +164,9 @@ def _as_query_document(wanted: object) -> QueryDocument:
 
 
 def _fetch_document(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
-    """Return a stored document with what copies are found by.
+    """Return a stored document with its fingerprint and the values of scopes.
 
-    It is looked for by a search, so that who asks sees no more than a search shows.
+    It is fetched by a search, so that the caller sees no more than searches show.
     """
     index, id_ = (None, wanted) if isinstance(wanted, str) else _index_and_id(wanted)
     field = by.known.field
@@ -208,7 +208,7 @@ def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:
 def _among(
     places: Sequence[int], pairs: Sequence[tuple[int, int, float]]
 ) -> dict[int, list[tuple[int, float]]]:
-    """Return by place in the batch which others match it, the most alike first."""
+    """Return by place in the batch which others match it, the most similar first."""
     found: dict[int, list[tuple[int, float]]] = {}
     for one, other, alike in pairs:
         found.setdefault(places[one], []).append((places[other], alike))
@@ -217,7 +217,7 @@ def _among(
 
 
 class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
-    """Finds the copies of documents in an index; knows the recipes of the indices it has searched.
+    """Finds the copies of documents in an index; reads the recipe of each index once.
 
     ``wanted`` is the id of a stored document, (index, id) where several indices have it, a fingerprint, or a
     ``QueryDocument``, which has the values of scopes as well. ``find_each`` also compares the documents of
@@ -300,7 +300,7 @@ def find_similar(
         wanted: an id, index and id, a fingerprint, an ``QueryDocument``, or a list of those.
         more: single options by name, such as ``min_resemblance=0.8``.
 
-    Who asks more than once keeps a ``SimilarSearch``, which reads the recipe of an index once.
+    For several calls keep a ``SimilarSearch``, which reads the recipe of an index once.
     """
     check_options(options, SimilarOptions, more)
     search, chosen = SimilarSearch(engine, seal=seal), replace(options or SimilarOptions(), **more)

@@ -1,4 +1,4 @@
-"""The texts of candidates in doubt: read by id where answers do not show them, and asked."""
+"""Text verification of uncertain candidates: fetches their texts by id and compares them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,9 +21,9 @@ _AT_ONCE = 100
 def decide_by_texts(
     asked: Sequence[QueryDocument], nominees: Sequence[Sequence[Nominee]], source: "TextSource"
 ) -> Steps[list[list[Match]]]:
-    """Return for each document its copies: those in doubt as the texts say, where both are there.
+    """Return the copies of each document; the texts decide uncertain candidates where both are known.
 
-    Cost: one request for each hundred candidates in doubt whose text no answer shows; none without any.
+    Cost: one request for each hundred uncertain candidates whose text no answer has.
     """
     stage = source.stage
     doubtful = [(row, one.match) for row, several in enumerate(nominees) for one in several if one.doubtful]
@@ -42,13 +42,13 @@ def decide_by_texts(
 
 
 class TextSource:
-    """Where the texts of candidates are read.
+    """Fetches the texts of candidates.
 
     Args:
-        stage: None asks no texts.
+        stage: None reads no texts.
         index: None where the body names a point in time.
-        shards: in how many shards candidates were looked for.
-        beside: what the request says beside its query.
+        shards: the number of shards searched for candidates.
+        beside: further parts of the request body.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class TextSource:
 
 
 def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
-    """Return the texts of hits by identity, as far as there are any."""
+    """Return the texts of hits by identity; empty where a hit has none."""
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]
@@ -91,8 +91,8 @@ def _text_verdicts(
     texts: Mapping[Any, str],
     stage: TextStage,
 ) -> dict[tuple[int, Any], TextVerdict]:
-    """Return by document and identity of the candidate what their texts say."""
-    # Documents asked for have places of their own, below all others.
+    """Return the text verdicts by document and identity of the candidate."""
+    # Query documents get negative places.
     stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
     known = {at: texts.get(name, "") for name, at in stored.items()}
     known |= {row - len(asked): asked[row].text for row, _ in doubtful}

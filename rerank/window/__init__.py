@@ -1,1 +1,1 @@
-"""Reading hits until a page is full: windows, where the next one begins, and what an answer lacks."""
+"""Reads windows of hits until a page is full; cursors; what answers lack."""

@@ -1,4 +1,4 @@
-"""Cursors for endless paging: where to read on, and what was shown, in one opaque string."""
+"""Cursors for endless paging: the position and what was shown, in one opaque string."""
 
 import json
 import zlib
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LONGEST = 15_900
 _VERSION = b"\2"
 _NONCE = 12
-#: What may differ from page to page: it decides neither which hits there are nor how they fold.
+#: What may change from page to page: it affects neither which hits there are nor how they fold.
 _FREE_KEYS = {"size", "_source", "highlight", "fields", "docvalue_fields", "aggs", "aggregations", "suggest"}
 _FREE_KEYS |= {"track_total_hits", "stored_fields", "script_fields", "explain", "version", "profile"}
 _FREE_OPTIONS = (
@@ -42,12 +42,12 @@ _FREE_OPTIONS = (
 class Cursor:
     """Where a page ended.
 
-    ``request``: a digest of what must not change between the pages. ``pit``: the point in time to read under,
-    where the engine needs one. ``after``: sort values of the hit before the block to read next; None at the
-    start. ``behind``: how many hits there are up to it.
-    ``count``: how many hits were shown. ``shown``: of the latest of them what folding needs, in order: their
-    ``mark``, their ``rank`` and the fields. The others stand among the first ``old`` hits and are found there
-    again. ``total``: how many groups the first page told there are.
+    ``request``: a digest of what must not change between pages. ``pit``: the point in time to read under,
+    where the engine needs one. ``after``: sort values of the hit before the next block; None at the start.
+    ``behind``: the number of hits up to it.
+    ``count``: how many hits were shown. ``shown``: what folding needs of the latest of them, in order:
+    ``mark``, ``rank`` and fields. The others are among the first ``old`` hits and are found there again.
+    ``total``: ``groups_total`` of the first page.
     """
 
     request: str
@@ -65,20 +65,20 @@ class Cursor:
         return self.after is None and not self.count
 
     def renewed(self, pit: str | None) -> "Cursor":
-        """Return a cursor that begins with the first hit there is now, with all that was shown left out."""
+        """Return a cursor that begins with the first hit again, and leaves out all that was shown."""
         return replace(self, pit=pit, after=None, behind=0)
 
     def forgetting(self, count: int) -> "Cursor":
-        """Return a cursor without the first of the hits shown; they are to be found again."""
+        """Return a cursor without the oldest hits shown; they will be found again."""
         ranks = [int(hit["rank"]) + 1 for hit in self.shown[:count]]
         return replace(self, shown=self.shown[count:], old=max([self.old, *ranks]))
 
 
 def seal(cursor: Cursor, key: bytes) -> str:
-    """Return a cursor as text that tells nothing and can't be changed.
+    """Encrypt and authenticate a cursor.
 
     Returns:
-        at most ``LONGEST`` characters; what was shown first is left out where there is no room for it.
+        text of at most ``LONGEST`` characters; the oldest hits shown are left out where there is no room.
 
     Raises:
         ConfigError: a sort value alone is too long.
@@ -92,7 +92,7 @@ def seal(cursor: Cursor, key: bytes) -> str:
                 "the cursor would be too long: the hits are sorted by a value of many thousand characters; "
                 "sort by a shorter field"
             )
-        # By the share that is too much, so that a few rounds do.
+        # Drop the share that is too much, so that a few rounds suffice.
         cursor = cursor.forgetting(max(1, len(cursor.shown) * (len(text) - LONGEST) // len(text)))
 
 
@@ -138,10 +138,10 @@ def request_digest(
     scheme: str,
     address: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
-    """Return a digest of all that decides which hits a search has and how they fold.
+    """Return a digest of everything that decides which hits a search has and how they fold.
 
     Args:
-        address: what was said of it in the address.
+        address: the URL parameters of the search.
     """
     kept = {name: value for name, value in body.items() if name not in _FREE_KEYS}
     ways = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}

@@ -46,7 +46,7 @@ _MOST = 9_999
 
 
 def missing(answer: Mapping[str, Any]) -> JSON:
-    """Return what an answer lacks, by name; {} where it is whole.
+    """Return what an answer lacks, by name; {} where it is complete.
 
     Returns:
         ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
@@ -63,10 +63,10 @@ def missing(answer: Mapping[str, Any]) -> JSON:
 
 
 class PartialAnswer:
-    """What the answers to one search lack together: of each number the greatest.
+    """What the answers to one search lack together: the greatest of each number.
 
     Attributes:
-        header: the parts of a partial answer in which the engine says so; {} where all were whole.
+        header: the parts of a partial answer in which the engine says so; {} where all were complete.
     """
 
     def __init__(self) -> None:
@@ -77,10 +77,10 @@ class PartialAnswer:
         return bool(self.lacks)
 
     def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
-        """Take an answer into account and tell whether it is partial.
+        """Record what an answer lacks and return whether it is partial.
 
         Args:
-            cut: hits it lacks beside.
+            cut: hits it lacks besides.
         """
         lacks = missing(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
@@ -91,11 +91,11 @@ class PartialAnswer:
 
 
 class WindowReader:
-    """The hits of one search, read and folded as far as its page needs them.
+    """Reads the hits of one search and folds them, as far as its page needs them.
 
-    They are folded block by block. A block ends after ``window`` hits, or before them where the last ones are
-    equal to the next in all sort values: whom it shows must depend neither on how many hits were asked for at
-    a time nor on where reading began.
+    Hits are folded block by block. A block ends after ``window`` hits, or earlier where the last ones equal
+    the next in all sort values. So the groups depend neither on the size of the requests nor on where
+    reading began.
 
     Args:
         texts: compares the texts whose matching passages the page shows.
@@ -240,7 +240,7 @@ class WindowReader:
         self.numbers = False
 
     def read_again(self, index: str | None) -> Steps[None]:
-        """Read as many hits again, with what identifies them whatever happens to them meanwhile."""
+        """Read the same number of hits again, with ids: these do not change when documents are updated."""
         self.require_ids()
         size = max(len(self.hits), self.first_size())
         self._restart()
@@ -250,14 +250,14 @@ class WindowReader:
             yield from self.read_on(index)
 
     def read_more(self, index: str | None) -> Steps[None]:
-        """Read ever more hits from the first one on, for queries that can't go on from a hit."""
+        """Read ever longer windows from the first hit on, for queries without ``search_after``."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
             self.deepened = reach(self.body) is not None
             yield from self._read_from_start(index, min(size, self._cap))
 
     def read_on(self, index: str | None) -> Steps[None]:
-        """Read until there is reason to stop, each request going on where the last ended."""
+        """Read until there is a reason to stop; each request continues where the last one ended."""
         while self.stopped_by is None:
             yield from self._read_runs(index)
 
@@ -281,7 +281,7 @@ class WindowReader:
         return None, {**body, "pit": {**self.keep, "id": self.pit}}
 
     def recall(self, index: str | None, count: int) -> Steps[None]:
-        """Read so many hits from the first one on, and know what they show as shown before."""
+        """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
         # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
         before = WindowReader(
             self.body,
@@ -316,7 +316,7 @@ class WindowReader:
         self._fold((), last=True)
 
     def _read_runs(self, index: str | None) -> Steps[None]:
-        """Read on from the last hit taken, and take no hit whose equals are not all there."""
+        """Read on from the last hit; leave out trailing hits whose ties may continue in the next answer."""
         left = max(self._cap - self._taken, 0)
         size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
         answer = yield from self._search_run(index, size)
@@ -336,7 +336,7 @@ class WindowReader:
         self._size = max(self._size, 2 * size)
 
     def record_response(self, answer: JSON) -> None:
-        """Take down what an answer lacks, and the id that its point in time has from now on."""
+        """Record what an answer lacks, and the new id of its point in time."""
         self.partial.note(answer)
         self.pit = answer.get("pit_id", self.pit)
 
@@ -361,7 +361,7 @@ class WindowReader:
         return without_ids(window) if self.numbers else window
 
     def _record_hits(self, answer: JSON, asked: int) -> list[JSON]:
-        """Return the hits of an answer and take down what it says of the whole result."""
+        """Return the hits of an answer and record whether they are all there are."""
         self._is_fresh = False
         if self.first is None:
             self.first = answer
@@ -374,11 +374,10 @@ class WindowReader:
         return hits
 
     def _cut(self, answer: JSON, asked: int) -> int:
-        """Return how many hits at least an answer lacks that the server counted: a search pipeline cut it.
+        """Return how many hits that the server counted are missing at least: a search pipeline removed them.
 
-        Where anything but a query finds hits, and behind another hit, totals are of more than can be had; so
-        they may be in an answer that says itself what it lacks (Elasticsearch counts on behind
-        ``terminate_after``).
+        Totals do not bound the hits where anything but a query finds them, after ``search_after``, and in
+        answers that say what they lack (Elasticsearch counts on after ``terminate_after``).
         """
         total = answer["hits"].get("total")
         found = len(answer["hits"]["hits"])
@@ -406,7 +405,7 @@ class WindowReader:
             self._after = {"search_after": self.cursor.after}
 
     def _fold(self, tail: Sequence[JSON], last: bool) -> None:
-        """Fold the blocks that are whole, and with ``last`` what is left; ``tail`` follows and is not."""
+        """Fold the complete blocks, and with ``last`` the rest; ``tail`` are the hits that follow."""
         while self._pending and (last or len(self._pending) + len(tail) > self.options.window):
             count = self._block([*self._pending, *tail])
             if not last and count > len(self._pending):

@@ -1,8 +1,8 @@
-"""Hits told apart by the number of their last change instead of their id.
+"""Identifies hits by sequence number instead of id.
 
-Engines keep ids beside the sources, so that reading 200 ids costs more than all that folding reads of the
-hits. A shard numbers its changes, and these numbers are doc values: no two documents of a shard share one,
-but where an index was made of another with more shards (``_shrink``), whose numbers its documents keep.
+Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
+Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
+documents keep the numbers that they had in several shards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.request.bodies import chosen_body
 
 NUMBER = "_seq_no"
-#: What an answer depends on the query for, beside its hits and their order.
+#: Parts of a request that depend on its query, beside the hits and their order.
 _OF_QUERY = ("highlight", "explain", "script_fields", "rescore")
 _INSIDE_QUERY = ("'_name'", "'inner_hits'")
 Key = tuple[Any, ...]
-#: Hits a server returns at a time unless told.
+#: Hits that a server returns at a time by default.
 _MOST = 10_000
 
 
 class Untold(Exception):
-    """Hits that numbers do not tell apart, or that changed since: they must be read again, with ids."""
+    """Sequence numbers do not identify the hits, or hits changed: read them again with ids."""
 
 
 def without_ids(window: JSON) -> JSON:
-    """Return the body of a window that reads numbers instead of ids; the same where it needs sources."""
+    """Return the body of a window with sequence numbers instead of ids; unchanged where it needs sources."""
     if window["_source"] is not False:
         return window
     fields = [*window["docvalue_fields"], NUMBER]
@@ -36,12 +36,12 @@ def without_ids(window: JSON) -> JSON:
 
 
 def are_numbered(hits: Sequence[Hit]) -> bool:
-    """Tell whether hits were read without ids."""
+    """Return whether hits were read without ids."""
     return bool(hits) and "_id" not in hits[0]
 
 
 class SeqNoFetch:
-    """Fetches hits by their numbers and the digests of their texts, of one shard or of several."""
+    """Fetches hits by sequence number and digest, from one shard or several."""
 
     def __init__(self, body: Mapping[str, Any], shards: int, dedup: str) -> None:
         self._body = body
@@ -50,10 +50,10 @@ class SeqNoFetch:
         self._dropped = () if body.get("seq_no_primary_term") else (NUMBER, "_primary_term")
 
     def request(self, hits: Sequence[Hit], source: Any) -> JSON:  # noqa: ANN401 - JSON
-        """Return the body that fetches some hits with everything the request wants of them.
+        """Return the body that fetches hits with everything that the request wants of them.
 
         Raises:
-            Untold: two of them have the same number and the same text.
+            Untold: two hits have the same number and the same text.
         """
         keys = [self._key(hit, _number(hit)) for hit in hits]
         if len(set(keys)) < len(keys):
@@ -61,7 +61,7 @@ class SeqNoFetch:
         filters: list[JSON] = [{"terms": {NUMBER: sorted({number for _, number, _ in keys})}}]
         digests = {text for _, _, text in keys}
         if self._shards > 1 and None not in digests:
-            # Other shards have documents of the same numbers; hardly any is a copy of a hit as well.
+            # Other shards have documents with the same numbers; digests exclude nearly all of them.
             filters.append({"terms": {self._digest: sorted(map(str, digests))}})
         body = self._body if _needs_query(self._body) else {**self._body, "query": None}
         request = chosen_body(body, {"bool": {"filter": filters}}, self._most(hits), source)
@@ -69,13 +69,13 @@ class SeqNoFetch:
         return {**request, "seq_no_primary_term": True}
 
     def found(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
-        """Return of an answer the hits asked for, in their order.
+        """Return the requested hits of an answer, in their order.
 
         Raises:
-            Untold: one is missing, or there are two of it.
+            Untold: a hit is missing, or two match.
         """
         if len(answer) >= self._most(hits):
-            # There may be more: another document of its number might stand for the one asked for.
+            # There may be more, and one of those might be the requested document.
             raise Untold
         fetched: dict[Key, JSON] = {}
         for hit in answer:
@@ -89,7 +89,7 @@ class SeqNoFetch:
             raise Untold from None
 
     def _most(self, hits: Sequence[Hit]) -> int:
-        """Return more than may have the numbers of some hits, where an index has as many shards as ever."""
+        """Return a size above the number of documents that can have these numbers in so many shards."""
         return min(_MOST, len(hits) * self._shards + 1)
 
     def _key(self, hit: Hit, number: object) -> Key:
@@ -100,7 +100,7 @@ class SeqNoFetch:
         return values[0] if values else None
 
     def _as_asked(self, hit: JSON) -> JSON:
-        """Return a hit without what only finding it needed."""
+        """Return a hit without the fields that only identified it."""
         kept = dict(hit)
         for name in self._dropped:
             kept.pop(name, None)
