@@ -84,7 +84,7 @@ class Indices:
     def _fitting(self, found: Mapping[str, Mapping[str, Any]]) -> Known:
         scheme, field = self._scheme, self._field
         for name, mappings in found.items():
-            recipe = Recipe.of(mappings, name, field or "dedup")
+            recipe = Recipe.of(mappings, name)
             scheme, field = scheme or recipe.scheme, field or recipe.field
             check_recipe(mappings, name, scheme, field, self._seal)
             check_keywords(mappings, name, field)
