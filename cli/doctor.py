@@ -62,26 +62,24 @@ def doctor(
     from shinglefold.cli.progress import progress_bar
     from shinglefold.cli.recreated import left_beside
     from shinglefold.ingest.maintenance import DoctorOptions, Slice, diagnose
-    from shinglefold.recipe import stored_recipe
 
     share = Slice.parse(part)
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
     with opened_index(invocation, asked) as (opened, chosen, recipe, _):
         count = asked.settings.workers if workers is None else workers
         options = DoctorOptions(recipe.field, share, requests_per_second, count)
-        noted = "pipeline" in (stored_recipe(opened.mappings(index)) or {})
         with progress_bar("doctor") as bar:
             found = diagnose(opened, index, chosen, options, progress=reporter(bar))
     found = replace(found, remarks=(*found.remarks, *left_beside(asked)))
     if invocation.json:
         write_json(found.to_json())
     else:
-        for line in _lines(found, asked, recipe, noted):
+        for line in _lines(found, asked, recipe):
             write_line(printable(asked.hints.completed(line)))
     return DONE if found.healthy else PARTLY
 
 
-def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) -> list[str]:
+def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
     lines = [f"{found.documents:,} documents in {found.index}, scheme {found.scheme}"]
     for finding, said in _SAID.items():
         count = found.findings.get(finding, 0)
@@ -96,23 +94,22 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) ->
     lines += [f"mappings: {problem}" for problem in found.mapping]
     lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
     lines += [f"remark: {remark}" for remark in found.remarks]
-    return [*lines, *_remedies(found, asked, recipe, noted)]
+    return [*lines, *_remedies(found, asked, recipe)]
 
 
-def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool) -> list[str]:
+def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
     if found.healthy and not found.findings.get("kept"):
         return ["all is well"]
     if found.obstacles:
         return []
     flags = {"preset": asked.preset, "pipeline": asked.pipeline}
-    misled = _other_texts(found, noted or bool(asked.pipeline))
-    elsewhere = found.misread or found.findings.get("textless") or misled
+    elsewhere = found.misread or found.findings.get("textless")
     commands = []
     if found.mapping:
         commands.append(asked.hints.command("setup", found.index, **flags))
-    if any(found.findings.get(finding) for finding in _MENDED) and not misled:
+    if any(found.findings.get(finding) for finding in _MENDED):
         commands.append(asked.hints.command("backfill", found.index, **flags))
-    if found.ungrouped and not misled:
+    if found.ungrouped:
         commands.append(asked.hints.command("regroup", found.index))
     lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
     if found.unseen:
@@ -125,11 +122,6 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe", noted: bool)
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {together(commands)}"] if commands else [])]
-
-
-def _other_texts(found: "Diagnosis", noted: bool) -> bool:
-    """Tell whether fingerprints seem to be of other fields; an index that notes its pipeline knows better."""
-    return not noted and 2 * found.findings.get("stale", 0) > found.documents
 
 
 def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:

@@ -41,6 +41,6 @@ def passages_too(
             f"index {asked.index!r} stores no elements of passages. Let it from now on, and add those of its "
             f"documents: {passages_remedy(asked)}; or build it anew: --recreate"
         )
-    definition = with_passages(recipe.pipeline or {}, recipe.field)
+    definition = with_passages(recipe.pipeline, recipe.field)
     made = checked_pipeline(definition, recipe.scheme, pipeline.tools.seal)
     return made, replace(recipe, pipeline=definition)

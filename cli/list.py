@@ -39,7 +39,7 @@ def list_indices(invocation: Invocation, /, *, pattern: str, engine: str | None)
 
     asked = invocation.asked(pattern, engine)
     with closing(open_engine(asked.where)) as opened:
-        found = statistics(opened, pattern, asked.settings.field)
+        found = statistics(opened, pattern)
         left = list(left_lines(opened, [one.info for one in found if one.recipe], asked.hints))
     if invocation.json:
         write_json({"indices": [one.to_json() for one in found]})

@@ -88,7 +88,7 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
 
     settings = asked.settings
     chosen, recipe = (
-        known_pipeline(asked, *recipe_of_index(asked)) if must_exist else pipeline_of(asked, invocation)
+        known_pipeline(asked, recipe_of_index(asked)[0]) if must_exist else pipeline_of(asked, invocation)
     )
     lexicon = chosen.tools.canonicalizer.lexicon
     if settings.lexicon_file:

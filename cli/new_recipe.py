@@ -9,7 +9,6 @@ from shinglefold.cli.recipes import (
     Asked,
     chosen_codes,
     chosen_preset,
-    complete,
     given_options,
     one_recipe,
 )
@@ -18,7 +17,7 @@ from shinglefold.cli.stores import check_dictionaries, checked_pipeline, new_pip
 from shinglefold.contracts import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
-from shinglefold.recipe import Recipe, retargeted, stored_recipe, with_keywords
+from shinglefold.recipe import Recipe, has_recipe, retargeted, with_keywords
 from shinglefold.registry import installed, references
 from shinglefold.scheme import PRESETS, LanguageRef, Scheme
 from shinglefold.seal import Seal
@@ -51,7 +50,7 @@ def setup_recipe(
         found = _there(engine, indices, patterns)
         if not found and engine.templates is not None:
             found = _in_template(engine.templates, name)
-    noted = {index: mappings for index, mappings in found.items() if stored_recipe(mappings) is not None}
+    noted = {index: mappings for index, mappings in found.items() if has_recipe(mappings)}
     try:
         recipe = one_recipe(noted, asked) if noted else None
     except SchemeMismatch:
@@ -72,23 +71,19 @@ def changed_recipe(asked: Asked, recipe: Recipe, seal: Seal | None) -> Recipe:
     """
     settings = asked.settings
     field = settings.field if "field" in settings.given else recipe.field
-    definition = asked.definition(field) or retargeted(recipe.pipeline or {}, recipe.field, field)
+    definition = asked.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
     pipeline = checked_pipeline(definition, changed_scheme(asked, recipe.scheme), seal)
     # One from a file says itself where its fingerprints go.
     wanted = None if asked.pipeline and "field" not in settings.given else field
-    return complete(replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping))
+    return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping)
 
 
 def recipe_storing(recipe: Recipe, *, keywords: bool) -> Recipe:
     """Return a recipe that stores supershingles, or leaves them out.
 
     Raises:
-        ConfigError: its pipeline is not known, or they can't be done without.
+        ConfigError: they can't be done without.
     """
-    if recipe.pipeline is None:
-        raise ConfigError(
-            "the index notes no pipeline: name it with --pipeline FILE, or its text fields with --field"
-        )
     if not keywords and recipe.scheme.decision.min_resemblance <= 0:
         raise ConfigError(
             f"the scheme {recipe.scheme.name!r} decides by supershingles alone, so they can't be left out"

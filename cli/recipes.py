@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from shinglefold.contracts import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
-from shinglefold.recipe import TEXTS, Recipe, essence, first_difference, stored_recipe
+from shinglefold.recipe import Recipe, essence, first_difference, has_recipe
 from shinglefold.registry import usable
 from shinglefold.scheme import PRESETS
 from shinglefold.settings import Settings
@@ -128,7 +128,7 @@ def recipe_to_come(asked: Asked) -> tuple[Recipe, dict[str, JSON]] | None:
     """
     with closing(open_engine(asked.where)) as engine:
         found = None if engine.templates is None else _template_for(engine.templates, asked.index)
-    if found is None or stored_recipe(found) is None:
+    if found is None or not has_recipe(found):
         return None
     mappings = {asked.index: found}
     return one_recipe(mappings, asked), mappings
@@ -148,7 +148,7 @@ def _template_for(templates: Templates, index: str) -> JSON | None:
         # Who may not see templates says by flags and settings what the index is to be.
         return None
     found = [(part.get("template") or {}).get("mappings") or {} for part in [*parts, applied]]
-    return next((mappings for mappings in reversed(found) if stored_recipe(mappings) is not None), None)
+    return next((mappings for mappings in reversed(found) if has_recipe(mappings)), None)
 
 
 def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
@@ -160,14 +160,12 @@ def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
     if not found:
         raise IndexMissing(f"no index fits {asked.index!r} in {without_secrets(asked.where)}; check the name")
     for name, mappings in found.items():
-        if stored_recipe(mappings) is None:
+        if not has_recipe(mappings):
             raise ConfigError(
                 f"index {name!r} was not made for fingerprints; set it up first: "
                 f"{together([asked.hints.command(step, name) for step in ('setup', 'backfill')])}"
             )
-    recipes = {
-        name: complete(Recipe.of(mappings, name, asked.settings.field)) for name, mappings in found.items()
-    }
+    recipes = {name: Recipe.of(mappings, name) for name, mappings in found.items()}
     (first, recipe), *others = recipes.items()
     for name, other in others:
         if _decisive(recipe) != _decisive(other):
@@ -185,26 +183,13 @@ def _decisive(recipe: Recipe) -> tuple[object, ...]:
     return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
 
 
-def complete(recipe: Recipe) -> Recipe:
-    """Return a recipe with its pipeline: where an index of before notes none, the one for pages."""
-    if recipe.pipeline is not None:
-        return recipe
-    fields = recipe.fields or TEXTS
-    from shinglefold.ingest import default_definition
-
-    return replace(recipe, fields=fields, pipeline=essence(default_definition(recipe.field, fields)))
-
-
-def check_asked(asked: Asked, recipe: Recipe, noted: bool) -> None:
+def check_asked(asked: Asked, recipe: Recipe) -> None:
     """Refuse what contradicts the recipe of an index.
-
-    Args:
-        noted: the index notes its pipeline; one of before does not, and any may be named.
 
     Raises:
         RecipeMismatch: a flag or a setting says otherwise; the message names both and what to do.
     """
-    for one in _contradictions(asked, recipe, noted):
+    for one in _contradictions(asked, recipe):
         raise RecipeMismatch(
             one.what,
             one.found,
@@ -265,7 +250,7 @@ def given_options(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
     return found
 
 
-def _contradictions(asked: Asked, recipe: Recipe, noted: bool) -> Iterator[Contradiction]:
+def _contradictions(asked: Asked, recipe: Recipe) -> Iterator[Contradiction]:
     check_field(asked, recipe)
     preset, source = chosen_preset(asked)
     if preset and PRESETS[preset].sketch != recipe.scheme.sketch:
@@ -278,13 +263,13 @@ def _contradictions(asked: Asked, recipe: Recipe, noted: bool) -> Iterator[Contr
         for name, (value, source) in given_options(asked.settings, code).items():
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
-    definition = asked.definition(recipe.field) if noted else None
+    definition = asked.definition(recipe.field)
     if definition is not None and essence(definition) != recipe.pipeline:
         from shinglefold.ingest import Pipeline
 
         # One that is not valid is reported as such, not as a difference.
         Pipeline.from_json(definition, recipe.scheme)
-        ours, theirs = first_difference(recipe.pipeline or {}, essence(definition))
+        ours, theirs = first_difference(recipe.pipeline, essence(definition))
         source = "--field" if asked.fields else f"--pipeline {asked.pipeline}"
         yield Contradiction("the pipeline", ours, theirs, source)
 

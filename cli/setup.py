@@ -142,24 +142,14 @@ def setup(
     if groups:
         recipe = replace(recipe, groups=True)
     if passages:
-        recipe = replace(recipe, pipeline=with_passages(recipe.pipeline or {}, recipe.field))
-    request = SetupRequest(
-        recipe.scheme,
-        recipe.field,
-        indices,
-        patterns,
-        name,
-        priority,
-        recipe.fields,
-        recipe.pipeline,
-        shadow=shadow_templates,
-        sealed=recipe.sealed,
-        groups=recipe.groups,
-    )
+        recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
+    # Each index keeps the rules of its own groups.
+    wanted = replace(recipe, grouping={})
+    request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
     with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
         check_fitting(opened, indices, asked.hints)
         plan = make_plan(opened, request)
-        made = Pipeline.from_json(recipe.pipeline or {}, recipe.scheme)
+        made = Pipeline.from_json(recipe.pipeline, recipe.scheme)
         unread = [unread_texts(opened, asked, name, made, recipe) for name in plan.backfills]
         if not dry_run:
             carry_out(opened, plan)

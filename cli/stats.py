@@ -38,7 +38,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
 
     asked = invocation.asked(index, engine)
     with closing(open_engine(asked.where)) as opened:
-        found = statistics(opened, index, asked.settings.field)
+        found = statistics(opened, index)
     if invocation.json:
         write_json({"indices": [one.to_json() for one in found]})
     else:
@@ -108,7 +108,7 @@ def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
 def _recipe(recipe: "Recipe") -> list[str]:
     sketch = recipe.scheme.sketch
     dictionaries = ", ".join(f"{ref.code} {ref.version}" for ref in recipe.scheme.languages)
-    steps = [next(iter(step)) for step in (recipe.pipeline or {}).get("processors", ()) if step]
+    steps = [next(iter(step)) for step in recipe.pipeline.get("processors", ()) if step]
     lines = [
         f"preset        {recipe.scheme.name}: {sketch.groups} supershingles of {sketch.group_size} values, "
         f"{sketch.values} values of {sketch.bits} bits",

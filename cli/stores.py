@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.cli.hints import instead, together
-from shinglefold.cli.recipes import Asked, check_asked, check_field, complete, recipe_of_index, recipe_to_come
+from shinglefold.cli.recipes import Asked, check_asked, check_field, recipe_of_index, recipe_to_come
 from shinglefold.cli.seals import seal_of_index, seal_of_settings
 from shinglefold.contracts import JSON, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
 from shinglefold.placeholders import placeholder_query
-from shinglefold.recipe import Recipe, stored_recipe
+from shinglefold.recipe import Recipe
 from shinglefold.registry import check_versions
 from shinglefold.scheme import CanonOptions, Scheme
 from shinglefold.seal import Seal
@@ -94,22 +94,19 @@ def pipeline_of(asked: Asked, invocation: "Invocation", *, fresh: bool = False) 
         except IndexMissing:
             known = recipe_to_come(asked)
         if known is not None:
-            return known_pipeline(asked, *known)
+            return known_pipeline(asked, known[0])
     return new_pipeline(asked, invocation)
 
 
-def known_pipeline(asked: Asked, recipe: Recipe, found: dict[str, JSON]) -> tuple["Pipeline", Recipe]:
-    """Return the pipeline of an index that is there; one of before may be given any, as it notes none.
+def known_pipeline(asked: Asked, recipe: Recipe) -> tuple["Pipeline", Recipe]:
+    """Return the pipeline of an index that is there, and its recipe.
 
     Raises:
         RecipeMismatch: what is asked for contradicts the index.
     """
-    noted = all("pipeline" in (stored_recipe(mappings) or {}) for mappings in found.values())
-    check_asked(asked, recipe, noted)
+    check_asked(asked, recipe)
     check_dictionaries(asked, recipe)
-    definition = None if noted else asked.definition(recipe.field)
-    seal = seal_of_index(asked, recipe)
-    pipeline = checked_pipeline(definition or recipe.pipeline or {}, recipe.scheme, seal)
+    pipeline = checked_pipeline(recipe.pipeline, recipe.scheme, seal_of_index(asked, recipe))
     made = pipeline.recipe(recipe.field)
     return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
 
@@ -124,7 +121,7 @@ def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple["Pipeline", Re
     definition = asked.definition(settings.field) or default_definition(settings.field)
     pipeline = checked_pipeline(definition, scheme, seal_of_settings(settings))
     field = settings.field if "field" in settings.given else None
-    return pipeline, complete(pipeline.recipe(field))
+    return pipeline, pipeline.recipe(field)
 
 
 def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> "Pipeline":

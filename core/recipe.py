@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold import __version__
+from shinglefold.advice import advised, together
 from shinglefold.checks import check_is_text, expected
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
 from shinglefold.quoted import shortened
@@ -25,8 +26,8 @@ TEXTS = ("title", "body")
 LANGUAGE = "lang"
 #: The part beside a fingerprint by which passages of other texts are found in a document.
 PASSAGES = "passages"
-#: By these parts a field of fingerprints is known in mappings that do not name it.
-_PARTS = frozenset({"scheme", "signature", "supershingles"})
+#: The pipeline that a recipe notes where documents bring their fingerprints themselves.
+NO_STEPS: Mapping[str, Any] = {"processors": []}
 #: What says nothing of how documents are changed: an index need not keep it.
 _REMARKS = ("description", "version", "_meta")
 _SHOWN = 80
@@ -36,18 +37,17 @@ _SHOWN = 80
 class Recipe:
     """Scheme, pipeline and field of an index.
 
-    ``field``: where fingerprints are. ``fields``: whose texts they are of. ``pipeline``: its definition, None
-    where it is not known: an index of before 0.1.0's release notes its scheme alone, and the pipeline for
-    pages is the default. ``sealed``: the id of the key that fingerprints are sealed with, empty where they
-    are not. ``product``: the version of shinglefold that noted it. ``groups``: whether documents are given
-    the number of their group when they are indexed; ``grouping``: by which rules, where these are not the
-    scheme's (see ``shinglefold.groups.rules``).
+    ``pipeline``: its definition; ``NO_STEPS`` where it makes no fingerprints. ``field``: where fingerprints
+    are. ``fields``: whose texts they are of. ``sealed``: the id of the key that fingerprints are sealed with,
+    empty where they are not. ``product``: the version of shinglefold that noted it. ``groups``: whether
+    documents get the number of their group when they are indexed. ``grouping``: by which rules, where these
+    are not the scheme's (see ``shinglefold.groups.rules``).
     """
 
     scheme: Scheme
+    pipeline: Mapping[str, Any]
     field: str = FIELD
     fields: tuple[str, ...] = ()
-    pipeline: Mapping[str, Any] | None = None
     sealed: str = ""
     product: str = dataclasses.field(default=__version__, compare=False)
     groups: bool = False
@@ -63,7 +63,7 @@ class Recipe:
     @property
     def keywords(self) -> bool:
         """Whether supershingles are stored, which copies are found by; folding a page does without."""
-        return self.pipeline is None or stores_keywords(self.pipeline, self.field)
+        return stores_keywords(self.pipeline, self.field)
 
     @property
     def passages(self) -> bool:
@@ -72,11 +72,14 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
-        told: dict[str, Any] = {**self.scheme.to_json(), "field": self.field, "product": self.product}
+        told: dict[str, Any] = {
+            **self.scheme.to_json(),
+            "field": self.field,
+            "product": self.product,
+            "pipeline": self.pipeline,
+        }
         if self.fields:
             told["fields"] = list(self.fields)
-        if self.pipeline is not None:
-            told["pipeline"] = self.pipeline
         if self.sealed:
             told["sealed"] = self.sealed
         if self.groups:
@@ -86,31 +89,31 @@ class Recipe:
         return told
 
     @classmethod
-    def of(cls, mappings: Mapping[str, Any], index: str, field: str = FIELD) -> "Recipe":
+    def of(cls, mappings: Mapping[str, Any], index: str) -> "Recipe":
         """Return the recipe in the mappings of an index.
-
-        Args:
-            field: of the fields with fingerprints the one to take where the recipe names none.
 
         Raises:
             ConfigError: there is none: the index was not made for fingerprints.
             SchemeMismatch: another version of shinglefold made the scheme.
         """
-        stored = stored_recipe(mappings)
+        stored = stored_recipe(mappings) or {}
         if differing := (mappings.get("_meta") or {}).get(DIFFERING):
             raise ConfigError(
                 f"{index!r} stands for indices of different recipes ({shortened(', '.join(differing))}): "
                 "name one, or make them alike by setup and backfill"
             )
-        if stored is None:
-            raise ConfigError(f"index {index!r} was not made for fingerprints: its mappings have no recipe")
-        known = fingerprint_fields(mappings) or [field]
-        pipeline, grouping = stored.get("pipeline"), stored.get("grouping")
+        if not has_recipe(mappings):
+            lacking = "name a scheme but no pipeline" if stored else "have no recipe"
+            raise ConfigError(
+                f"index {index!r} was not made for fingerprints: its mappings {lacking}; set it up first: "
+                f"{together([advised('setup', index), advised('backfill', index)])}"
+            )
+        grouping = stored.get("grouping")
         return cls(
             Scheme.from_json(stored),
-            str(stored.get("field") or (field if field in known else known[0])),
+            stored["pipeline"],
+            str(stored.get("field") or FIELD),
             tuple(map(str, stored.get("fields") or ())),
-            pipeline if isinstance(pipeline, Mapping) else None,
             str(stored.get("sealed") or ""),
             str(stored.get("product", "")),
             stored.get("groups") is True,
@@ -125,7 +128,7 @@ class Recipe:
 
         Raises:
             SchemeMismatch: the schemes differ.
-            RecipeMismatch: the fields differ, the seals, or the pipelines, where both are known.
+            RecipeMismatch: the fields differ, the seals, or the pipelines that make fingerprints.
         """
         where = f"index {index!r}"
         if self.scheme.id != wanted.scheme.id:
@@ -135,17 +138,22 @@ class Recipe:
         if self.sealed != wanted.sealed:
             ours, theirs = (f"of key {one}" if one else "of no key" for one in (self.sealed, wanted.sealed))
             raise RecipeMismatch("the seal", ours, theirs, where, remedy)
-        if self.pipeline is not None and wanted.pipeline is not None and self.pipeline != wanted.pipeline:
+        if wanted.pipeline not in (NO_STEPS, self.pipeline):
             ours, theirs = first_difference(self.pipeline, wanted.pipeline)
             raise RecipeMismatch("the pipeline", ours, theirs, where, remedy)
 
 
 def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the recipe in mappings as it stands there, None where there is none."""
+    """Return the recipe in mappings as it stands there, also one without a pipeline; None without any."""
     if not isinstance(mappings, Mapping):
         raise expected("mappings", "those of an index, engine.mappings(index)", mappings)
     stored = (mappings.get("_meta") or {}).get(META_KEY)
     return stored if isinstance(stored, Mapping) and "id" in stored else None
+
+
+def has_recipe(mappings: Mapping[str, Any]) -> bool:
+    """Tell whether mappings note a whole recipe: a scheme and a pipeline."""
+    return isinstance((stored_recipe(mappings) or {}).get("pipeline"), Mapping)
 
 
 def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
@@ -175,19 +183,6 @@ def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     recipes = [stored_recipe(one) or {} for one in mappings]
     named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
     return tuple(dict.fromkeys(named)) or TEXTS
-
-
-def fingerprint_fields(mappings: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return the dotted paths of all fields in mappings that have the parts of a fingerprint."""
-    found = []
-    for name, definition in (mappings.get("properties") or {}).items():
-        if not isinstance(definition, Mapping):
-            continue
-        if _PARTS.issubset(definition.get("properties") or {}):
-            found.append(f"{prefix}{name}")
-        else:
-            found += fingerprint_fields(definition, f"{prefix}{name}.")
-    return found
 
 
 def essence(definition: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,13 @@ from shinglefold.lazy import lazily
 if TYPE_CHECKING:
     from shinglefold.backoff import Backoff
     from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
-    from shinglefold.ingest.mapping import check_index, ensure_index, mappings, recipe_mappings
+    from shinglefold.ingest.mapping import (
+        check_index,
+        default_recipe,
+        ensure_index,
+        mappings,
+        recipe_mappings,
+    )
     from shinglefold.ingest.meter import Meter
     from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
     from shinglefold.ingest.pipeline.step import Failure
@@ -37,6 +43,7 @@ __all__ = [
     "Tools",
     "check_index",
     "default_definition",
+    "default_recipe",
     "ensure_index",
     "index_documents",
     "mappings",
@@ -50,6 +57,7 @@ _HOMES = {
     "FingerprintArrays": "shinglefold.ingest.fingerprint",
     "Fingerprinter": "shinglefold.ingest.fingerprint",
     "check_index": "shinglefold.ingest.mapping",
+    "default_recipe": "shinglefold.ingest.mapping",
     "ensure_index": "shinglefold.ingest.mapping",
     "mappings": "shinglefold.ingest.mapping",
     "recipe_mappings": "shinglefold.ingest.mapping",

@@ -1,14 +1,15 @@
 """The mapping of the stored fingerprint, and the check that an index was made with the recipe in use."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shinglefold.advice import advised
-from shinglefold.checks import check_is_text, check_kind
+from shinglefold.checks import check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
-from shinglefold.recipe import FIELD, META_KEY, PASSAGES, Recipe, stored_recipe
+from shinglefold.ingest.pipeline.pipeline import default_definition
+from shinglefold.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, essence, has_recipe
 from shinglefold.scheme import Scheme, checked_scheme
 
 _REMEDY = (
@@ -19,14 +20,20 @@ _REMEDY = (
 _PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
 
 
-def mappings(scheme: Scheme, field: str = FIELD) -> JSON:
-    """Return the mappings of an index that stores fingerprints, of whatever pipeline.
+def default_recipe(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = TEXTS) -> Recipe:
+    """Return the recipe of an index that the default pipeline feeds.
 
     Args:
-        field: may be a dotted path.
+        field: where fingerprints go; may be a dotted path.
+        fields: whose texts they are of.
     """
-    check_is_text("field", field)
-    return recipe_mappings(Recipe(checked_scheme(scheme), field))
+    definition = essence(default_definition(field, fields))
+    return Recipe(checked_scheme(scheme), definition, field, tuple(fields))
+
+
+def mappings(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSON:
+    """Return the mappings of an index that the default pipeline feeds; see ``default_recipe``."""
+    return recipe_mappings(default_recipe(scheme, field, fields))
 
 
 def recipe_mappings(recipe: Recipe) -> JSON:
@@ -145,13 +152,13 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
         RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
         ConfigError: it was not made for fingerprints.
     """
-    if stored_recipe(found) is None:
+    if not has_recipe(found):
         raise ConfigError(
-            f"index {index!r} was not made for fingerprints (no _meta.{META_KEY} in its mappings): "
+            f"index {index!r} was not made for fingerprints (no recipe in _meta.{META_KEY} of its mappings): "
             f"set it up first: {advised('setup', index)}; index into a new one, or create it with "
             "shinglefold.ingest.mappings()"
         )
-    Recipe.of(found, index, recipe.field).check(recipe, index, remedy)
+    Recipe.of(found, index).check(recipe, index, remedy)
     properties: Any = found
     for name in recipe.field.split("."):
         properties = (properties.get("properties") or {}).get(name)

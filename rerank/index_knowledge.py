@@ -162,7 +162,7 @@ class IndexRecipes:
     def _fitting(self, found: Mapping[str, Mappings]) -> IndexRecipe:
         scheme, field = self._scheme, self._field
         for name, mappings in found.items():
-            recipe = Recipe.of(mappings, name, field or "dedup")
+            recipe = Recipe.of(mappings, name)
             scheme, field = scheme or recipe.scheme, field or recipe.field
             check_recipe(mappings, name, scheme, field, self._seal)
             check_keywords(mappings, name, field)

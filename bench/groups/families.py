@@ -9,10 +9,9 @@ import numpy as np
 from bench.groups.edited import SHARES, pipeline, texts
 from bench.groups.stored import SCHEME
 from shinglefold.contracts import Engine
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest import default_recipe, ensure_index
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.model import Fingerprint, Int64s
-from shinglefold.recipe import Recipe
 from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
 from shinglefold.testing.edits import edited
 
@@ -39,7 +38,7 @@ def families(number: int, seed: int = 1) -> Int64s:
 
 def fill_with_prints(engine: Engine, index: str, number: int) -> None:
     """Make an index of documents that came without numbers, and have a title and a fingerprint."""
-    made = recipe_mappings(Recipe(SCHEME, groups=True))
+    made = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
     made["properties"] |= {"host": {"type": "keyword"}, "title": {"type": "text"}}
     engine.create_index(index, made, {})
     sources = (

@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shinglefold.contracts import Engine
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.model import Fingerprint
-from shinglefold.recipe import Recipe
 from shinglefold.scheme import Scheme
 from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
 
@@ -64,7 +65,7 @@ def fill(engine: Engine, index: str, number: int, scheme: Scheme = SCHEME) -> No
         if info.documents == number:
             return
         engine.delete_index(index)
-    made = recipe_mappings(Recipe(scheme, groups=True))
+    made = recipe_mappings(replace(default_recipe(scheme), groups=True))
     made["properties"] |= {"host": {"type": "keyword"}, "title": {"type": "text"}, "other": {"type": "long"}}
     engine.create_index(index, made, {})
     result = engine.bulk(_actions(index, number, scheme))

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.advice import advised
 from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_kind, expected
 from shinglefold.contracts import Document
-from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
+from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
 from shinglefold.groups.gate.jobs import Caller, Job
 from shinglefold.groups.gate.judge import words_of
 from shinglefold.groups.gate.keys import id_and_routing, key
@@ -56,11 +55,6 @@ class Face:
     def pipeline(self) -> Pipeline:
         """What makes fingerprints."""
         if self._pipeline is None:
-            if self.recipe.pipeline is None:
-                raise ConfigError(
-                    f"index {self.index!r} notes no pipeline: give the gate one, or let the index note one: "
-                    f"{advised('setup', self.index)}"
-                )
             self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
         return self._pipeline
 

@@ -38,7 +38,7 @@ from shinglefold.ingest.mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.writing.interrupts import Interrupts
 from shinglefold.ingest.writing.ledger import Progress
-from shinglefold.recipe import stored_recipe
+from shinglefold.recipe import has_recipe
 
 #: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
 _SWEEPS = 10
@@ -130,7 +130,7 @@ def backfill(
 def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> None:
     remedy = "Change it first (setup), or take the pipeline and the settings it was made with."
     found = engine.mappings(index)
-    if stored_recipe(found) is None:
+    if not has_recipe(found):
         raise ConfigError(
             f"index {index!r} is not set up for fingerprints in [{name}]; set it up first: "
             f"{advised('setup', index, dedup_field=name)}"

@@ -273,7 +273,7 @@ def _around(
     if noted != sealed:
         ours, theirs = noted or "none", sealed or "none"
         wrong.append(f"the mappings name the seal of key {ours}, the pipeline has that of {theirs}")
-    return tuple(wrong), tuple(_remarks(engine, SetupRequest(scheme, name, (index,))))
+    return tuple(wrong), tuple(_remarks(engine, SetupRequest(pipeline.recipe(name), (index,))))
 
 
 def _numbered(mappings: Mapping[str, Any]) -> bool:

@@ -9,7 +9,6 @@ from shinglefold.checks import (
     check_engine,
     check_is_text,
     check_kind,
-    check_object,
     check_truth,
     check_whole,
     strings,
@@ -27,7 +26,6 @@ from shinglefold.ingest.maintenance.rivals import lacking, layout, rivals
 from shinglefold.ingest.maintenance.stored import missing
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.recipe import META_KEY, Recipe, first_difference, stored_recipe
-from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.shards import complete
 
 _VERSION = 1
@@ -42,50 +40,36 @@ Kind = Literal["component template", "index template", "new index", "mappings"]
 class SetupRequest:
     """What is to be set up.
 
-    ``indices``: names, aliases or patterns of indices to set up themselves; a plain name that is missing is
-    made. ``patterns``: of indices to come, and of those there are; they need an index template. ``name``: of
-    the templates. ``priority``: of the index template among others. ``fields``, ``pipeline``: of the recipe.
-    ``shadow``: the index template is installed even where others match the same indices, which then don't
-    apply. ``sealed``, ``groups``: of the recipe.
+    ``recipe``: what the indices are to be made with. ``indices``: names, aliases or patterns of indices to
+    set up themselves; a plain name that is missing is made. ``patterns``: of indices to come, and of those
+    there are; they need an index template. ``name``: of the templates. ``priority``: of the index template
+    among others. ``shadow``: the index template is installed even where others match the same indices, which
+    then don't apply.
     """
 
-    scheme: Scheme
-    field: str = "dedup"
+    recipe: Recipe
     indices: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     name: str = "shinglefold"
     priority: int = 100
-    fields: tuple[str, ...] = ()
-    pipeline: Mapping[str, Any] | None = None
     _: KW_ONLY
     shadow: bool = False
-    sealed: str = ""
-    groups: bool = False
 
     def __post_init__(self) -> None:
-        checked_scheme(self.scheme)
-        for name in ("indices", "patterns", "fields"):
+        check_kind("recipe", self.recipe, Recipe, "pipeline.recipe()")
+        for name in ("indices", "patterns"):
             # One name would be taken for its letters.
             strings(name, getattr(self, name), _MOST_NAMES)
-        check_is_text("field", self.field)
         check_is_text("name", self.name)
         check_whole("priority", self.priority)
-        if self.pipeline is not None:
-            check_object("pipeline", self.pipeline, "an object with a list 'processors'")
-        for name in ("shadow", "groups"):
-            check_truth(name, getattr(self, name))
+        check_truth("shadow", self.shadow)
         if not self.indices and not self.patterns:
             raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
 
     @property
-    def recipe(self) -> Recipe:
-        """What the indices are to be made with."""
-        return Recipe(self.scheme, self.field, self.fields, self.pipeline, self.sealed, groups=self.groups)
-
-    @property
     def component(self) -> str:
         """The name of the component template."""
-        return f"{self.name}-{self.field.replace('.', '-')}"
+        return f"{self.name}-{self.recipe.field.replace('.', '-')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +187,7 @@ def component_body(request: SetupRequest) -> JSON:
     return {
         "template": {"mappings": _plain(recipe_mappings(request.recipe))},
         "version": _VERSION,
-        "_meta": {"made_by": _MAKER, "scheme": request.scheme.id},
+        "_meta": {"made_by": _MAKER, "scheme": request.recipe.scheme.id},
     }
 
 
@@ -315,7 +299,7 @@ def _against(engine: Engine, name: str, there: Mapping[str, Any], request: Setup
     beside = in_another_field(name, there)
     return (
         *source_obstacles(there, settings),
-        *field_obstacles(name, there, request.field),
+        *field_obstacles(name, there, request.recipe.field),
         *(f"{one}; this can't be changed in place: index into a new one, or {beside}" for one in wrong),
         *write_obstacles(name, settings),
     )
@@ -357,8 +341,8 @@ def _additions(lacking: Mapping[str, JSON]) -> JSON:
 
 def _without(engine: Engine, index: str, request: SetupRequest) -> int:
     """Return how many documents of an index have no fingerprint of the scheme."""
-    body = {"query": missing(request.field, request.scheme.id), "size": 0, "track_total_hits": True}
-    body |= engine.can.unaltered
+    query = missing(request.recipe.field, request.recipe.scheme.id)
+    body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
     return int(complete(engine.search(index, body))["hits"]["total"]["value"])
 
 

@@ -8,7 +8,7 @@ from shinglefold.checks import check_engine, check_is_text
 from shinglefold.contracts import JSON, Engine, IndexInfo
 from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.placeholders import placeholder_query
-from shinglefold.recipe import FIELD, Recipe, stored_recipe
+from shinglefold.recipe import Recipe, stored_recipe
 from shinglefold.shards import complete
 
 #: More schemes and languages than an index has.
@@ -80,11 +80,8 @@ class IndexStatistics:
         }
 
 
-def statistics(engine: Engine, pattern: str = "*", setting: str = FIELD) -> list[IndexStatistics]:
+def statistics(engine: Engine, pattern: str = "*") -> list[IndexStatistics]:
     """Return the statistics of each index that a name, an alias or a pattern means, by name.
-
-    Args:
-        setting: the field of fingerprints in an index of before, whose recipe does not tell it.
 
     Raises:
         IndexMissing: a name without ``*`` means none.
@@ -92,14 +89,14 @@ def statistics(engine: Engine, pattern: str = "*", setting: str = FIELD) -> list
     check_engine(engine)
     check_is_text("pattern", pattern)
     infos = engine.indices(pattern)
-    known = [_known(engine, info, setting) for info in infos]
+    known = [_known(engine, info) for info in infos]
     unaltered = engine.can.unaltered
     searches = [(one.info.name, body | unaltered) for one in known for body in _bodies(one)]
     answers = iter(engine.msearch(searches) if searches else ())
     return [_counted(one, [next(answers) for _ in _bodies(one)]) for one in known]
 
 
-def _known(engine: Engine, info: IndexInfo, setting: str) -> IndexStatistics:
+def _known(engine: Engine, info: IndexInfo) -> IndexStatistics:
     try:
         mappings = engine.mappings(info.name)
     except EngineError as error:
@@ -109,7 +106,7 @@ def _known(engine: Engine, info: IndexInfo, setting: str) -> IndexStatistics:
         return IndexStatistics(info)
     scheme = str(stored["id"])
     try:
-        return IndexStatistics(info, recipe=Recipe.of(mappings, info.name, setting), scheme=scheme)
+        return IndexStatistics(info, recipe=Recipe.of(mappings, info.name), scheme=scheme)
     except ShinglefoldError as error:
         return IndexStatistics(info, scheme=scheme, problem=str(error))
 

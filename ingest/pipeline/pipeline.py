@@ -20,7 +20,7 @@ from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.processors.tools import Tools
 from shinglefold.local_engines import Ready
-from shinglefold.recipe import FIELD, TEXTS, Recipe, check_field, essence
+from shinglefold.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, essence
 from shinglefold.registry import make_scheme
 from shinglefold.scheme import Scheme, checked_scheme
 from shinglefold.seal import Seal, check_seal
@@ -112,9 +112,9 @@ class Pipeline:
         """
         target = target_field(self.steps, field)
         # What makes no fingerprints says nothing of how an index's are made.
-        kept = essence(self.definition) if makes_fingerprints(self.steps) else None
+        kept = essence(self.definition) if makes_fingerprints(self.steps) else NO_STEPS
         sealed = "" if self.tools.seal is None else self.tools.seal.id
-        return Recipe(self.scheme, target, text_fields(self.steps, target), kept, sealed)
+        return Recipe(self.scheme, kept, target, text_fields(self.steps, target), sealed)
 
     @property
     def meter(self) -> Meter:

@@ -74,22 +74,6 @@ def test_what_can_not_be_read_is_told(run):
     assert "pages.jsonl:2" in ran.err
 
 
-def test_backfill_numbers_the_groups_of_what_is_stored(run):
-    bodies = ["The old bridge is closed until Monday because the river rises, buses take another way."] * 2
-    lines = "".join(json.dumps({"id": f"{at}", "body": body}) + "\n" for at, body in enumerate(bodies))
-    assert run("index", "-", "--index", "news", "--workers", 1, stdin=lines).code == 0
-    refused = run("backfill", "news", "--groups", "--workers", 1)
-    assert refused.code == 2
-    assert "numbers no groups; let it first: shinglefold setup news --groups" in refused.err
-    assert run("setup", "news", "--groups").code == 0
-    sliced = run("backfill", "news", "--groups", "--slice", "1/2", "--workers", 1)
-    assert sliced.code == 2
-    assert "shinglefold regroup news" in sliced.err
-    done = run("backfill", "news", "--groups", "--workers", 1)
-    assert done.code == 0
-    assert done.out.startswith("2 updated, 0 right already")
-    assert run("backfill", "news", "--groups", "--workers", 1).out.startswith("0 updated, 2 right already")
-
 
 @pytest.mark.parametrize("command", [("groups", "--pairs"), ("groups",), ("advise", "sample")])
 def test_a_collection_without_a_document_is_told(run, command):

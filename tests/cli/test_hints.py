@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.hints import hints, lines, opened, run_hints
 
+from shinglefold.ingest import default_recipe
 from shinglefold.recipe import Recipe
 from shinglefold.registry import make_scheme
 
@@ -80,7 +81,7 @@ def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run,
     Path("my settings.toml").write_text("")
     with opened("a folder") as engine:
         theirs = {"dedup": {"type": "keyword"}, "copies": {"type": "keyword"}, "body": {"type": "text"}}
-        mapped = Recipe(make_scheme()).to_json()
+        mapped = default_recipe(make_scheme()).to_json()
         engine.create_index("theirs", {"properties": theirs, "_meta": {"shinglefold": mapped}}, {})
     ran = run(command, "theirs", *_WHERE)
     assert ran.code in (2, 3), ran

@@ -30,15 +30,6 @@ def own(run) -> str:
     return "pages"
 
 
-def forget(index: str = "pages") -> None:
-    """Make an index one of before: its mappings note the scheme alone."""
-    with opened() as engine:
-        noted = dict(stored_recipe(engine.mappings(index)) or {})
-        for name in ("field", "fields", "pipeline", "product"):
-            del noted[name]
-        engine.put_mappings(index, {"_meta": {"shinglefold": noted}})
-
-
 def test_no_command_needs_a_flag_again(run, own):
     assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"
     done = run("backfill", own, "--json", "--workers", 1).json()
@@ -156,37 +147,19 @@ def test_a_pipeline_that_writes_elsewhere_than_the_setting_says_is_refused(run, 
     assert not Path(".shinglefold").exists()
 
 
-def test_an_index_of_before_is_read_with_the_defaults(run):
+def test_an_index_that_notes_a_scheme_alone_is_refused_with_the_way_there(run):
     assert run("index", "-", "--workers", 1, stdin=lines()).code == 0
-    forget()
-    assert run("doctor", "pages", "--workers", 1).code == 0
-    assert run("backfill", "pages", "--workers", 1).code == 0
-    assert run("index", "-", "--workers", 1, stdin=lines(21)).code == 0
-    assert run("search", "Страница", "--json").code == 0
-    planned = run("setup", "pages").out
-    assert "+ _meta.shinglefold.pipeline: " in planned
-    assert run("setup", "pages").out.splitlines()[-1] == "nothing to change"
-    assert run("doctor", "pages", "--workers", 1).code == 0
-
-
-def test_what_doctor_advises_blanks_no_good_fingerprint(run, own):
     with opened() as engine:
-        noted = dict(stored_recipe(engine.mappings(own)) or {})
-        for name in ("fields", "pipeline", "product", "field"):
-            del noted[name]
-        engine.put_mappings(own, {"_meta": {"shinglefold": noted}})
-        before = engine.get(own, "page-1")["_source"]["near"]
-    ill = run("doctor", own, "--workers", 1)
-    assert ill.code == 3
-    assert "to mend it: shinglefold backfill" not in ill.out
-    assert "there is text in headline, content" in ill.out
-    kept = run("backfill", own, "--json", "--workers", 1)
-    assert kept.code == 3
-    assert (kept.json()["kept"], kept.json()["empty"], kept.json()["updated"]) == (20, 20, 0)
-    with opened() as engine:
-        assert engine.get(own, "page-1")["_source"]["near"] == before
-    run_hints(run, ill.out)
-    assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"
+        noted = dict(stored_recipe(engine.mappings("pages")) or {})
+        del noted["pipeline"]
+        engine.put_mappings("pages", {"_meta": {"shinglefold": noted}})
+    for command in (["search", "x"], ["doctor", "pages"], ["index", "-"], ["add", "pages", "-"]):
+        ran = run(*command, stdin=lines(1))
+        assert ran.code == 2
+        assert hints(ran.err) == [["setup", "pages"], ["backfill", "pages"]]
+    assert "set it up first: shinglefold setup pages" in run("stats", "pages").err
+    run_hints(run, ran.err)
+    assert run("doctor", "pages", "--workers", 1).out.splitlines()[-1] == "all is well"
 
 
 @pytest.mark.parametrize(

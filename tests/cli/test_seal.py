@@ -1,6 +1,7 @@
 """Sealing by commands: from index to setup, with the key in the environment."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,8 +9,8 @@ from shinglefold.cli.hints import Hints
 from shinglefold.cli.recipes import Asked, one_recipe
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.seal import Seal
 from shinglefold.settings import Settings
 
@@ -204,8 +205,8 @@ def test_a_seal_without_a_key_is_refused(run, source):
 def test_indices_of_different_seals_are_not_taken_together(scheme):
     seal = Seal.parse(KEY)
     found = {
-        "news-1": recipe_mappings(Recipe(scheme)),
-        "news-2": recipe_mappings(Recipe(scheme, sealed=seal.id)),
+        "news-1": recipe_mappings(default_recipe(scheme)),
+        "news-2": recipe_mappings(replace(default_recipe(scheme), sealed=seal.id)),
     }
     with pytest.raises(ConfigError, match=f"sealed with the key {seal.id}; name one of them"):
         one_recipe(found, Asked("news", Settings(), Hints()))

@@ -24,6 +24,7 @@ from shinglefold.ingest import (
     Pipeline,
     ReadOptions,
     default_definition,
+    default_recipe,
     ensure_index,
     index_documents,
     mappings,
@@ -236,8 +237,12 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ("no options of regrouping", lambda s: regroup(s.engine, "site", None), "RegroupOptions(…)"),
     ("names of a report", lambda s: make_report(s.engine, "site", {"host": "url"}), "names: expected Names"),
     # Maintenance.
-    ("letters of an index", lambda s: SetupRequest(s.scheme, indices="pages"), "indices: expected a list"),
-    ("a preset to set up", lambda _: SetupRequest("default", indices=("a",)), "is no Scheme"),
+    (
+        "letters of an index",
+        lambda s: SetupRequest(default_recipe(s.scheme), indices="pages"),
+        "indices: expected a list",
+    ),
+    ("a preset to set up", lambda _: SetupRequest("default", indices=("a",)), "pipeline.recipe()"),
     ("no plan to carry out", lambda s: carry_out(s.engine, None), "what make_plan returns"),
     ("no request", lambda s: make_plan(s.engine, None), "request: expected SetupRequest"),
     ("letters of an id", lambda s: plan_deletion(s.engine, "site", "012"), "ids: expected a list of strings"),

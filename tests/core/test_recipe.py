@@ -3,10 +3,11 @@
 import pytest
 
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
-from shinglefold.recipe import Recipe, first_difference, retargeted, stores_keywords, with_keywords
+from shinglefold.recipe import NO_STEPS, Recipe, first_difference, retargeted, stores_keywords, with_keywords
 from shinglefold.scheme import Scheme, SketchOptions
 
 SCHEME = Scheme()
+BARE = {"pipeline": NO_STEPS}
 
 
 @pytest.mark.parametrize(
@@ -14,19 +15,18 @@ SCHEME = Scheme()
     [
         {},
         {"fields": ("title", "body")},
-        {"pipeline": {"processors": []}},
         {"sealed": "a1"},
         {"groups": True},
         {"groups": True, "grouping": {"linkage": "leader"}},
     ],
 )
 def test_a_recipe_says_what_is_known_and_nothing_else(given):
-    told = Recipe(SCHEME, **given).to_json()
-    bare = Recipe(SCHEME).to_json()
+    told = Recipe(SCHEME, NO_STEPS, **given).to_json()
+    bare = Recipe(SCHEME, NO_STEPS).to_json()
     assert told == bare | {
         name: list(value) if isinstance(value, tuple) else value for name, value in given.items()
     }
-    assert bare.keys() == {*SCHEME.to_json(), "field", "product"}
+    assert bare.keys() == {*SCHEME.to_json(), "field", "pipeline", "product"}
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,26 @@ def test_a_recipe_says_what_is_known_and_nothing_else(given):
 )
 def test_documents_of_another_recipe_are_refused_with_both_named(ours, theirs, said):
     with pytest.raises(RecipeMismatch, match=said):
-        Recipe(SCHEME, **ours).check(Recipe(SCHEME, **theirs), "pages", "Go on.")
+        Recipe(SCHEME, **(BARE | ours)).check(Recipe(SCHEME, **(BARE | theirs)), "pages", "Go on.")
 
 
 def test_documents_of_another_scheme_are_refused():
-    other = Recipe(Scheme(sketch=SketchOptions(seed=2)))
+    other = Recipe(Scheme(sketch=SketchOptions(seed=2)), NO_STEPS)
     with pytest.raises(SchemeMismatch, match=SCHEME.id):
-        Recipe(SCHEME).check(other, "pages", "Go on.")
+        Recipe(SCHEME, NO_STEPS).check(other, "pages", "Go on.")
 
 
-def test_a_recipe_without_a_known_pipeline_takes_any():
-    Recipe(SCHEME).check(Recipe(SCHEME, pipeline={"a": 1}), "pages", "Go on.")
-    Recipe(SCHEME, pipeline={"a": 1}).check(Recipe(SCHEME), "pages", "Go on.")
-    Recipe(SCHEME, sealed="a1", product="1").check(Recipe(SCHEME, sealed="a1"), "pages", "Go on.")
+def test_documents_that_bring_their_fingerprints_fit_any_pipeline():
+    Recipe(SCHEME, {"a": 1}).check(Recipe(SCHEME, NO_STEPS), "pages", "Go on.")
+    Recipe(SCHEME, {"a": 1}, product="1").check(Recipe(SCHEME, {"a": 1}), "pages", "Go on.")
+
+
+def test_mappings_without_a_pipeline_are_refused_with_the_commands_that_set_the_index_up():
+    told = r"name a scheme but no pipeline; .* `shinglefold setup pages` && `shinglefold backfill pages`"
+    with pytest.raises(ConfigError, match=told):
+        Recipe.of({"_meta": {"shinglefold": SCHEME.to_json()}}, "pages")
+    with pytest.raises(ConfigError, match=r"have no recipe; .* `shinglefold setup pages`"):
+        Recipe.of({"properties": {}}, "pages")
 
 
 def test_a_pipeline_led_elsewhere_writes_and_reads_there():
@@ -102,6 +109,6 @@ def test_a_pipeline_says_whether_the_supershingles_of_a_field_are_stored():
     assert stores_keywords(without, "dedup")
     assert not stores_keywords(without, "near")
     assert with_keywords(without, "near", stored=True) == definition
-    assert not Recipe(SCHEME, "near", pipeline=without).keywords
+    assert not Recipe(SCHEME, without, "near").keywords
     with pytest.raises(ConfigError, match="groups are found by supershingles"):
-        Recipe(SCHEME, "near", pipeline=without, groups=True)
+        Recipe(SCHEME, without, "near", groups=True)

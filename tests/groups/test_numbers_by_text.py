@@ -12,7 +12,7 @@ from shinglefold.groups.insert import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
-from shinglefold.ingest import index_documents
+from shinglefold.ingest import default_recipe, index_documents
 from shinglefold.ingest.comparison import compare_texts
 from shinglefold.recipe import Recipe
 
@@ -177,7 +177,7 @@ def test_what_texts_said_is_kept_beside_the_checkpoint(
 def test_two_thresholds_are_refused_and_one_of_texts_goes_before_a_noted_one_of_signatures(engine, pipeline):
     with pytest.raises(ConfigError, match="one of them decides"):
         RegroupOptions(min_resemblance=0.7, min_similarity=0.8)
-    noted = Recipe(pipeline.scheme, grouping=Rules(min_resemblance=0.7).to_json())
+    noted = replace(default_recipe(pipeline.scheme), grouping=Rules(min_resemblance=0.7).to_json())
     rules = Rules(min_similarity=0.9).or_noted(noted)
     assert rules.verified_by(pipeline.scheme.decision) == "text"
     regroup(engine, "texts", RegroupOptions(min_resemblance=0.7))

@@ -12,9 +12,9 @@ from shinglefold.contracts import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.regroup.verdicts import Verdicts
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.maintenance.scan import Throttle
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 
 CONNECTED = RegroupOptions("connected")
 
@@ -152,7 +152,7 @@ def test_others_who_write_until_the_end_are_told(engine, index):
 
 
 def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
-    engine.create_index("plain", recipe_mappings(Recipe(SCHEME)), {})
+    engine.create_index("plain", recipe_mappings(default_recipe(SCHEME)), {})
     with pytest.raises(ConfigError, match="shinglefold setup plain --groups"):
         regroup(engine, "plain")
 

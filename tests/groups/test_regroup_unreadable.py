@@ -1,18 +1,22 @@
 """Regrouping an index with fingerprints that were forged or are damaged: these are in nobody's group."""
 
+from dataclasses import replace
+
 import pytest
 from support.forgeries import GENUINE, SEAL, forgeries
 from support.hits import SCHEME
 
 from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 
 LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])
 
 
 def _index(engine, fields, sealed=""):
-    engine.create_index("pages", recipe_mappings(Recipe(SCHEME, groups=True, sealed=sealed)), {})
+    engine.create_index(
+        "pages", recipe_mappings(replace(default_recipe(SCHEME), groups=True, sealed=sealed)), {}
+    )
     actions = [
         {"_index": "pages", "_id": str(at), "_source": {"dedup": one}} for at, one in enumerate(fields)
     ]

@@ -12,6 +12,7 @@ from shinglefold.groups import Gate, Policy
 from shinglefold.groups.insert import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
 from shinglefold.recipe import META_KEY, Recipe
 
@@ -96,9 +97,7 @@ def twin(engine, index: str) -> dict[str, object]:
 def test_setting_an_index_up_again_keeps_the_note(engine, index):
     regroup(engine, index, STRICT)
     recipe = Recipe.of(engine.mappings(index), index)
-    request = SetupRequest(
-        recipe.scheme, recipe.field, (index,), fields=("title",), pipeline=recipe.pipeline, groups=True
-    )
+    request = SetupRequest(replace(recipe, fields=("title",), grouping={}), (index,))
     carry_out(engine, make_plan(engine, request))
     assert noted(engine, index) == {"min_resemblance": 0.99, "scope": ["host"]}
 
@@ -108,4 +107,4 @@ def test_setting_an_index_up_again_keeps_the_note(engine, index):
 )
 def test_a_damaged_note_is_refused(grouping):
     with pytest.raises(ConfigError, match="the recipe notes groups"):
-        Rules.of(Recipe(SCHEME, grouping=grouping))
+        Rules.of(replace(default_recipe(SCHEME), grouping=grouping))

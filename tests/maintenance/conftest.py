@@ -8,8 +8,7 @@ from support.maintenance import FIELDS, pages, store
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import Pipeline, default_definition, ensure_index
-from shinglefold.recipe import Recipe
+from shinglefold.ingest import Pipeline, default_definition, default_recipe, ensure_index
 from shinglefold.scheme import Scheme
 
 
@@ -27,6 +26,6 @@ def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEng
 @pytest.fixture
 def unsigned(engine: EmbeddedEngine, scheme: Scheme) -> str:
     """An index set up for fingerprints whose 250 documents have none."""
-    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
+    ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS)
     store(engine, "pages", pages(250))
     return "pages"

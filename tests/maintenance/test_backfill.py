@@ -7,7 +7,7 @@ from support.taps import Tapped
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, SchemeMismatch
-from shinglefold.ingest import Backoff, Pipeline, ensure_index, index_documents
+from shinglefold.ingest import Backoff, Pipeline, default_recipe, ensure_index, index_documents
 from shinglefold.ingest.maintenance import (
     BackfillOptions,
     SetupRequest,
@@ -16,7 +16,6 @@ from shinglefold.ingest.maintenance import (
     carry_out,
     make_plan,
 )
-from shinglefold.recipe import Recipe
 from shinglefold.scheme import Scheme
 
 ALONE = BackfillOptions(workers=1)
@@ -47,7 +46,7 @@ def test_nothing_but_the_fingerprint_is_written(engine, unsigned, pipeline):
 
 
 def test_markup_is_stripped_for_the_fingerprint_and_kept_in_the_document(engine, scheme, pipeline):
-    ensure_index(engine, "html", Recipe(scheme), properties=FIELDS)
+    ensure_index(engine, "html", default_recipe(scheme), properties=FIELDS)
     text = pages(1)[0]
     store(engine, "html", [{**text, "body": f"<p>{text['body']}</p><script>x()</script>", "format": "html"}])
     backfill(engine, "html", pipeline, ALONE)
@@ -77,7 +76,7 @@ def test_a_new_scheme_replaces_the_old_one_in_every_document(engine, unsigned, s
     other = Pipeline((*pipeline.steps,), pipeline.tools)
     with pytest.raises(SchemeMismatch, match="Change it first"):
         backfill(engine, unsigned, make(newer, pipeline), ALONE)
-    carry_out(engine, make_plan(engine, SetupRequest(newer, indices=(unsigned,))))
+    carry_out(engine, make_plan(engine, SetupRequest(default_recipe(newer), indices=(unsigned,))))
     summary = backfill(engine, unsigned, make(newer, pipeline), ALONE)
     assert summary.counts.updated == 250
     assert {source["dedup"]["scheme"] for source in stored(engine, unsigned).values()} == {newer.id}
@@ -101,7 +100,7 @@ def test_documents_the_pipeline_fails_on_are_counted_once_and_named(engine, unsi
     assert adds_up(summary.counts)
 
 
-def test_documents_the_pipeline_drops_stay_as_they_are(engine, unsigned, scheme, pipeline):
+def test_documents_the_pipeline_drops_stay_as_they_are(engine, scheme, pipeline):
     definition = {
         "processors": [
             {"drop": {"if": "ctx.title == 'Страница 7'"}},
@@ -109,18 +108,20 @@ def test_documents_the_pipeline_drops_stay_as_they_are(engine, unsigned, scheme,
         ]
     }
     dropping = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
-    summary = backfill(engine, unsigned, dropping, ALONE)
+    ensure_index(engine, "pages", dropping.recipe(), properties=FIELDS)
+    store(engine, "pages", pages(250))
+    summary = backfill(engine, "pages", dropping, ALONE)
     assert (summary.counts.updated, summary.counts.dropped) == (249, 1)
-    assert "dedup" not in stored(engine, unsigned)["page-7"]
+    assert "dedup" not in stored(engine, "pages")["page-7"]
 
 
 def test_the_field_may_be_inside_another(engine, scheme, pipeline):
-    ensure_index(engine, "deep", Recipe(scheme, "meta.print"), properties=FIELDS)
-    store(engine, "deep", [{**page, "meta": {"kept": True}} for page in pages(5)])
     definition = {
         "processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "meta.print"}}]
     }
     deep = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    ensure_index(engine, "deep", deep.recipe(), properties=FIELDS)
+    store(engine, "deep", [{**page, "meta": {"kept": True}} for page in pages(5)])
     assert backfill(engine, "deep", deep, BackfillOptions(field="meta.print", workers=1)).counts.updated == 5
     assert all(source["meta"].keys() == {"kept", "print"} for source in stored(engine, "deep").values())
 

@@ -2,13 +2,12 @@
 
 from support.maintenance import FIELDS, pages, store, stored, wrongly_signed
 
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest import default_recipe, ensure_index
 from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
-from shinglefold.recipe import Recipe
 
 
 def test_it_is_found_by_the_doctor_and_healed_by_a_backfill(engine, pipeline, scheme, tmp_path):
-    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
+    ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS)
     store(engine, "pages", pages(5))
     options = BackfillOptions(workers=1, checkpoint=tmp_path / "checkpoint.json")
     backfill(engine, "pages", pipeline, options)

@@ -2,11 +2,10 @@ import pytest
 from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import ensure_index, mappings
+from shinglefold.ingest import default_recipe, ensure_index, mappings
 from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.ingest.maintenance.obstacles import field_obstacles, source_obstacles, write_obstacles
 from shinglefold.ingest.maintenance.stored import foreign
-from shinglefold.recipe import Recipe
 
 ALONE = BackfillOptions(workers=1)
 
@@ -129,7 +128,7 @@ def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, 
 
 
 def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme, pipeline):
-    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
+    ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS)
     some = pages(20)
     some[3]["dedup"] = {"lang": "ru"}
     some[4]["dedup"] = {"digest": "0af3"}

@@ -7,16 +7,15 @@ from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_s
 from support.taps import Tapped
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest import default_recipe, ensure_index
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.recipe import Recipe
 
 COUNT = 1_500
 
 
 @pytest.fixture
 def many(engine, scheme) -> str:
-    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS)
+    ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS)
     store(engine, "pages", pages(COUNT))
     return "pages"
 
@@ -87,6 +86,6 @@ def test_documents_written_meanwhile_without_a_fingerprint_get_one(engine, many,
 
 def test_the_checkpoint_of_another_backfill_is_not_taken(engine, many, pipeline, options):
     backfill(engine, many, pipeline, options, interrupt)
-    ensure_index(engine, "news", Recipe(pipeline.scheme))
+    ensure_index(engine, "news", default_recipe(pipeline.scheme))
     with pytest.raises(ConfigError, match="index 'pages', not 'news'"):
         backfill(engine, "news", pipeline, options)

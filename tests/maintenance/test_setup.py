@@ -2,13 +2,13 @@ import pytest
 from support.maintenance import FIELDS, pages, store
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import mappings
+from shinglefold.ingest import default_recipe, mappings
 from shinglefold.ingest.maintenance import BackfillOptions, SetupRequest, backfill, carry_out, make_plan
 from shinglefold.ingest.maintenance.setup import differences
 
 
 def test_a_missing_index_is_made_and_a_second_run_changes_nothing(engine, scheme):
-    request = SetupRequest(scheme, indices=("pages",))
+    request = SetupRequest(default_recipe(scheme), indices=("pages",))
     (change,) = make_plan(engine, request).changes
     assert (change.kind, change.name, change.new) == ("new index", "pages", True)
     carry_out(engine, make_plan(engine, request))
@@ -19,7 +19,7 @@ def test_a_missing_index_is_made_and_a_second_run_changes_nothing(engine, scheme
 def test_a_plan_changes_nothing_by_itself(engine, scheme):
     engine.create_index("pages", {"properties": FIELDS}, {})
     before = engine.mappings("pages")
-    assert make_plan(engine, SetupRequest(scheme, indices=("pages", "news"))).changes
+    assert make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages", "news"))).changes
     assert engine.mappings("pages") == before
     assert not engine.index_exists("news")
 
@@ -31,7 +31,7 @@ def test_an_index_in_use_is_upgraded_in_place_and_the_documents_to_backfill_are_
     half["properties"]["dedup"]["properties"]["scheme"] = {"type": "keyword"}
     engine.create_index("pages", half, {})
     store(engine, "pages", pages(12))
-    request = SetupRequest(scheme, indices=("pages",))
+    request = SetupRequest(default_recipe(scheme), indices=("pages",))
     plan = make_plan(engine, request)
     (change,) = plan.changes
     assert "+ dedup.signature: binary" in change.lines
@@ -46,9 +46,9 @@ def test_an_index_in_use_is_upgraded_in_place_and_the_documents_to_backfill_are_
 
 
 def test_another_scheme_is_shown_by_what_differs(engine, scheme):
-    carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=("pages",))))
+    carry_out(engine, make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages",))))
     newer = scheme.with_options(values=168)
-    (change,) = make_plan(engine, SetupRequest(newer, indices=("pages",))).changes
+    (change,) = make_plan(engine, SetupRequest(default_recipe(newer), indices=("pages",))).changes
     assert change.lines == (
         f'~ _meta.shinglefold.id: "{scheme.id}" → "{newer.id}"',
         "~ _meta.shinglefold.sketch.values: 336 → 168",
@@ -56,10 +56,12 @@ def test_another_scheme_is_shown_by_what_differs(engine, scheme):
 
 
 def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
-    carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=("pages",))))
+    carry_out(engine, make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages",))))
     store(engine, "pages", pages(3))
     backfill(engine, "pages", pipeline, BackfillOptions(workers=1))
-    plan = make_plan(engine, SetupRequest(scheme.with_options(min_resemblance=0.7), indices=("pages",)))
+    plan = make_plan(
+        engine, SetupRequest(default_recipe(scheme.with_options(min_resemblance=0.7)), indices=("pages",))
+    )
     assert [change.lines for change in plan.changes] == [
         (
             "~ _meta.shinglefold.decision.min_resemblance: 0.61 → 0.7",
@@ -71,7 +73,7 @@ def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
 
 def test_what_can_not_be_changed_is_told_and_left_alone(engine, scheme):
     engine.create_index("pages", {"properties": {"dedup": {"type": "keyword"}}}, {})
-    plan = make_plan(engine, SetupRequest(scheme, indices=("pages",)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages",)))
     ((name, (told,)),) = plan.problems.items()
     assert name == "pages"
     assert "[dedup] is mapped as keyword" in told
@@ -81,12 +83,12 @@ def test_what_can_not_be_changed_is_told_and_left_alone(engine, scheme):
 
 def test_an_engine_without_templates_says_so(engine, scheme):
     with pytest.raises(ConfigError, match="no templates"):
-        make_plan(engine, SetupRequest(scheme, patterns=("news-*",)))
+        make_plan(engine, SetupRequest(default_recipe(scheme), patterns=("news-*",)))
 
 
 def test_a_wish_for_nothing_is_refused(scheme):
     with pytest.raises(ConfigError, match="nothing to set up"):
-        SetupRequest(scheme)
+        SetupRequest(default_recipe(scheme))
 
 
 def test_only_what_is_wanted_is_compared():

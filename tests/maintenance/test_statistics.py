@@ -89,7 +89,7 @@ def test_documents_without_a_number_and_places_that_a_gate_keeps_are_told(engine
     found = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))
     assert found.findings == {"sound": 30, "kept": 2}
     assert found.ungrouped == 20
-    request = SetupRequest(recipe.scheme, "dedup", ("pages",), pipeline=recipe.pipeline, groups=True)
+    request = SetupRequest(replace(recipe, groups=True), ("pages",))
     assert make_plan(engine, request).backfills == {}
     counts = backfill(engine, "pages", pipeline, BackfillOptions(workers=1)).counts
     assert (counts.read, counts.unchanged, counts.failed) == (32, 32, 0)

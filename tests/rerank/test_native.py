@@ -11,8 +11,8 @@ from support.random_pages import SPECS, resembling
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 from shinglefold.rerank.native.counting import ResultSizes
 from shinglefold.sketch import connected
@@ -35,7 +35,7 @@ def action(index: str, number: int, *, grouped: bool = True) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path_factory.mktemp("native"), split) as engine:
-        made = recipe_mappings(Recipe(SCHEME, groups=True))
+        made = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
         made["properties"] |= {"rank": {"type": "integer"}, "title": {"type": "text"}}
         made["properties"] |= {"host": {"type": "keyword"}, "published": {"type": "date"}}
         for index in ("grouped", "partly"):

@@ -1,6 +1,7 @@
 """Searching a sealed index: what was forged or altered is counted and never compared."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.forgeries import GENUINE, OTHER, SEAL, forgeries
@@ -8,9 +9,9 @@ from support.hits import SCHEME, Spec, fingerprint_of, split
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
 from shinglefold.model import Fingerprint
-from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 
 LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}
@@ -62,7 +63,7 @@ def test_a_hit_without_any_fingerprint_is_unsigned_and_not_unreadable():
 def engine(tmp_path) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path, split) as opened:
         for name, sealed in (("sealed", SEAL.id), ("plain", "")):
-            made = recipe_mappings(Recipe(SCHEME, sealed=sealed))
+            made = recipe_mappings(replace(default_recipe(SCHEME), sealed=sealed))
             made["properties"] |= {"rank": {"type": "integer"}}
             opened.create_index(name, made, {})
         stored = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]

@@ -1,6 +1,7 @@
 """Copies in a sealed index: what was forged is no copy and has none."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.forgeries import GENUINE, SEAL, forgeries
@@ -8,15 +9,15 @@ from support.hits import SCHEME, split
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.rerank.similar import find_similar
 
 
 @pytest.fixture
 def engine(tmp_path) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path, split) as engine:
-        engine.create_index("pages", recipe_mappings(Recipe(SCHEME, sealed=SEAL.id)), {})
+        engine.create_index("pages", recipe_mappings(replace(default_recipe(SCHEME), sealed=SEAL.id)), {})
         written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
         engine.bulk(
             {"_index": "pages", "_id": str(rank), "_source": {"dedup": one.to_field()}}

@@ -1,17 +1,19 @@
 """Several indices of which a role may read the documents, and of some the mappings."""
 
+from dataclasses import replace
+
 import pytest
 from support.hits import SCHEME
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import PermissionDenied
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.index_knowledge import IndexRecipes
 from shinglefold.steps import run
 
-MAPPINGS = recipe_mappings(Recipe(SCHEME, fields=("headline",)))
+MAPPINGS = recipe_mappings(replace(default_recipe(SCHEME), fields=("headline",)))
 
 
 def _answer(call):

@@ -6,7 +6,14 @@ import pytest
 from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_signed
 
 from shinglefold.errors import EngineError
-from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import (
+    Fingerprinter,
+    Pipeline,
+    default_definition,
+    default_recipe,
+    index_documents,
+    mappings,
+)
 from shinglefold.ingest.maintenance import BackfillOptions, SetupRequest, backfill, diagnose, make_plan, retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
@@ -89,7 +96,7 @@ def test_an_index_blocked_for_reading_is_an_error_with_its_remedy(engine, made, 
     for work in (
         lambda: folded.search(index, {}),
         lambda: diagnose(engine, index, pipeline),
-        lambda: make_plan(engine, SetupRequest(scheme, indices=(index,))),
+        lambda: make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,))),
         lambda: _finished(backfill(engine, index, pipeline, BackfillOptions(workers=1))),
     ):
         begin = time.monotonic()

@@ -11,8 +11,8 @@ from support.random_pages import COUNT, SPECS, alike, resembling
 from shinglefold.errors import InputError
 from shinglefold.groups.gate.intents import intents_name
 from shinglefold.groups.insert import Numbering
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.native.counting import ResultSizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
@@ -45,7 +45,7 @@ def fill(engine, index: str, numbers, spec=None) -> None:
 
 
 def made(new_index, **settings: Any) -> str:
-    mappings = recipe_mappings(Recipe(SCHEME, groups=True))
+    mappings = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
     mappings["properties"] |= {"rank": {"type": "integer"}, "title": {"type": "text"}}
     mappings["properties"] |= {"host": {"type": "keyword"}}
     return new_index(mappings, {"number_of_shards": 3, "number_of_replicas": 0, **settings})
@@ -213,7 +213,7 @@ def test_members_that_the_query_did_not_find_come_from_the_index_through_its_ali
 
 
 def test_a_run_that_numbers_groups_beside_another_knows_of_it(engine, new_index):
-    recipe = Recipe(SCHEME, groups=True)
+    recipe = replace(default_recipe(SCHEME), groups=True)
     index = new_index(recipe_mappings(recipe))
     first, second, third = (Numbering(engine, index, recipe) for _ in range(3))
     first.number([])

@@ -9,7 +9,7 @@ from support.servers.admin import ask
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
 from shinglefold.scheme import Scheme
 
 
@@ -69,7 +69,7 @@ def test_a_strict_mapping_that_lacks_a_field_is_told_with_both_remedies(
     remedy = json.loads(reason[reason.index('{"remove"') : reason.rindex("}") + 1])
     without = {**definition, "processors": [*definition["processors"], remedy]}
     bare = Pipeline.from_json(without, scheme, canonicalizer)
-    other = new_index(strict)
+    other = new_index(strict | {"_meta": recipe_mappings(bare.recipe())["_meta"]})
     assert index_documents(engine, other, pages(2), bare, workers=1).indexed == 2
 
 

@@ -94,15 +94,15 @@ def test_texts_without_words_are_alone_wherever_their_ids_are(engine, pipeline, 
     assert len({one["group"] for one in found.values()}) == 2
 
 
-def test_a_backfill_tells_documents_of_one_id_apart(engine, pipeline, rolled):
+def test_a_backfill_and_regrouping_tell_documents_of_one_id_apart(engine, pipeline, rolled):
     first, second, alias = rolled
     for index in (first, second):
         source = {"body": SAME}
         assert not engine.bulk([{"_index": index, "_id": "1", "_source": source}]).failures
         assert not engine.bulk([{"_index": index, "_id": "2", "_source": {"body": ""}}]).failures
     engine.refresh(alias)
-    given = BackfillOptions(workers=1, groups=numbering(engine, alias, pipeline))
-    assert backfill(engine, alias, pipeline, given).counts.updated == 4
+    assert backfill(engine, alias, pipeline, BackfillOptions(workers=1)).counts.updated == 4
+    regroup(engine, alias)
     found = told(engine, alias)
     assert found[first, "1"]["group"] == found[second, "1"]["group"]
     assert [found[index, "1"]["leader"] for index in (first, second)].count(True) == 1

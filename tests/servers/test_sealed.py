@@ -1,15 +1,16 @@
 """A sealed index on real servers: forgeries are shown one by one and counted, whatever reads them."""
 
+from dataclasses import replace
+
 import pytest
 from support.forgeries import GENUINE, OTHER, SEAL, forgeries
 from support.hits import SCHEME
 from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError, RecipeMismatch
-from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents
 from shinglefold.ingest.maintenance import backfill, diagnose
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.rerank import FoldedSearch
 
 LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}
@@ -22,7 +23,7 @@ def folded(engine, scheme=SCHEME, seal=SEAL):
 @pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize("options", [{}, {"cursor": True}, {"explain": True}, {"window": 3}])
 def test_forgeries_are_never_compared(engine, new_index, shards, options):
-    made = recipe_mappings(Recipe(SCHEME, sealed=SEAL.id))
+    made = recipe_mappings(replace(default_recipe(SCHEME), sealed=SEAL.id))
     made["properties"] |= {"rank": {"type": "integer"}}
     index = new_index(made, {"number_of_shards": shards, "number_of_replicas": 0})
     written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]

@@ -1,22 +1,23 @@
 """Out of an index: what it stores is grouped as it is from a file."""
 
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from support.copied_texts import copied_texts, groups_by_what_is_stored
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.fingerprint import Fingerprinter
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 from shinglefold.spark import groups, stored
 from shinglefold.spark.reading import _whole
 
 
 @pytest.fixture
 def recipe(scheme):
-    return Recipe(scheme.with_options(verify="signature"))
+    return default_recipe(scheme.with_options(verify="signature"))
 
 
 def test_an_index_is_grouped_by_what_it_stores(spark, work, tmp_path, recipe):
@@ -41,7 +42,7 @@ def test_an_index_is_grouped_by_what_it_stores(spark, work, tmp_path, recipe):
 
 
 def test_sealed_fingerprints_are_refused(recipe):
-    sealed = Recipe(recipe.scheme, sealed="0123456789abcdef")
+    sealed = replace(default_recipe(recipe.scheme), sealed="0123456789abcdef")
     with pytest.raises(ConfigError, match="sealed, and Spark gets no keys"):
         stored(None, "nowhere", "pages", sealed)
 

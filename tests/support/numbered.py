@@ -2,14 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from support.hits import SCHEME, fingerprint_of
 from support.random_pages import SPECS, alike
 
 from shinglefold.contracts import Engine
+from shinglefold.ingest import default_recipe
 from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
 
 #: Pages of the scheme; equal texts of different languages match.
 USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id]
@@ -17,7 +18,7 @@ USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id
 
 def mappings() -> dict[str, Any]:
     """Mappings of an index that numbers groups."""
-    made = recipe_mappings(Recipe(SCHEME, groups=True))
+    made = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
     made["properties"] |= {"host": {"type": "keyword"}, "published": {"type": "long"}}
     return made
 

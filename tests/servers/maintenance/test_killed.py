@@ -17,9 +17,8 @@ from support.servers.local import LocalServer
 
 from shinglefold.contracts import Engine
 from shinglefold.engines import open_engine
-from shinglefold.ingest import Backoff, Pipeline, ensure_index, index_documents
+from shinglefold.ingest import Backoff, Pipeline, default_recipe, ensure_index, index_documents
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.recipe import Recipe
 
 COUNT = 3_000
 _MORTAL = "opensearch-3"
@@ -47,7 +46,7 @@ def engine(mortal: LocalServer) -> Iterator[Engine]:
 
 @pytest.fixture
 def index(engine: Engine, scheme) -> Iterator[str]:
-    ensure_index(engine, "pages", Recipe(scheme), properties=FIELDS, settings=SHARDS)
+    ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS, settings=SHARDS)
     yield "pages"
     engine.delete_index("pages")
 

@@ -5,7 +5,7 @@ from support.maintenance import FIELDS, pages, store, stored
 from support.topologies import laid_out
 
 from shinglefold.errors import ConfigError, UnsupportedQuery
-from shinglefold.ingest import mappings
+from shinglefold.ingest import default_recipe, mappings
 from shinglefold.ingest.maintenance import (
     BackfillOptions,
     DoctorOptions,
@@ -36,7 +36,7 @@ def test_what_the_source_leaves_out_is_not_lost(engine, new_index, scheme, pipel
     assert before > 0
     with pytest.raises(ConfigError, match="leaves fields out"):
         backfill(engine, index, pipeline, ALONE)
-    plan = make_plan(engine, SetupRequest(scheme.with_options(values=168), indices=(index,)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme.with_options(values=168)), indices=(index,)))
     assert "leaves fields out" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
     assert not plan.backfills
@@ -51,7 +51,7 @@ def test_a_derived_source_is_refused(engine, new_index, scheme):
         index = new_index({"properties": {"body": {"type": "keyword"}}}, {"derived_source.enabled": True})
     except UnsupportedQuery as error:
         pytest.skip(f"this server can't: {error}")
-    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     assert "rebuilt" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
 
@@ -59,7 +59,7 @@ def test_a_derived_source_is_refused(engine, new_index, scheme):
 def test_foreign_objects_stay(engine, new_index, scheme, pipeline):
     index = new_index({"properties": {**FIELDS, "dedup": {"properties": {"of": {"type": "keyword"}}}}})
     store(engine, index, [{**page, "dedup": {"of": "x"}} for page in pages(COUNT)])
-    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     assert f"shinglefold setup {index} --dedup-field" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
     with pytest.raises(ConfigError):
@@ -106,7 +106,7 @@ def test_whatever_happens_to_new_fields_fingerprints_have_theirs(engine, new_ind
     except UnsupportedQuery as error:
         pytest.skip(f"this server can't: {error}")
     store(engine, index, [{**page, "seen": "yesterday"} for page in pages(COUNT)])
-    carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=(index,))))
+    carry_out(engine, make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,))))
     assert backfill(engine, index, pipeline, ALONE).remaining == 0
     # What the server made of a document is made again: copies, and what was left out as malformed.
     by_copy = {"query": {"match_phrase": {"all": "page-3"}}, "size": 0}
@@ -120,14 +120,14 @@ def test_another_clusters_index_is_refused_in_words(engine, scheme, pipeline):
     with pytest.raises(UnsupportedQuery, match="address of 'remote' itself, and the name 'pages'"):
         backfill(engine, "remote:pages", pipeline, ALONE)
     with pytest.raises(UnsupportedQuery, match="'remote'"):
-        make_plan(engine, SetupRequest(scheme, indices=("remote:pages",)))
+        make_plan(engine, SetupRequest(default_recipe(scheme), indices=("remote:pages",)))
     with pytest.raises(UnsupportedQuery, match="'remote'"):
         diagnose(engine, "remote:*", pipeline)
 
 
 def test_a_data_stream_is_set_up_and_what_a_rollover_would_lack_is_told(engine, server, scheme, pipeline):
     with laid_out("data_stream", engine, server, pages(COUNT), {"properties": FIELDS}) as place:
-        plan = make_plan(engine, SetupRequest(scheme, indices=(place.target,)))
+        plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(place.target,)))
         assert {change.name for change in plan.changes if change.kind == "mappings"} == set(place.indices)
         assert plan.backfills.keys() == set(place.indices)
         (told,) = plan.problems[f"data stream {place.target}"]
@@ -138,7 +138,7 @@ def test_a_data_stream_is_set_up_and_what_a_rollover_would_lack_is_told(engine, 
         body = engine.index_templates()[place.target] | {"composed_of": ["shinglefold-dedup"]}
         engine.put_index_template(place.target, body)
         server.ask("POST", f"/{place.target}/_rollover")
-        plan = make_plan(engine, SetupRequest(scheme, indices=(place.target,)))
+        plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(place.target,)))
         assert (plan.changes, plan.problems) == ((), {})
         new = {"_op_type": "create", "_index": place.target, "_id": "new", "_source": place.documents[0]}
         assert not engine.bulk([new]).failures

@@ -12,7 +12,7 @@ from support.maintenance import FIELDS, pages, store
 from support.servers.admin import ask
 
 from shinglefold.errors import UnsupportedQuery
-from shinglefold.ingest import index_documents, mappings
+from shinglefold.ingest import default_recipe, index_documents, mappings
 from shinglefold.ingest.maintenance import (
     BackfillOptions,
     Plan,
@@ -28,7 +28,7 @@ from shinglefold.scheme import Scheme
 @pytest.fixture
 def asked(server, scheme: Scheme) -> Iterator[SetupRequest]:
     name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    made = SetupRequest(scheme, patterns=(f"{name}-*",), name=name)
+    made = SetupRequest(default_recipe(scheme), patterns=(f"{name}-*",), name=name)
     yield made
     for path in (f"/{name}-1", f"/_index_template/{name}", f"/_component_template/{made.component}"):
         # A test makes some of them.
@@ -47,8 +47,8 @@ def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(e
     index = f"{asked.name}-1"
     store(engine, index_made_by_template(engine, index), pages(3))
     made = engine.mappings(index)
-    assert made["_meta"]["shinglefold"]["id"] == asked.scheme.id
-    assert made["properties"]["dedup"] == mappings(asked.scheme)["properties"]["dedup"]
+    assert made["_meta"]["shinglefold"]["id"] == asked.recipe.scheme.id
+    assert made["properties"]["dedup"] == mappings(asked.recipe.scheme)["properties"]["dedup"]
     assert make_plan(engine, asked).backfills == {index: 3}
     assert backfill(engine, index, pipeline, BackfillOptions(workers=1)).remaining == 0
     assert make_plan(engine, asked) == Plan()
@@ -69,21 +69,21 @@ def test_a_dry_run_changes_nothing(engine, asked):
 def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
     index = new_index({"_meta": {"owner": "us"}, "properties": FIELDS})
     store(engine, index, pages(5))
-    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     carry_out(engine, plan)
     assert plan.backfills == {index: 5}
     assert engine.mappings(index)["_meta"]["owner"] == "us"
     newer = scheme.with_options(values=168)
-    (_, change) = make_plan(engine, SetupRequest(newer, indices=(index,))).changes
+    (_, change) = make_plan(engine, SetupRequest(default_recipe(newer), indices=(index,))).changes
     assert change.lines[-1] == "~ _meta.shinglefold.sketch.values: 336 → 168"
-    carry_out(engine, make_plan(engine, SetupRequest(newer, indices=(index,))))
+    carry_out(engine, make_plan(engine, SetupRequest(default_recipe(newer), indices=(index,))))
     assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == newer.id
-    carry_out(engine, make_plan(engine, SetupRequest(scheme, indices=(index,))))
+    carry_out(engine, make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,))))
 
 
 def test_what_can_not_be_changed_is_told_before_anything_is_tried(engine, new_index, scheme):
     index = new_index({"properties": {"dedup": {"properties": {"signature": {"type": "binary"}}}}})
-    plan = make_plan(engine, SetupRequest(scheme, indices=(index,)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     (told,) = plan.problems[index]
     assert told.startswith("dedup.signature is mapped without doc_values; this can't be changed in place")
     with pytest.raises(UnsupportedQuery):
@@ -93,7 +93,7 @@ def test_what_can_not_be_changed_is_told_before_anything_is_tried(engine, new_in
 def test_an_alias_means_the_indices_behind_it(engine, server, new_index, scheme):
     index = new_index({})
     ask(server.url, "POST", f"/{index}/_alias/shinglefold-test-alias")
-    plan = make_plan(engine, SetupRequest(scheme, indices=("shinglefold-test-alias",)))
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=("shinglefold-test-alias",)))
     assert {change.name for change in plan.changes if change.kind == "mappings"} == {index}
 
 
@@ -158,29 +158,30 @@ def test_what_others_added_to_our_templates_stays(engine, server, asked):
     component["template"]["settings"] = {"index": {"refresh_interval": "7s"}}
     engine.put_component_template(asked.component, component)
     both = (f"{asked.name}-*", f"{asked.name}more-*")
-    more = replace(asked, patterns=both, scheme=asked.scheme.with_options(values=168))
+    newer = asked.recipe.scheme.with_options(values=168)
+    more = replace(asked, patterns=both, recipe=replace(asked.recipe, scheme=newer))
     carry_out(engine, make_plan(engine, more))
     made = engine.index_templates()[asked.name]
     assert made["index_patterns"] == [f"{asked.name}-*", f"{asked.name}more-*"]
     assert made["template"]["settings"]["index"]["number_of_shards"] == "4"
     there = engine.component_template(asked.component)["template"]
     assert there["settings"]["index"]["refresh_interval"] == "7s"
-    assert there["mappings"]["_meta"]["shinglefold"]["id"] == more.scheme.id
+    assert there["mappings"]["_meta"]["shinglefold"]["id"] == newer.id
 
 
 def test_a_recipe_that_indices_to_come_are_given_is_not_replaced_by_that_of_others(engine, asked, new_index):
     carry_out(engine, make_plan(engine, asked))
-    other = replace(asked.scheme.with_options(values=168))
+    other = replace(asked.recipe, scheme=asked.recipe.scheme.with_options(values=168))
     before = engine.component_template(asked.component)
     index = new_index({"properties": FIELDS})
-    carry_out(engine, make_plan(engine, replace(asked, scheme=other, indices=(index,), patterns=())))
-    assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == other.id
+    carry_out(engine, make_plan(engine, replace(asked, recipe=other, indices=(index,), patterns=())))
+    assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == other.scheme.id
     assert engine.component_template(asked.component) == before
-    plan = make_plan(engine, replace(asked, scheme=other, patterns=(f"{asked.name}x-*",)))
+    plan = make_plan(engine, replace(asked, recipe=other, patterns=(f"{asked.name}x-*",)))
     assert plan.changes == ()
     ((reason,),) = plan.problems.values()
     assert "--name NAME" in reason
-    (change, *_) = make_plan(engine, replace(asked, scheme=other)).changes
+    (change, *_) = make_plan(engine, replace(asked, recipe=other)).changes
     assert change.kind == "component template"
 
 
