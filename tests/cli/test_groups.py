@@ -74,7 +74,6 @@ def test_what_can_not_be_read_is_told(run):
     assert "pages.jsonl:2" in ran.err
 
 
-
 @pytest.mark.parametrize("command", [("groups", "--pairs"), ("groups",), ("advise", "sample")])
 def test_a_collection_without_a_document_is_told(run, command):
     Path("empty.jsonl").write_text("\n")

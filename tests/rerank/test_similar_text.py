@@ -130,7 +130,7 @@ def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, 
     batch = search.find_each("pages", names, ALL)
     assert [_ids(page) for page in batch] == alone
     assert [{names[place] for place, _ in page.among} for page in batch] == alone
-    prints = Fingerprinter(Recipe.of(engine.mappings("pages"), "pages", "dedup").scheme).fingerprint(
+    prints = Fingerprinter(Recipe.of(engine.mappings("pages"), "pages").scheme).fingerprint(
         list(pages.values())
     )
     asked = [QueryDocument(made, text=text) for made, text in zip(prints, pages.values(), strict=True)]
