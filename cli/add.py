@@ -14,7 +14,7 @@ from shinglefold.cli.sources import make_read_options, read_sources, reading_opt
 
 if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked
-    from shinglefold.groups.gate.run import Run
+    from shinglefold.groups.gate.bulk_run import Run
     from shinglefold.ingest.text_fields import FieldWatch
 
 _SHOWN = 160
@@ -101,7 +101,7 @@ def add(
     """
     from shinglefold.cli.stores import opened_store, pipeline_of
     from shinglefold.groups import Gate, Policy
-    from shinglefold.groups.gate.run import Run
+    from shinglefold.groups.gate.bulk_run import Run
     from shinglefold.ingest.pipeline.reach import raw_fields
     from shinglefold.ingest.text_fields import FieldWatch
 

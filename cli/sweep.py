@@ -11,7 +11,7 @@ from shinglefold.cli.options import engine_option
 from shinglefold.cli.output import printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.groups.gate.left import Place
+    from shinglefold.groups.gate.housekeeping import Place
 
 _SHOWN = 10
 
@@ -35,8 +35,8 @@ def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str |
     """
     from shinglefold.cli.hints import again
     from shinglefold.cli.stores import opened_store
-    from shinglefold.groups.gate.left import Swept, places
-    from shinglefold.groups.gate.left import sweep as run
+    from shinglefold.groups.gate.housekeeping import Swept, places
+    from shinglefold.groups.gate.housekeeping import sweep as run
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from shinglefold.contracts import JSON, Engine, Guard, GuardedWrites, Held
 from shinglefold.errors import EngineError, PermissionDenied
-from shinglefold.groups.gate.intents import ensure_intents
+from shinglefold.groups.intent_index import ensure_intents
 
 _NOTE = "numbering"
 #: Milliseconds for which a note is good, and after which it is written again.

@@ -5,19 +5,21 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON
 from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values
 from shinglefold.model import Fingerprint, Int64s
+from shinglefold.recipe import TEXTS, Recipe
 from shinglefold.rerank.fold.columns import Columns, Reader
 from shinglefold.rerank.fold.doubt import Zone
 from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero
-from shinglefold.rerank.fold.text_stage import Said, TextStage
+from shinglefold.rerank.fold.text_stage import Said, Stages, TextStage
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.options import FoldOptions, Scope
 from shinglefold.rerank.similar import Asked
-from shinglefold.scheme import Scheme
+from shinglefold.scheme import Facts, Scheme
 from shinglefold.seal import Seal
 from shinglefold.sketch import agreement_rows, estimate
 from shinglefold.stored import stored_parts
@@ -285,3 +287,38 @@ def _similarity(said: Said | None) -> float | None:
 
 
 __all__ = ["Batch", "Likened", "Likeness", "Pair", "Rules"]
+
+
+def text_stage(
+    recipe: Recipe,
+    rules: Rules,
+    canonicalizer: Canonicalizer | None = None,
+    *,
+    facts: Facts = "any",
+    wanted: bool = True,
+) -> TextStage:
+    """Return what has the texts of an index decide.
+
+    Args:
+        canonicalizer: of the index's scheme; None makes one when a text is first read.
+        facts: other than ``any`` overrules what the scheme says.
+        wanted: whether a missing dictionary is an error; else signatures decide where there is one.
+    """
+    scheme = rules.judged(recipe.scheme)
+    if facts != "any":
+        scheme = scheme.with_options(verify="text", facts=facts)
+    return Stages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
+
+
+def likeness_of(
+    recipe: Recipe,
+    rules: Rules,
+    seal: Seal | None,
+    values: Values,
+    canonicalizer: Canonicalizer | None = None,
+    *,
+    facts: Facts = "any",
+) -> Likeness:
+    """Return what tells which documents of an index are alike, by its rules; see ``text_stage``."""
+    stage = text_stage(recipe, rules, canonicalizer, facts=facts)
+    return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)

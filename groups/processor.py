@@ -7,10 +7,10 @@ from typing import ClassVar
 from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, ProcessorError, Refused
-from shinglefold.groups.gate.face import document_id
-from shinglefold.groups.gate.forms import Forms
+from shinglefold.groups.gate.base_gate import document_id
 from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.member import Verdict
+from shinglefold.groups.gate.placeholders import Forms
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome

@@ -4,7 +4,7 @@ What is being decided on is in no index yet, so that values are compared here. T
 fields whose values the index keeps as they are, or in a form that can be told beforehand.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -189,3 +189,31 @@ def _kind(node: Mapping[str, Any], path: str) -> str:
     fit = [name for name, own in (node.get("fields") or {}).items() if own.get("type") in _FORMS]
     told = "not mapped" if kind is None else f"of type {kind}"
     return f"{told}, and {path}.{fit[0]} would do" if fit else told
+
+
+_KINDS = ("date", "date_nanos")
+#: Formats in which values are told as ``moment`` reads them: ISO 8601, or milliseconds since 1970.
+_READ = (
+    None,
+    "strict_date_optional_time||epoch_millis",
+    "strict_date_optional_time",
+    "strict_date_optional_time_nanos||epoch_millis",
+    "epoch_millis",
+)
+
+
+def asked_dates(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
+    """Return the ``docvalue_fields`` by which an index tells the dates in some fields, in UTC.
+
+    Only of fields that are dates in each of several mappings that have them: others are told by ``_source``.
+    """
+    mappings = list(several)
+    return [asked for name in dict.fromkeys(names) if (asked := _asked(mappings, name))]
+
+
+def _asked(several: Sequence[Mapping[str, Any]], name: str) -> JSON:
+    found = [one[1] for mappings in several if (one := definition_of(mappings, name)) is not None]
+    if not found or any(one.get("type") not in _KINDS or one.get("doc_values") is False for one in found):
+        return {}
+    plain = all(one.get("format") in _READ for one in found)
+    return {"field": name} if plain else {"field": name, "format": "strict_date_time"}

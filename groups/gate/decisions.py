@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shinglefold.groups.gate.member import Like, Member
+from shinglefold.groups.gate.member import Intent, Like, Member
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.requests import Intent
 
 
 class Stay(Enum):

@@ -12,17 +12,15 @@ from typing import Self
 from shinglefold.checks import check_is_text
 from shinglefold.contracts import JSON, Document, Engine, GuardedWrites
 from shinglefold.errors import EngineError
-from shinglefold.groups.gate.aside import Aside
-from shinglefold.groups.gate.exclusive import ExclusiveStore, watched
-from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, check_rules, let_in
-from shinglefold.groups.gate.jobs import Caller, Job
-from shinglefold.groups.gate.left import sweep
+from shinglefold.groups.gate.base_gate import BATCH, Face, canonicalizer_of, check_rules, let_in
+from shinglefold.groups.gate.embedded_store import ExclusiveStore, Patient, watched
+from shinglefold.groups.gate.group_commit import Caller, Job
+from shinglefold.groups.gate.housekeeping import Aside, sweep
 from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import open_gate
-from shinglefold.groups.gate.patient import Patient
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.stores import ServerStore
+from shinglefold.groups.gate.server_store import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.rerank.explanation.stored_passages import matched_passages

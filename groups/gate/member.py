@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts import JSON, Guard
-from shinglefold.groups.gate.requests import Intent, Seen
 
 
 class Alike(NamedTuple):
@@ -61,6 +60,40 @@ class Verdict:
         if self.replaced:
             told["replaced"] = True
         return told | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Somebody is deciding about a document, or has decided, and searches need not see it yet.
+
+    ``guard``: the version of the document that is changed; None where the attempt keeps the place of a new
+    one. As long as the document has it the decision is open. ``order``: of two that match, who comes first.
+    ``until``: when others may clear it. ``words``: two that match have one in common. ``print``: what
+    it is compared by.
+    """
+
+    attempt: str
+    document: str
+    guard: Guard | None
+    order: tuple[int, str]
+    until: int
+    words: tuple[str, ...] = ()
+    print: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a search of the documents found for a member: matching ones, and group numbers that are taken.
+
+    ``ids``: leaders first, then the most alike. ``numberless``: of these, where places are counted. ``cut``:
+    whether there are more. ``uncounted``: whether some of these may be without a number.
+    """
+
+    ids: tuple[str, ...] = ()
+    taken: frozenset[int] = frozenset()
+    numberless: frozenset[str] = frozenset()
+    cut: bool = False
+    uncounted: bool = False
 
 
 @dataclass(slots=True, eq=False)

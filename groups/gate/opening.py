@@ -2,8 +2,9 @@
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shinglefold.advice import advised, together
 from shinglefold.awaited import AsyncEngine
@@ -11,24 +12,24 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_engine, check_is_text, check_number
 from shinglefold.contracts import JSON, Engine, GuardedWrites, Parameters
 from shinglefold.errors import ConfigError, EngineError
-from shinglefold.groups.deciding import likeness_of
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.gate.intents import check_intents, ensure_intents
-from shinglefold.groups.gate.judge import Fingerprints
-from shinglefold.groups.gate.mapped import check_keeps, check_shown, concrete_index, has, nested
+from shinglefold.groups.gate.context import Terms
+from shinglefold.groups.gate.fingerprint_judge import Fingerprints
+from shinglefold.groups.gate.intent_register import Alone, Shared
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.register import Alone, Shared
-from shinglefold.groups.gate.stores import Documents
-from shinglefold.groups.gate.terms import Terms
-from shinglefold.groups.likeness import Likeness, Rules
+from shinglefold.groups.gate.server_store import Documents
+from shinglefold.groups.intent_index import check_intents, ensure_intents
+from shinglefold.groups.likeness import Likeness, Rules, likeness_of
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.values import Values
 from shinglefold.ingest import Backoff
+from shinglefold.ingest.maintenance.obstacles import change_obstacles, settings_of, source_obstacles
 from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.recipe import Recipe
 from shinglefold.rerank.request.recipes import check_keywords
 from shinglefold.seal import Seal, check_seal, check_sealed
+from shinglefold.source_filter import SourceFilter
 
 #: The parts of a placeholder; by the first a sweep finds it.
 _PLACEHOLDER: JSON = {
@@ -214,3 +215,73 @@ def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:
 
 def _attempt() -> str:
     return f"{time.time_ns():020}-{uuid.uuid4().hex[:12]}"
+
+
+#: How the names of the indices behind data streams begin.
+_STREAMED = ".ds-"
+#: Modes of an index in which every document has a time, which a placeholder has not.
+_TIMED = ("logsdb", "time_series")
+
+
+def concrete_index(engine: Engine, index: str) -> str:
+    """Return the index that a name means, so that all its names share intents."""
+    names = [info.name for info in engine.indices(index)]
+    if len(names) != 1:
+        raise ConfigError(f"{index!r} means {len(names)} indices; a gate stands in front of one: name it")
+    if names[0].startswith(_STREAMED):
+        raise ConfigError(
+            f"{index!r} is a data stream, whose documents can't be changed once they are written, and a gate "
+            "keeps their places before: let it stand before an index"
+        )
+    return names[0]
+
+
+def check_shown(mappings: JSON, index: str, paths: Iterable[str]) -> None:
+    """Refuse an index whose ``_source`` does not keep what a decision reads again: all would be let in.
+
+    Raises:
+        ConfigError: it leaves one of these fields out.
+    """
+    source = mappings.get("_source") or {}
+    stored = source.get("enabled") is not False and source.get("mode") != "disabled"
+    kept = SourceFilter(stored, tuple(source.get("includes", ())), tuple(source.get("excludes", ())))
+    hidden = [path for path in paths if not kept.shows(path)]
+    if hidden:
+        raise ConfigError(
+            f"index {index!r}: its _source leaves out {', '.join(hidden)}, by which a gate decides: index "
+            "the documents into an index that stores them whole"
+        )
+
+
+def check_keeps(engine: Engine, mappings: JSON, index: str) -> None:
+    """Refuse an index that takes no placeholders, or whose documents an update would take something from.
+
+    A stored document is updated when it is to lead a group, and when a writer dies that was to change it.
+
+    Raises:
+        ConfigError: it is one of these.
+    """
+    settings = settings_of(engine, index).get(index, {})
+    if (mode := settings.get("index.mode")) in _TIMED:
+        raise ConfigError(
+            f"index {index!r} is in the mode {mode!r}, in which every document has a time, and a gate keeps "
+            "places by documents without any: let it stand before an index of the standard mode"
+        )
+    for told in (*source_obstacles(mappings, settings), *change_obstacles(settings)):
+        raise ConfigError(f"a gate can't stand before index {index!r}: {told}")
+
+
+def has(mappings: JSON, field: str, properties: JSON) -> bool:
+    """Tell whether properties stand below a field already, so that who may only write need not map them."""
+    node: Any = mappings
+    for name in field.split("."):
+        node = (node.get("properties") or {}).get(name) or {}
+    there = node.get("properties") or {}
+    return all(there.get(name) == wanted for name, wanted in properties.items())
+
+
+def nested(field: str, properties: JSON) -> JSON:
+    """Return mappings in which properties stand below a field."""
+    for name in reversed(field.split(".")):
+        properties = {name: {"properties": properties}}
+    return {"properties": properties}

@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.groups.gate.entering import enter, look, release
-from shinglefold.groups.gate.keys import id_and_routing
+from shinglefold.groups.gate.commit import settle
+from shinglefold.groups.gate.context import Terms
+from shinglefold.groups.gate.intent_register import Shared
 from shinglefold.groups.gate.member import Member, Verdict
-from shinglefold.groups.gate.register import Shared
+from shinglefold.groups.gate.placeholders import id_and_routing
 from shinglefold.groups.gate.requests import Now, Pause, Refresh, Steps
-from shinglefold.groups.gate.settling import settle
-from shinglefold.groups.gate.terms import Terms
+from shinglefold.groups.gate.reserve import enter, look, release
 
 
 def decide(members: Sequence[Member], terms: Terms) -> Steps[list[Verdict]]:

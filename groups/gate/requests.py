@@ -2,12 +2,10 @@
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from shinglefold.contracts import JSON, Guard, Held
-
-if TYPE_CHECKING:
-    from shinglefold.groups.gate.member import Member
+from shinglefold.contracts import JSON, Guard
+from shinglefold.groups.gate.member import Member
 
 Result = TypeVar("Result")
 #: The two indices: the user's own, and that of intents beside it.
@@ -85,7 +83,7 @@ class FindDocuments:
     ``far``: beyond those that share most with it.
     """
 
-    members: "tuple[Member, ...]"
+    members: tuple[Member, ...]
     far: bool = False
 
 
@@ -130,40 +128,3 @@ class Now:
 Request = Write | Read | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
 #: Yields requests, is sent their answers, returns the result.
 Steps = Generator[Request, Any, Result]
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """Somebody is deciding about a document, or has decided, and searches need not see it yet.
-
-    ``guard``: the version of the document that is changed; None where the attempt keeps the place of a new
-    one. As long as the document has it the decision is open. ``order``: of two that match, who comes first.
-    ``until``: when others may clear it. ``words``: two that match have one in common. ``print``: what
-    it is compared by.
-    """
-
-    attempt: str
-    document: str
-    guard: Guard | None
-    order: tuple[int, str]
-    until: int
-    words: tuple[str, ...] = ()
-    print: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a search of the documents found for a member: matching ones, and group numbers that are taken.
-
-    ``ids``: leaders first, then the most alike. ``numberless``: of these, where places are counted. ``cut``:
-    whether there are more. ``uncounted``: whether some of these may be without a number.
-    """
-
-    ids: tuple[str, ...] = ()
-    taken: frozenset[int] = frozenset()
-    numberless: frozenset[str] = frozenset()
-    cut: bool = False
-    uncounted: bool = False
-
-
-__all__ = ["Guard", "Held"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms
 from shinglefold.groups.regroup.columns import Digests, Keys
 from shinglefold.groups.values import Values
 from shinglefold.ingest.maintenance.stored import key_of

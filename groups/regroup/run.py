@@ -11,8 +11,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
-from shinglefold.groups.dates import asked_dates
-from shinglefold.groups.deciding import text_stage
+from shinglefold.groups.likeness import text_stage
 from shinglefold.groups.regroup.asking import Asking
 from shinglefold.groups.regroup.census import Census, Taking
 from shinglefold.groups.regroup.journal import Journal
@@ -22,7 +21,7 @@ from shinglefold.groups.regroup.plan import Change, plan
 from shinglefold.groups.regroup.verdicts import Verdicts
 from shinglefold.groups.regroup.writing import Writer
 from shinglefold.groups.rules import Rules, note
-from shinglefold.groups.values import Values
+from shinglefold.groups.values import Values, asked_dates
 from shinglefold.ingest.maintenance.obstacles import check_updatable
 from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost, kept_alive
 from shinglefold.ingest.maintenance.throttle import Throttle

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shinglefold.contracts import JSON, Engine
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms
 from shinglefold.groups.regroup.census import UNKNOWN, digest_of
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change

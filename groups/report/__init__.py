@@ -7,8 +7,8 @@ from shinglefold.advice import advised, together
 from shinglefold.checks import check_engine, check_is_text, check_kind
 from shinglefold.contracts import JSON, Engine
 from shinglefold.errors import ConfigError
-from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.report.tally import Names, Report, Tally
+from shinglefold.groups.values import asked_dates
 from shinglefold.ingest.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.ingest.writing.bulk import patiently
 from shinglefold.recipe import Recipe

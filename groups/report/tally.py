@@ -8,7 +8,7 @@ from heapq import nlargest
 from typing import Any
 from urllib.parse import urlsplit
 
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms
 from shinglefold.placeholders import PENDING, is_placeholder
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.stored import stored_parts

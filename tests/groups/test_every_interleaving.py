@@ -9,7 +9,7 @@ from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, na
 from support.gate.store import Source, Store
 from support.servers.choose import in_full
 
-from shinglefold.groups.gate.notes import WRITERS
+from shinglefold.groups.gate.intent_records import WRITERS
 from shinglefold.groups.gate.policy import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.

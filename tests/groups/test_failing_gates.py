@@ -6,7 +6,7 @@ from support.gate.store import Source, Store
 
 from shinglefold.contracts import Written
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups.gate.jobs import Caller, Job
+from shinglefold.groups.gate.group_commit import Caller, Job
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.requests import Drop, Now, Pause, Refresh, Write
 from shinglefold.ingest import Backoff

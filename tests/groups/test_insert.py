@@ -3,8 +3,7 @@
 import pytest
 
 from shinglefold.groups import insert
-from shinglefold.groups.insert import Numbering
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.insert import Numbering, numbers_of
 from shinglefold.ingest import index_documents
 from shinglefold.model import Fingerprint
 

@@ -5,7 +5,7 @@ import operator
 import pytest
 
 from shinglefold.groups import lookup as lookups
-from shinglefold.groups.deciding import likeness_of
+from shinglefold.groups.likeness import likeness_of
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values

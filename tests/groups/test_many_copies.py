@@ -5,21 +5,21 @@ from dataclasses import replace
 import pytest
 
 from shinglefold.groups import Gate, Policy, lookup
-from shinglefold.groups.gate import settling
+from shinglefold.groups.gate import commit
 
 
 @pytest.fixture
 def stored(engine, pipeline, text, monkeypatch):
     """Return what stores copies of a text past every gate, and count the documents that gates read."""
     read = []
-    held_by = settling.held_by
+    held_by = commit.held_by
 
     def counted(ids):
         wanted = set(ids)
         read.append(len(wanted))
         return (yield from held_by(wanted))
 
-    monkeypatch.setattr(settling, "held_by", counted)
+    monkeypatch.setattr(commit, "held_by", counted)
 
     def store(count, kind="a", **parts):
         (outcome,) = pipeline.run_block([{"_id": "x", "body": text(kind, 1)}])

@@ -7,8 +7,8 @@ from support.gate.moved import moved_words, replaced_words
 
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.insert import Numbering
+from shinglefold.groups.likeness import likeness_of
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.values import Values

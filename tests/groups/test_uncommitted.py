@@ -8,7 +8,7 @@ from shinglefold.engines.embedded import writer
 from shinglefold.engines.embedded.journal import Journal
 from shinglefold.errors import IndexReadOnly, Refused
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.insert import numbers_of
 from shinglefold.model import Fingerprint
 
 

@@ -14,7 +14,7 @@ from support.servers.local import LocalServer
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineError
 from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.rerank.similar import find_similar
 

@@ -9,7 +9,7 @@ from support.gate.crashes import make_pipeline
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 _NUMBER = 240

@@ -11,7 +11,7 @@ from support.servers.admin import ask
 
 from shinglefold.errors import EngineError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.insert import numbers_of
 from shinglefold.model import Fingerprint
 from shinglefold.stored import stored_parts
 

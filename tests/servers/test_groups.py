@@ -9,8 +9,8 @@ from support.hits import SCHEME, fingerprint_of
 from support.random_pages import COUNT, SPECS, alike, resembling
 
 from shinglefold.errors import InputError
-from shinglefold.groups.gate.intents import intents_name
 from shinglefold.groups.insert import Numbering
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.maintenance import BackfillOptions, backfill
 from shinglefold.ingest.mapping import recipe_mappings

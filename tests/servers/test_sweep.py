@@ -11,7 +11,7 @@ from shinglefold.cli.main import main
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.guarded import GuardedEngine
 from shinglefold.groups import Gate
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.gate.crashes import make_pipeline
 
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.groups.regroup import regroup
 from shinglefold.groups.report import make_report
 from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose

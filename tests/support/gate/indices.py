@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from shinglefold.contracts import Engine
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 
 

@@ -11,9 +11,9 @@ from itertools import combinations
 from typing import Any
 
 from shinglefold.contracts import Guard, Held, Written
-from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.member import Alike, Member
-from shinglefold.groups.gate.notes import WRITERS
+from shinglefold.groups.gate.intent_records import WRITERS
+from shinglefold.groups.gate.member import Alike, Member, Seen
+from shinglefold.groups.gate.placeholders import Forms
 from shinglefold.groups.gate.requests import (
     CountGroups,
     Drop,
@@ -24,7 +24,6 @@ from shinglefold.groups.gate.requests import (
     Put,
     Read,
     Request,
-    Seen,
 )
 
 FORMS = Forms("dedup")

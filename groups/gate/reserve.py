@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from shinglefold.contracts import Held, Written
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups.gate.leases import closing
-from shinglefold.groups.gate.member import Member, Verdict
+from shinglefold.groups.gate.context import Terms
+from shinglefold.groups.gate.member import Intent, Member, Verdict
+from shinglefold.groups.gate.placeholders import closing
 from shinglefold.groups.gate.requests import (
     BUSY,
     CONFLICT,
@@ -15,13 +16,11 @@ from shinglefold.groups.gate.requests import (
     Action,
     Drop,
     FindDocuments,
-    Intent,
     Now,
     Put,
     Read,
     Steps,
 )
-from shinglefold.groups.gate.terms import Terms
 
 
 def enter(members: Sequence[Member], terms: Terms) -> Steps[None]:

@@ -11,13 +11,13 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_kind, expected
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
-from shinglefold.groups.gate.jobs import Caller, Job
-from shinglefold.groups.gate.judge import words_of
-from shinglefold.groups.gate.keys import id_and_routing, key
+from shinglefold.groups.gate.fingerprint_judge import words_of
+from shinglefold.groups.gate.group_commit import Caller, Job
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import Opened
+from shinglefold.groups.gate.placeholders import id_and_routing, key
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.insert import numbers_of
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.foreign import refusal
 from shinglefold.ingest.paths import get

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shinglefold.contracts import JSON, Held
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.gate.keys import id_and_routing, key
-from shinglefold.groups.gate.member import Member
+from shinglefold.groups.gate.member import Member, Seen
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms, id_and_routing, key
 from shinglefold.groups.gate.requests import (
     Action,
     CountGroups,
@@ -24,7 +23,6 @@ from shinglefold.groups.gate.requests import (
     Read,
     Refresh,
     Request,
-    Seen,
     Write,
 )
 from shinglefold.groups.lookup import Found, Lookup, Steps

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts import JSON, Held
+from shinglefold.groups.gate.member import Intent
+from shinglefold.groups.gate.requests import Action, Drop, Merge
 from shinglefold.ingest.paths import cut, get, put
 from shinglefold.placeholders import ATTEMPT, PENDING
 from shinglefold.stored import stored_parts, without_fingerprint
@@ -67,3 +69,45 @@ class Forms:
             return False
         usual = isinstance(get(source, self.field), Mapping)
         return not usual or without_fingerprint(source, self.field) != cut(source, self.field)
+
+
+def is_open(intent: Intent, held: Held | None, forms: Forms) -> bool:
+    """Tell whether an intent may still become a document: its document is as it is decided on.
+
+    Args:
+        held: the document as it is now.
+    """
+    if held is None:
+        return False
+    if intent.guard is None:
+        return forms.attempt(held.source) == intent.attempt
+    return held.guard == intent.guard
+
+
+def closing(held: Held, forms: Forms) -> Action:
+    """Return what takes the guard of an open intent away, so that nothing is let in by it any more.
+
+    A placeholder is deleted. A document that was to be changed stays, in another version.
+    """
+    if forms.pending(held.source) is not None:
+        return Drop("documents", held.id, held.guard)
+    return Merge("documents", held.id, {}, held.guard)
+
+
+#: Begins the keys that are more than an id.
+_MARK = "\0"
+
+
+def key(id_: str, routing: str | None = None) -> str:
+    """Return what names a document: its id where that is enough."""
+    if not routing and not id_.startswith(_MARK):
+        return id_
+    return f"{_MARK}{len(id_)}:{id_}{routing or ''}"
+
+
+def id_and_routing(key: str) -> tuple[str, str | None]:
+    """Return the id and the routing that a key was made of."""
+    if not key.startswith(_MARK):
+        return key, None
+    length, _, rest = key[len(_MARK) :].partition(":")
+    return rest[: int(length)], rest[int(length) :] or None

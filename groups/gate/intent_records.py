@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts import JSON, Guard
-from shinglefold.groups.gate.requests import Intent
+from shinglefold.groups.gate.member import Intent
 
 #: The document that names all heads.
 WRITERS = "writers"

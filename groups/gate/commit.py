@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shinglefold.contracts import Held
-from shinglefold.groups.gate.claims import claimed
+from shinglefold.groups.gate.context import Terms
 from shinglefold.groups.gate.decisions import Adopt, Choice, Found, Join, Keep, Refuse, Stay, choose
-from shinglefold.groups.gate.entering import held_by, leave, not_taken_back
-from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.leases import closing, is_open
-from shinglefold.groups.gate.member import Like, Member, Verdict
+from shinglefold.groups.gate.group_capacity import claimed
+from shinglefold.groups.gate.member import Intent, Like, Member, Seen, Verdict
+from shinglefold.groups.gate.placeholders import Forms, closing, is_open
 from shinglefold.groups.gate.requests import (
     BUSY,
     CONFLICT,
@@ -19,18 +18,16 @@ from shinglefold.groups.gate.requests import (
     Action,
     FindDocuments,
     FindGroups,
-    Intent,
     Merge,
     Now,
     Pause,
     Put,
     Read,
     Refresh,
-    Seen,
     Steps,
     Write,
 )
-from shinglefold.groups.gate.terms import Terms
+from shinglefold.groups.gate.reserve import held_by, leave, not_taken_back
 
 
 def settle(members: Sequence[Member], inside: list[Member], terms: Terms) -> Steps[None]:

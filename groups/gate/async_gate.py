@@ -12,15 +12,15 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable
-from shinglefold.groups.gate.aside import SECONDS, Borne
-from shinglefold.groups.gate.face import Face, canonicalizer_of, check_rules, let_in
+from shinglefold.groups.gate.base_gate import Face, canonicalizer_of, check_rules, let_in
 from shinglefold.groups.gate.gate import Gate
-from shinglefold.groups.gate.jobs import Caller, Job
+from shinglefold.groups.gate.group_commit import Caller, Job
+from shinglefold.groups.gate.housekeeping import SECONDS, Borne
 from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import Opened, open_gate
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.stores import ServerStore
+from shinglefold.groups.gate.server_store import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.seal import Seal
 from shinglefold.steps import drive_async

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts import Held
+from shinglefold.groups.gate.context import Terms
 from shinglefold.groups.gate.decisions import Choice, Join, Refuse, Stay, place_in_group
-from shinglefold.groups.gate.entering import held_by
-from shinglefold.groups.gate.leases import closing, is_open
-from shinglefold.groups.gate.member import Member
-from shinglefold.groups.gate.requests import CountGroups, FindGroups, Intent, Now, Steps, Write
-from shinglefold.groups.gate.terms import Terms
+from shinglefold.groups.gate.member import Intent, Member
+from shinglefold.groups.gate.placeholders import closing, is_open
+from shinglefold.groups.gate.requests import CountGroups, FindGroups, Now, Steps, Write
+from shinglefold.groups.gate.reserve import held_by
 
 #: Documents read of a group beyond its places, as some that a search finds may have left it since.
 _SPARE = 20

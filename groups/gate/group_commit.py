@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts import Document
+from shinglefold.groups.gate.context import Terms
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.protocol import decide
 from shinglefold.groups.gate.requests import Pause, Request, Steps
-from shinglefold.groups.gate.terms import Terms
 
 
 @dataclass(slots=True, eq=False)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shinglefold.groups.gate.forms import Forms
+from shinglefold.groups.gate.intent_register import Register
 from shinglefold.groups.gate.member import Alike, Member
+from shinglefold.groups.gate.placeholders import Forms
 from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.register import Register
 from shinglefold.ingest.writing.bulk import Backoff
 
 
