@@ -1,5 +1,6 @@
-"""What every face of the gate does alike, whether its answers are waited for or awaited."""
+"""What the blocking and the awaited gate have in common: how documents become members, and verdicts words."""
 
+import asyncio
 import base64
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,15 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.checks import check_kind, expected
 from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
+from shinglefold.groups.gate.embedded_store import ExclusiveStore
 from shinglefold.groups.gate.fingerprint_judge import words_of
-from shinglefold.groups.gate.group_commit import Caller, Job
+from shinglefold.groups.gate.group_commit import Caller, GroupCommit, Job, Store
+from shinglefold.groups.gate.housekeeping import Housekeeping
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import Opened
 from shinglefold.groups.gate.placeholders import id_and_routing, key
 from shinglefold.groups.gate.policy import Policy
+from shinglefold.groups.gate.server_store import EngineCalls, ServerStore
 from shinglefold.groups.insert import numbers_of
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.foreign import refusal
@@ -36,10 +40,21 @@ _LONGEST_ID = 512
 _BESIDE = ("_id", "_index", "_routing")
 
 
-class Face:
-    """Makes members of documents, and words of verdicts."""
+class BaseGate:
+    """A gate before an opened index; a subclass says in which event loop ``_group_commit`` runs.
 
-    def __init__(self, opened: Opened, pipeline: Pipeline | None, seal: Seal | None) -> None:
+    Args:
+        calls: how ``engine`` is called.
+    """
+
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - blocking or awaited
+        opened: Opened,
+        pipeline: Pipeline | None,
+        seal: Seal | None,
+        calls: EngineCalls,
+    ) -> None:
         if pipeline is not None and pipeline.scheme.id != opened.recipe.scheme.id:
             # What it makes would be like nothing that is stored.
             raise SchemeMismatch(
@@ -50,6 +65,16 @@ class Face:
             )
         self._opened, self._pipeline, self._seal = opened, pipeline, seal
         self.policy, self.index, self.recipe = opened.terms.policy, opened.index, opened.recipe
+        self._documents = opened.documents(engine, engine.newest if opened.intents else None)
+        store: Store
+        if opened.intents:
+            store = ServerStore(
+                engine, calls, opened.index, opened.intents, self._documents, opened.read_back
+            )
+        else:
+            store = ExclusiveStore(engine, opened.index, self._documents)
+        housekeeping = Housekeeping(engine, opened, calls, store.answer)
+        self._group_commit = GroupCommit(opened.index, self._job, store, housekeeping)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -82,6 +107,24 @@ class Face:
             _made(one, None if reason else next(outcomes), reason)
             for one, reason in zip(documents, reasons, strict=True)
         ]
+
+    async def _add_all(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Decide about documents as they are given, fingerprinted in the thread of the event loop.
+
+        The embedded engine takes the words of texts from the thread that fingerprinted them.
+        """
+        _check_documents(documents)
+        made = self.made(documents[:BATCH])
+        for begin in range(BATCH, len(documents), BATCH):
+            # Other callers need not wait for all of them.
+            await asyncio.sleep(0)
+            made += self.made(documents[begin : begin + BATCH])
+        return await self._decided(made)
+
+    async def _decided(self, made: Sequence[Document | Verdict]) -> list[Verdict]:
+        """Return the verdicts on documents that were fingerprinted, in order."""
+        admitted = iter(await self._group_commit.admit([one for one in made if not isinstance(one, Verdict)]))
+        return [one if isinstance(one, Verdict) else next(admitted) for one in made]
 
     def member(self, document: Document) -> Member | Verdict:
         """Return what is decided about, or what becomes of a document that does not fit at all."""
@@ -117,7 +160,7 @@ class Face:
             raise InputError("its index is in an engine that has no _routing; leave it out")
         return str(given)
 
-    def job(self, callers: Sequence[Caller]) -> Job:
+    def _job(self, callers: Sequence[Caller]) -> Job:
         """Return what takes the documents of callers through the gate together."""
         shared = self._opened.shared is not None
         return Job(

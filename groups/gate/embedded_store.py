@@ -1,10 +1,10 @@
 """The store of the protocol on an engine to whose index one process at a time may write."""
 
+import asyncio
 import operator
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,27 +35,39 @@ from shinglefold.local_engines import ExclusiveWrites
 from shinglefold.steps import drive
 
 
-def watched(field: str) -> tuple[str, ...]:
-    """Return the fields by which documents are found that searches can't see yet.
-
-    Args:
-        field: where fingerprints are.
-    """
-    return tuple(f"{field}.{part}" for part in ("supershingles", "digest", GROUP))
-
-
 @dataclass(slots=True)
 class ExclusiveStore:
-    """An index that nobody else writes to as long as this lasts: places need not be stored."""
+    """An index that nobody else writes to for a turn, so that placeholders stay in memory."""
 
     engine: Any
     index: str
     documents: Documents
+    _lease: "ExclusiveLease" = field(init=False)
     _places: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
 
-    def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
+    def __post_init__(self) -> None:
+        # By these, documents are found that searches can't see yet.
+        parts = ("supershingles", "digest", GROUP)
+        fields = [f"{self.documents.forms.field}.{part}" for part in parts]
+        self._lease = ExclusiveLease(self.engine, self.index, fields)
+
+    @asynccontextmanager
+    async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
+        """Hold the index for a turn; what was written is durable at the end."""
+        async with self._lease.turn(given_up):
+            self._places, self._versions = {}, {}
+            yield
+
+    async def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         """Answer one request of the protocol."""
+        return self._answers(request)
+
+    def close(self) -> None:
+        """Let other processes write."""
+        self._lease.release()
+
+    def _answers(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         ways: dict[type, Callable[[Any], Any]] = {
             Write: lambda asked: self._written(asked.actions),
             Read: lambda asked: self._held(asked.ids),
@@ -181,18 +193,18 @@ class ExclusiveStore:
 
 
 #: Seconds to wait for another process that writes to an embedded index.
-_PATIENCE = 60.0
-#: Seconds between two tries, and for which who was asked for the index leaves it to others.
-_TRIED, _LEFT = 0.005, 0.03
-#: Seconds without a batch after which the index is given back.
+_MAX_WAIT = 60.0
+#: Seconds between two tries, and for which the lease is left to others after one of them asked for it.
+_RETRY, _LEFT_TO_OTHERS = 0.005, 0.03
+#: Seconds without a turn after which the lease is released.
 _IDLE = 0.1
 
 
-class Patient:
-    """Has an index alone while a batch is decided, and keeps other processes from writing until the next one.
+class ExclusiveLease:
+    """Holds the exclusive write lease of an embedded index across turns.
 
-    Each giving back waits for segments to be merged, which otherwise goes on beside decisions. So it is given
-    back only once another gate wants it, or nothing came for a while.
+    Releasing it waits for segments to be merged, which otherwise goes on beside decisions. So it is released
+    only when another gate asks for it, or after 0.1 s without a turn.
 
     Args:
         fields: by which documents are found that searches can't see yet.
@@ -200,63 +212,57 @@ class Patient:
 
     def __init__(self, engine: ExclusiveWrites, index: str, fields: Sequence[str]) -> None:
         self._engine, self._index, self._fields = engine, index, fields
-        self._lock = threading.Lock()
-        self._kept = ExitStack()
-        self._keeps = False
-        self._batch: AbstractContextManager[None] | None = None
-        self._used = 0.0
+        self._held = ExitStack()
+        self._holds = False
+        self._idle: asyncio.TimerHandle | None = None
 
-    def __enter__(self) -> None:
-        with self._lock:
-            self._used = float("inf")
-            try:
-                if not self._keeps:
-                    self._keep()
-                self._batch = self._engine.deciding(self._index, self._fields)
-                self._batch.__enter__()
-            except BaseException:
-                self._used = time.monotonic()
-                raise
+    @asynccontextmanager
+    async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
+        """Hold the lease for a turn; what was written is durable at the end.
 
-    def __exit__(self, *raised: Any) -> None:  # noqa: ANN401 - as of any context
-        assert self._batch is not None
+        Raises:
+            EngineUnavailable: another process holds the index, for too long or until nobody waits any more.
+        """
+        self._stop_timer()
         try:
-            self._batch.__exit__(*raised)
+            if not self._holds:
+                await self._acquire(given_up)
+            with self._engine.deciding(self._index, self._fields):
+                yield
         finally:
-            self._used = time.monotonic()
-            if self._engine.wanted(self._index):
-                self.give_back()
-                time.sleep(_LEFT)
+            if self._holds:
+                if self._engine.wanted(self._index):
+                    self.release()
+                    await asyncio.sleep(_LEFT_TO_OTHERS)
+                else:
+                    self._idle = asyncio.get_running_loop().call_later(_IDLE, self._release_idle)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Let other processes write."""
-        with self._lock:
-            self._give_back()
+        self._stop_timer()
+        if self._holds:
+            self._holds = False
+            self._held.close()
 
-    def _give_back(self) -> None:
-        if self._keeps:
-            self._keeps = False
-            self._kept.close()
+    def _release_idle(self) -> None:
+        with suppress(EngineError):
+            self.release()
 
-    def _keep(self) -> None:
-        end = time.monotonic() + _PATIENCE
+    def _stop_timer(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    async def _acquire(self, given_up: Callable[[], bool]) -> None:
+        end = time.monotonic() + _MAX_WAIT
         while True:
             try:
-                self._kept.enter_context(self._engine.held(self._index))
+                self._held.enter_context(self._engine.held(self._index))
             except EngineUnavailable:
-                if time.monotonic() > end:
+                if time.monotonic() > end or given_up():
                     raise
                 self._engine.want(self._index)
-                time.sleep(_TRIED)
+                await asyncio.sleep(_RETRY)
             else:
                 break
-        self._keeps = True
-        threading.Thread(target=self._watch, name="shinglefold-gate-idle").start()
-
-    def _watch(self) -> None:
-        """Give the index back once nothing comes any more."""
-        while self._keeps:
-            time.sleep(_IDLE / 2)
-            with self._lock, suppress(EngineError):
-                if time.monotonic() - self._used > _IDLE:
-                    self._give_back()
+        self._holds = True

@@ -1,12 +1,13 @@
-"""What a gate does beside decisions, about once a second: refreshing, clearing away, looking at its index.
+"""Background work of a gate, about once a second, and the removal of stale placeholders.
 
-Where the engine is not there for a moment all this is done a second later: decisions meet the same, and what
-was let in is known to all until searches see it.
+A gate refreshes its index, clears away the intents of dead writers, and checks that the index was not
+replaced. Outages of up to a minute are tolerated: all admitted documents stay known by their intents until
+searches see them.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,100 +17,115 @@ from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.intent_register import Shared
 from shinglefold.groups.gate.opening import Opened, concrete_index
 from shinglefold.groups.gate.placeholders import Forms
-from shinglefold.groups.gate.requests import DONE
-from shinglefold.groups.gate.server_store import now
+from shinglefold.groups.gate.protocol import tidy
+from shinglefold.groups.gate.requests import DONE, Request
+from shinglefold.groups.gate.server_store import EngineCalls, now
 from shinglefold.placeholders import PENDING, placeholder_query
-from shinglefold.steps import drive
+from shinglefold.steps import drive_async
 
-#: Seconds after which searches are made to see what was let in.
+#: Seconds between two refreshes, and between two looks at which index the name means.
 SECONDS = 1.0
-#: Seconds for which it may fail.
-_PATIENCE = 60.0
+#: Seconds for which this work may fail.
+_GRACE = 60.0
+#: Placeholders read at once.
+_PAGE = 1000
 
 
-class Borne:
-    """What may fail for a while."""
+class FailureGrace:
+    """Tolerates failures until they have gone on for too long."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
-    def bear(self, error: EngineUnavailable) -> None:
-        """Note a failure.
+    def record(self, error: EngineUnavailable) -> None:
+        """Record a failure.
 
         Raises:
             EngineUnavailable: it has failed for too long.
         """
         self._since = self._since or time.monotonic()
-        if time.monotonic() - self._since > _PATIENCE:
+        if time.monotonic() - self._since > _GRACE:
             raise error
 
-    def done(self) -> None:
-        """Note that it went well."""
+    def reset(self) -> None:
+        """Record a success."""
         self._since = None
 
 
-class Aside:
-    """Has searches see what was let in while decisions go on, and clears away what the dead have left."""
+class Housekeeping:
+    """Refreshes the index while decisions go on, and cleans up behind dead writers.
 
-    def __init__(self, engine: Engine, opened: Opened) -> None:
-        self._engine, self._opened, self._shared = engine, opened, opened.shared
-        self._refreshed = self._looked = time.monotonic()
-        self._refreshing: Future[None] | None = None
-        self._rounds: tuple[str, ...] = ()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-gate")
-        self._borne = Borne()
+    Args:
+        engine: blocking or awaited; ``calls`` says how it is called.
+        answer: answers the requests of the protocol.
+    """
 
-    def look(self, answer: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - blocking or awaited
+        opened: Opened,
+        calls: EngineCalls,
+        answer: Callable[[Request], Awaitable[Any]],
+    ) -> None:
+        self._engine, self._opened, self._calls, self._answer = engine, opened, calls, answer
+        self._shared = opened.shared
+        self._refreshed = self._checked = time.monotonic()
+        self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
+        self._grace = FailureGrace()
+
+    async def run_due(self) -> None:
         """Do what is due.
 
         Raises:
-            EngineError: the index is another than the gate was opened before, or the engine can't go on.
+            EngineError: the name means another index now, or the engine can't go on.
         """
         if self._shared is None:
             return
         try:
-            self._settle_what_is_due(self._shared, answer)
+            await self._finish_due(self._shared)
         except EngineUnavailable as error:
-            self._borne.bear(error)
-        if self._refreshing is None and time.monotonic() - self._refreshed > SECONDS:
-            self._rounds = self._shared.settled()
-            if self._rounds:
-                self._refreshing = self._thread.submit(self._engine.refresh, self._opened.index)
+            self._grace.record(error)
+        due = self._refreshing is None and time.monotonic() - self._refreshed > SECONDS
+        if due and (rounds := self._shared.settled()):
+            refresh = self._calls.beside(self._refresh)
+            self._refreshing = asyncio.create_task(refresh), rounds
 
-    def wait(self) -> None:
-        """Wait for a refresh that goes on; where it fails, what it was for stays known to all."""
-        if self._refreshing is not None:
-            self._refreshing.exception()
-            with suppress(EngineUnavailable):
-                self._settle()
+    async def publish(self) -> None:
+        """Make what was admitted visible to searches."""
+        if self._shared is None:
+            await self._calls.call(self._refresh)
+            return
+        # Where it fails, all writers still know of the intents that it was for.
+        with suppress(EngineUnavailable):
+            await self._finish_refresh(self._shared)
+        await drive_async(tidy(self._shared), self._answer)
 
-    def close(self) -> None:
-        """End the thread that refreshes."""
-        self._thread.shutdown()
+    async def depart(self) -> None:
+        """Take away what the gate has told others."""
+        if self._shared is not None:
+            await drive_async(self._shared.depart(), self._answer)
 
-    def _settle_what_is_due(self, shared: Shared, answer: Callable[[Any], Any]) -> None:
-        if self._refreshing is not None and self._refreshing.done():
-            self._settle()
-            self._borne.done()
-            drive(shared.clean(self._opened.forms), answer)
-        if time.monotonic() - self._looked > SECONDS:
-            self._looked = time.monotonic()
-            self._same()
+    async def _finish_due(self, shared: Shared) -> None:
+        if self._refreshing is not None and self._refreshing[0].done():
+            await self._finish_refresh(shared)
+            self._grace.reset()
+            await drive_async(shared.clean(self._opened.forms), self._answer)
+        if time.monotonic() - self._checked > SECONDS:
+            self._checked = time.monotonic()
+            identities = await self._calls.call(lambda: self._engine.identities(self._opened.names))
+            self._opened.check_same(identities)
 
-    def _settle(self) -> None:
-        refreshing, self._refreshing = self._refreshing, None
+    async def _finish_refresh(self, shared: Shared) -> None:
+        if self._refreshing is None:
+            return
+        (task, rounds), self._refreshing = self._refreshing, None
         self._refreshed = time.monotonic()
-        if refreshing is not None and self._shared is not None:
-            refreshing.result()
-            self._shared.seen(self._rounds)
+        await task
+        self._refreshed = time.monotonic()
+        shared.seen(rounds)
 
-    def _same(self) -> None:
-        if isinstance(self._engine, GuardedWrites):
-            self._opened.check_same(self._engine.identities(self._opened.names))
-
-
-#: Places looked at together.
-_PAGE = 1000
+    def _refresh(self) -> Any:  # noqa: ANN401 - to be awaited, where the engine is
+        return self._engine.refresh(self._opened.index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The store of the protocol on servers, whose writes are guarded, and the searches of any store."""
 
 import asyncio
-import operator
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON, Held
 from shinglefold.groups.gate.member import Member, Seen
@@ -26,7 +26,7 @@ from shinglefold.groups.gate.requests import (
     Write,
 )
 from shinglefold.groups.lookup import Found, Lookup, Steps
-from shinglefold.steps import drive, drive_async
+from shinglefold.steps import drive_async
 
 
 def now() -> int:
@@ -34,9 +34,25 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def pause(milliseconds: int) -> None:
-    """Wait about so long."""
-    time.sleep(milliseconds * random.uniform(0.5, 1.5) / 1000)
+class EngineCalls(NamedTuple):
+    """How an event loop calls methods of an engine: ``call`` waits for one, ``beside`` lets others go on."""
+
+    call: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+    beside: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+
+
+async def _call_here(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
+    return method()
+
+
+async def _call_awaited(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
+    return await method()
+
+
+#: Of an engine that blocks: its calls block the event loop, which is the gate's own.
+BLOCKING = EngineCalls(_call_here, asyncio.to_thread)
+#: Of an engine whose methods are awaited.
+AWAITED = EngineCalls(_call_awaited, _call_awaited)
 
 
 def key_of(hit: Mapping[str, Any]) -> str:
@@ -112,29 +128,28 @@ class Documents:
 
 @dataclass(slots=True)
 class ServerStore:
-    """An index on a server, and that of its intents beside it.
-
-    ``engine``: blocking, then ``answer`` is called, or awaited, then ``answered`` is.
-    """
+    """An index on a server, and the index of intents beside it."""
 
     engine: Any
+    calls: EngineCalls
     index: str
     intents: str
     documents: Documents
     #: The fields of documents that a decision reads again.
     read_back: tuple[str, ...]
 
-    def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
+    def turn(self, _given_up: Callable[[], bool]) -> AbstractAsyncContextManager[None]:
+        """Return a context that does nothing: each write is durable once it is answered."""
+        return nullcontext()
+
+    async def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         """Answer one request of the protocol."""
         if isinstance(request, Pause):
-            return pause(request.milliseconds)
-        return drive(self._calls(request), operator.call)
-
-    async def answered(self, request: Request) -> Any:  # noqa: ANN401 - see above
-        """Answer one request of the protocol, waiting in an event loop."""
-        if isinstance(request, Pause):
             return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
-        return await drive_async(self._calls(request), operator.call)
+        return await drive_async(self._calls(request), self.calls.call)
+
+    def close(self) -> None:
+        """Do nothing."""
 
     def _calls(self, request: Request) -> Steps[Any]:  # noqa: PLR0911 - one for each request
         match request:
@@ -185,6 +200,3 @@ class ServerStore:
                 return {**sent, "_op_type": "update", "doc": dict(action.parts)}
             case Drop():
                 return {**sent, "_op_type": "delete"}
-
-
-__all__ = ["Documents", "ServerStore", "key_of", "now"]

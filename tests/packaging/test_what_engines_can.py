@@ -26,7 +26,7 @@ OPENING = {
     "named_addresses", "open_engine", "without_secrets",
 }  # fmt: skip
 #: Rooms that open engines: commands, Spark's executors, and whoever is given an address to open a gate by.
-OPENERS = {"cli", "spark", "groups/gate/aio.py", "groups/processor.py"}
+OPENERS = {"cli", "spark", "groups/gate/async_gate.py", "groups/processor.py"}
 #: Words for people, who choose between an address and a folder: file and a part of the text.
 TOLD = {
     ("cli/maintenance.py", "beside an embedded index"),
