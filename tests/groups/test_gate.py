@@ -218,7 +218,7 @@ def test_an_interrupt_while_other_callers_are_gathered_leaves_the_gate_to_them(
         gate.add({"id": "a", "body": text("a")})
     gate._group_commit._expected = 0
     verdicts = []
-    other = threading.Thread(target=lambda: verdicts.append(gate.add({"id": "b", "body": text("a")})))
+    other = threading.Thread(target=lambda: verdicts.append(gate.add({"id": "b", "body": text("b")})))
     other.daemon = True
     other.start()
     other.join(60)
