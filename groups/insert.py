@@ -11,7 +11,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts import JSON, Engine, GuardedWrites
 from shinglefold.errors import InputError
 from shinglefold.groups.beside import Beside
-from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, GateFields
 from shinglefold.groups.likeness import Batch, Likeness, likeness_of
 from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.rules import Rules, note
@@ -89,7 +89,7 @@ class Numbering:
     #: The leaders of batches that searches need not see yet, and what they are compared by, in that order.
     _batches: list[list[_Leader]] = field(default_factory=list)
     _recent: Batch | None = None
-    _forms: Forms = field(init=False)
+    _forms: GateFields = field(init=False)
     _untold: bool = field(init=False)
     _taker: str = ""
     _looked: float = 0.0
@@ -99,7 +99,7 @@ class Numbering:
         beyond = self.rules.scope or self.recipe.grouping
         there = not beyond or self.engine.index_exists(self.index)
         self._untold = given != Rules() or (bool(self.recipe.grouping) and not there)
-        self._forms = Forms(self.recipe.field)
+        self._forms = GateFields(self.recipe.field)
         self.beside = Beside(self.engine, self.index)
         if self.rules.scope and there:
             # What can't be numbered is refused before anything is written.

@@ -10,7 +10,7 @@ from shinglefold.errors import ConfigError, ProcessorError, Refused
 from shinglefold.groups.gate.base_gate import document_id
 from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.member import Verdict
-from shinglefold.groups.gate.placeholders import Forms
+from shinglefold.groups.gate.placeholders import GateFields
 from shinglefold.groups.gate.policy import Policy
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome
@@ -70,14 +70,15 @@ class Uniqueness:
         bare = [{name: value for name, value in one.items() if name != "_ingest"} for one in ready]
         verdicts = iter(gate.admit(bare))
         gate.refresh()
-        forms = Forms(field)
+        gate_fields = GateFields(field)
         return [
-            self._outcome(one, next(verdicts), forms) if isinstance(one, dict) else one for one in outcomes
+            self._outcome(one, next(verdicts), gate_fields) if isinstance(one, dict) else one
+            for one in outcomes
         ]
 
-    def _outcome(self, document: Document, verdict: Verdict, forms: Forms) -> Outcome:
+    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> Outcome:
         if verdict.status == "accepted":
-            return forms.stamped(document, verdict.group, verdict.leads)
+            return gate_fields.stamped(document, verdict.group, verdict.leads)
         if verdict.status == "failed" or verdict.like is None:
             return Refused(verdict.reason)
         return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)

@@ -89,9 +89,9 @@ class AsyncGate(BaseGate):
 
     async def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
         """Let documents in as far as the policy does; see ``Gate.add_all``."""
-        made = await asyncio.to_thread(self.made, documents)
-        admitted = iter(await self.admit([one for one in made if not isinstance(one, Verdict)]))
-        return [one if isinstance(one, Verdict) else next(admitted) for one in made]
+        if self._thread is not None:
+            return await self._run(self._add_all, documents)
+        return await self._decide(await asyncio.to_thread(self.made, documents))
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints; see ``Gate.admit``."""

@@ -1,4 +1,4 @@
-"""The store of the protocol on an engine to whose index one process at a time may write."""
+"""The store of the protocol on an embedded engine, to whose index one process at a time may write."""
 
 import asyncio
 import operator
@@ -10,7 +10,7 @@ from typing import Any
 
 from shinglefold.contracts import JSON, Guard, Held, Written
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.groups.gate.member import Member, Seen
+from shinglefold.groups.gate.member import Member, SearchHits
 from shinglefold.groups.gate.placeholders import GROUP, id_and_routing
 from shinglefold.groups.gate.requests import (
     CONFLICT,
@@ -49,7 +49,7 @@ class ExclusiveStore:
     def __post_init__(self) -> None:
         # By these, documents are found that searches can't see yet.
         parts = ("supershingles", "digest", GROUP)
-        fields = [f"{self.documents.forms.field}.{part}" for part in parts]
+        fields = [f"{self.documents.gate_fields.field}.{part}" for part in parts]
         self._lease = ExclusiveLease(self.engine, self.index, fields)
 
     @asynccontextmanager
@@ -74,16 +74,16 @@ class ExclusiveStore:
             FindDocuments: self._seen,
             FindGroups: self._in_groups,
             CountGroups: self._counts,
-            # What was written is told of whether searches see it or not.
+            # Uncommitted documents are found, too.
             Refresh: lambda _: None,
-            # Nobody else is there to wait for.
+            # There is no other writer to wait for.
             Pause: lambda _: None,
             Now: lambda _: now(),
         }
         return ways[type(request)](request)
 
-    def _seen(self, asked: FindDocuments) -> list[Seen]:
-        """Return what a search found with what it can't see yet, which is read by id like the rest."""
+    def _seen(self, asked: FindDocuments) -> list[SearchHits]:
+        """Return what a search found, and documents that searches can't see yet."""
         members = asked.members
         seen = drive(self.documents.seen(members, asked.far), operator.call)
         numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
@@ -98,7 +98,7 @@ class ExclusiveStore:
         ]
 
     def _unsearched(self, members: Sequence[Member]) -> list[list[str]]:
-        """Return of each member the documents that may be like it and that searches can't see yet."""
+        """Return the ids of documents that may match each member and that searches can't see yet."""
         wanted = [self.documents.lookup.nominating([member.print]) for member in members]
         found: dict[str, dict[Any, list[str]]] = {}
         for path in {path for one in wanted for path in one}:
@@ -116,8 +116,8 @@ class ExclusiveStore:
         ]
 
     def _in_group(self, groups: Sequence[int]) -> dict[Any, list[str]]:
-        """Return the documents of groups that searches need not see yet; some may be in others by now."""
-        path = f"{self.documents.forms.field}.{GROUP}"
+        """Return by group the ids that searches need not see yet; some may have left the group since."""
+        path = f"{self.documents.gate_fields.field}.{GROUP}"
         found: dict[Any, list[str]] = self.engine.unsearched(self.index, path, groups)
         return found
 
@@ -147,14 +147,14 @@ class ExclusiveStore:
         return None if source is None else Held(name, source, Guard(version, 0))
 
     def _written(self, actions: Sequence[Action]) -> list[Written]:
-        """Run actions, no two of which are on one document: it is read, and written, once for all of them."""
+        """Run actions on different documents by one read and one bulk request."""
         held = self._held([action.id for action in actions])
         told = [self._told(action, one) for action, one in zip(actions, held, strict=True)]
         answers = iter(self._sent([one for one, done in zip(actions, told, strict=True) if done is None]))
         return [next(answers) if done is None else done for done in told]
 
     def _told(self, action: Action, held: Held | None) -> Written | None:
-        """Return what becomes of an action by itself; None of one that the engine is to be sent."""
+        """Answer an action on a placeholder or with a wrong guard; return None where it is to be sent."""
         if isinstance(action, Put) and action.create:
             return Written(CONFLICT) if held is not None else self._keep(action)
         if held is None or (action.guard is not None and action.guard != held.guard):

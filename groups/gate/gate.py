@@ -87,7 +87,7 @@ class Gate(BaseGate):
         """
         if not self._opened.intents:
             return self._thread.run(self._add_all, documents)
-        return self._thread.run(self._decided, self.made(documents))
+        return self._thread.run(self._decide, self.made(documents))
 
     def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints, as a pipeline makes them; ``_id`` is theirs.

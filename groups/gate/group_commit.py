@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from shinglefold.contracts import Document
 from shinglefold.errors import EngineError
-from shinglefold.groups.gate.context import Terms
+from shinglefold.groups.gate.context import DecisionContext
 from shinglefold.groups.gate.housekeeping import Housekeeping
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.protocol import decide
@@ -84,7 +84,7 @@ class Job:
     def __init__(
         self,
         callers: Sequence[Caller],
-        terms: Terms,
+        context: DecisionContext,
         *,
         cut: Callable[[Sequence[Document]], list[list[Document]]],
         member: Callable[[Document], Member | Verdict],
@@ -92,7 +92,7 @@ class Job:
         shared: bool,
     ) -> None:
         self.callers, self._shared = callers, shared
-        self._terms, self._cut, self._member, self._told = terms, cut, member, told
+        self._terms, self._cut, self._member, self._told = context, cut, member, told
         self._undecided: list[tuple[Member, Caller, int]] = []
         self._steps = self._all()
 

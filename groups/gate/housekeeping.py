@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON, Engine, Guard, GuardedWrites
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups.gate.intent_register import Shared
+from shinglefold.groups.gate.intent_register import SharedRegister
 from shinglefold.groups.gate.opening import Opened, concrete_index
-from shinglefold.groups.gate.placeholders import Forms
-from shinglefold.groups.gate.protocol import tidy
+from shinglefold.groups.gate.placeholders import GateFields
+from shinglefold.groups.gate.protocol import publish_settled
 from shinglefold.groups.gate.requests import DONE, Request
 from shinglefold.groups.gate.server_store import EngineCalls, now
 from shinglefold.placeholders import PENDING, placeholder_query
@@ -98,24 +98,24 @@ class Housekeeping:
         # Where it fails, all writers still know of the intents that it was for.
         with suppress(EngineUnavailable):
             await self._finish_refresh(self._shared)
-        await drive_async(tidy(self._shared), self._answer)
+        await drive_async(publish_settled(self._shared), self._answer)
 
     async def depart(self) -> None:
         """Take away what the gate has told others."""
         if self._shared is not None:
             await drive_async(self._shared.depart(), self._answer)
 
-    async def _finish_due(self, shared: Shared) -> None:
+    async def _finish_due(self, shared: SharedRegister) -> None:
         if self._refreshing is not None and self._refreshing[0].done():
             await self._finish_refresh(shared)
             self._grace.reset()
-            await drive_async(shared.clean(self._opened.forms), self._answer)
+            await drive_async(shared.clean(self._opened.gate_fields), self._answer)
         if time.monotonic() - self._checked > SECONDS:
             self._checked = time.monotonic()
             identities = await self._calls.call(lambda: self._engine.identities(self._opened.names))
             self._opened.check_same(identities)
 
-    async def _finish_refresh(self, shared: Shared) -> None:
+    async def _finish_refresh(self, shared: SharedRegister) -> None:
         if self._refreshing is None:
             return
         (task, rounds), self._refreshing = self._refreshing, None
@@ -129,8 +129,8 @@ class Housekeeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place that a gate keeps: for a document of this id and routing, until a time in milliseconds."""
+class Placeholder:
+    """A placeholder that reserves an id and routing; ``until``: when its lease expires, in milliseconds."""
 
     id: str
     routing: str | None
@@ -138,21 +138,21 @@ class Place:
     guard: Guard
 
     @property
-    def left(self) -> bool:
-        """Whether the lease is over, so that who kept it died, or has stood still for longer."""
+    def expired(self) -> bool:
+        """Whether the lease has expired: its writer died or stalled."""
         return self.until < now()
 
     def to_json(self) -> JSON:
-        """Return it as JSON."""
-        told: JSON = {"_id": self.id, "until": self.until, "left": self.left}
+        """Return the placeholder as JSON."""
+        told: JSON = {"_id": self.id, "until": self.until, "left": self.expired}
         return told if self.routing is None else {**told, "_routing": self.routing}
 
 
-def places(engine: Engine, index: str, field: str) -> list[Place]:
-    """Return the places that gates keep in an index, at most 1,000; none where one process writes.
+def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
+    """Return the placeholders in an index, at most 1,000; none on an embedded engine.
 
     Raises:
-        EngineError: the engine can't tell.
+        EngineError: the search failed.
         ConfigError: the name means several indices.
     """
     if not isinstance(engine, GuardedWrites):
@@ -165,40 +165,40 @@ def places(engine: Engine, index: str, field: str) -> list[Place]:
     hits = engine.search(concrete, body, engine.newest)["hits"]["hits"]
     named = [(hit["_id"], hit.get("_routing")) for hit in hits]
     held = engine.read(concrete, [id_ for id_, _ in named], [pending], [routing for _, routing in named])
-    forms = Forms(field)
+    gate_fields = GateFields(field)
     return [
-        Place(one.id, routing, until, one.guard)
+        Placeholder(one.id, routing, until, one.guard)
         for (_, routing), one in zip(named, held, strict=True)
-        if one is not None and (until := forms.pending(one.source)) is not None
+        if one is not None and (until := gate_fields.pending(one.source)) is not None
     ]
 
 
-class Swept(NamedTuple):
-    """The places that were removed, and why others were not."""
+class SweepResult(NamedTuple):
+    """The placeholders that were removed, and why others were not."""
 
-    removed: tuple[Place, ...] = ()
+    removed: tuple[Placeholder, ...] = ()
     reasons: tuple[str, ...] = ()
 
 
-def sweep(engine: Engine, index: str, field: str) -> Swept:
-    """Remove the places that the dead have left, each under its guard.
+def sweep(engine: Engine, index: str, field: str) -> SweepResult:
+    """Remove placeholders left by crashed writers, each under its guard.
 
-    A writer that only stood still begins again with that document.
+    A writer that only stalled begins again with its document.
     """
     if not isinstance(engine, GuardedWrites):
-        return Swept()
-    removed: list[Place] = []
+        return SweepResult()
+    removed: list[Placeholder] = []
     concrete = concrete_index(engine, index)
-    while found := [place for place in places(engine, concrete, field) if place.left]:
-        written = engine.write([_drop(concrete, place) for place in found])
-        gone = [place for place, one in zip(found, written, strict=True) if one.status == DONE]
+    while found := [one for one in placeholders(engine, concrete, field) if one.expired]:
+        written = engine.write([_drop(concrete, one) for one in found])
+        gone = [kept for kept, one in zip(found, written, strict=True) if one.status == DONE]
         removed += gone
         if not gone:
-            return Swept(tuple(removed), tuple(dict.fromkeys(one.reason for one in written)))
-    return Swept(tuple(removed))
+            return SweepResult(tuple(removed), tuple(dict.fromkeys(one.reason for one in written)))
+    return SweepResult(tuple(removed))
 
 
-def _drop(index: str, place: Place) -> JSON:
-    guard = {"if_seq_no": place.guard.seq_no, "if_primary_term": place.guard.primary_term}
-    sent = {"_op_type": "delete", "_index": index, "_id": place.id, **guard}
-    return sent if place.routing is None else {**sent, "routing": place.routing}
+def _drop(index: str, one: Placeholder) -> JSON:
+    guard = {"if_seq_no": one.guard.seq_no, "if_primary_term": one.guard.primary_term}
+    sent = {"_op_type": "delete", "_index": index, "_id": one.id, **guard}
+    return sent if one.routing is None else {**sent, "routing": one.routing}

@@ -22,6 +22,8 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        # An engine that blocks blocks it, which is no news in debug mode.
+        self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
         self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
         self._thread.start()

@@ -1,4 +1,4 @@
-"""What the protocol asks of a store, and what it is answered: nothing here knows of engines."""
+"""The requests of the protocol to a store, and their answers, independent of any engine."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from shinglefold.contracts import JSON, Guard
 from shinglefold.groups.gate.member import Member
 
 Result = TypeVar("Result")
-#: The two indices: the user's own, and that of intents beside it.
+#: The two indices: the user's own, and the index of intents beside it.
 Where = Literal["documents", "intents"]
-#: What a write answers that was not guarded, or whose guard held; and one whose guard did not.
+#: Statuses of a write that was done, and of one whose guard did not hold.
 DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
 
-#: The store has too much to do; it was not done.
+#: Statuses of a store that is too busy: nothing was done.
 BUSY = (429, 503)
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Store a document: as a new one (``create``), under a guard, or whatever there is.
+    """Store a document: as a new one (``create``), under a guard, or over any version.
 
-    ``again``: it went through the index's own pipeline when it came.
+    ``skip_pipeline``: it went through the index's own pipeline before.
     """
 
     where: Where
@@ -29,12 +29,12 @@ class Put:
     source: JSON
     guard: Guard | None = None
     create: bool = False
-    again: bool = False
+    skip_pipeline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Change parts of a stored document under a guard; no parts at all still make it another version."""
+    """Change parts of a stored document under a guard; an empty change makes a new version, too."""
 
     where: Where
     id: str
@@ -44,7 +44,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Delete a document, under a guard where one is given."""
+    """Delete a document, under a guard where there is one."""
 
     where: Where
     id: str
@@ -56,9 +56,9 @@ Action = Put | Merge | Drop
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Run actions; each is answered by status and new guard.
+    """Run actions; each is answered by its status and new guard.
 
-    Those on one of the two indices are run in their order; searches need not see any of them.
+    Actions on the index of intents run in order. Searches need not see any of them.
     """
 
     actions: tuple[Action, ...]
@@ -68,7 +68,7 @@ class Write:
 class Read:
     """Read documents as they are now, visible to searches or not; None for one that is gone.
 
-    ``whole``: all fields of them, not only those that decide.
+    ``whole``: with all fields, not only those that decide.
     """
 
     ids: tuple[str, ...]
@@ -78,9 +78,9 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class FindDocuments:
-    """Search the documents that match each member; answered with ``Seen`` a member.
+    """Search the documents that match each member; answered by ``SearchHits`` for each.
 
-    ``far``: beyond those that share most with it.
+    ``far``: also those beyond the ones that share most with it.
     """
 
     members: tuple[Member, ...]
@@ -89,7 +89,7 @@ class FindDocuments:
 
 @dataclass(frozen=True, slots=True)
 class FindGroups:
-    """Search groups; answered with the ids of ``most`` documents of each. ``leaders``: that lead it."""
+    """Search groups; answered by the ids of up to ``most`` documents, or leaders, of each."""
 
     groups: tuple[int, ...]
     most: int
@@ -98,7 +98,7 @@ class FindGroups:
 
 @dataclass(frozen=True, slots=True)
 class CountGroups:
-    """Count the documents of groups that searches see; ``most`` stands for more, too."""
+    """Count the documents of groups that searches see, up to ``most``."""
 
     groups: tuple[int, ...]
     most: int
@@ -111,9 +111,9 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait about so many milliseconds, by chance more or less, for others to go on.
+    """Wait about so many milliseconds, with jitter, for other writers.
 
-    ``alone``: what the same gate decides beside may not go on meanwhile.
+    ``alone``: other jobs of the same gate may not go on meanwhile.
     """
 
     milliseconds: int
@@ -122,7 +122,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Tell the time, in milliseconds."""
+    """Return the time in milliseconds since 1970."""
 
 
 Request = Write | Read | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now

@@ -1,4 +1,4 @@
-"""The store of the protocol on servers, whose writes are guarded, and the searches of any store."""
+"""The store of the protocol on servers, whose writes are guarded, and the searches of either store."""
 
 import asyncio
 import random
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shinglefold.contracts import JSON, Held
-from shinglefold.groups.gate.member import Member, Seen
-from shinglefold.groups.gate.placeholders import GROUP, LEADER, Forms, id_and_routing, key
+from shinglefold.groups.gate.member import Member, SearchHits
+from shinglefold.groups.gate.placeholders import GROUP, LEADER, GateFields, document_key, id_and_routing
 from shinglefold.groups.gate.requests import (
     Action,
     CountGroups,
@@ -56,12 +56,12 @@ AWAITED = EngineCalls(_call_awaited, _call_awaited)
 
 
 def key_of(hit: Mapping[str, Any]) -> str:
-    """Return what the gate calls a document by that a search found."""
-    return key(hit["_id"], hit.get("_routing"))
+    """Return the key of a document that a search found."""
+    return document_key(hit["_id"], hit.get("_routing"))
 
 
 def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
-    """Return whether a document leads a group, and whether it has a number, as far as these were read."""
+    """Return whether a hit leads a group, and whether it has a number."""
     values = hit.get("fields") or {}
     leads = any(value in (True, "true") for value in values.get(f"{field}.{LEADER}", ()))
     return leads, bool(values.get(f"{field}.{GROUP}"))
@@ -71,39 +71,39 @@ def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
 class Documents:
     """The searches of the user's index.
 
-    ``groups``: whether numbers are given. ``counted``: whether places in groups are.
+    ``groups``: whether documents get numbers. ``counted``: whether groups have limited places.
     """
 
     lookup: Lookup
-    forms: Forms
+    gate_fields: GateFields
     groups: bool
     counted: bool = False
 
-    def seen(self, members: Sequence[Member], far: bool) -> Steps[list[Seen]]:
-        """Return what was found for each member, as steps that yield calls of the engine."""
+    def seen(self, members: Sequence[Member], far: bool) -> Steps[list[SearchHits]]:
+        """Return what a search found for each member, as steps that yield calls of the engine."""
         asked = [member.print for member in members]
         if far:
             found = yield from self.lookup.finding(asked, far=True)
             return self._each(members, found, set())
         numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
         found, taken = yield from self.lookup.finding_with_numbers(
-            asked, f"{self.forms.field}.{GROUP}", numbers
+            asked, f"{self.gate_fields.field}.{GROUP}", numbers
         )
         return self._each(members, found, taken)
 
-    def _each(self, members: Sequence[Member], found: Found, taken: set[int]) -> list[Seen]:
+    def _each(self, members: Sequence[Member], found: Found, taken: set[int]) -> list[SearchHits]:
         ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
-        roles = [_role(hit, self.forms.field) for hit in found.hits]
+        roles = [_role(hit, self.gate_fields.field) for hit in found.hits]
         for pair in found.pairs:
             leads, _ = roles[pair.other]
             ranked[pair.one].append((not leads, -pair.likeness, key_of(found.hits[pair.other])))
         ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(several))) for several in ranked]
         names = [key_of(hit) for hit in found.hits] if self.counted else []
         numberless = {id_ for id_, (_, numbered) in zip(names, roles, strict=False) if not numbered}
-        # Searches tell leaders first, then documents without a number: behind one that has one are none.
+        # Leaders come first, then documents without a number: after one with a number there is none without.
         beyond = {id_ for id_, (leads, numbered) in zip(names, roles, strict=False) if numbered > leads}
         return [
-            Seen(
+            SearchHits(
                 several,
                 frozenset(taken.intersection(member.numbers)),
                 frozenset(numberless.intersection(several)),
@@ -115,14 +115,18 @@ class Documents:
 
     def in_groups(self, asked: FindGroups) -> Steps[list[tuple[str, ...]]]:
         """Return the ids of documents of each group, as steps."""
-        leading: list[JSON] = [{"term": {f"{self.forms.field}.{LEADER}": True}}] if asked.leaders else []
-        clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}, *leading] for group in asked.groups]
+        leading: list[JSON] = (
+            [{"term": {f"{self.gate_fields.field}.{LEADER}": True}}] if asked.leaders else []
+        )
+        clauses = [
+            [{"term": {f"{self.gate_fields.field}.{GROUP}": group}}, *leading] for group in asked.groups
+        ]
         found = yield from self.lookup.groups(clauses, asked.most)
         return [tuple(key_of(hit) for hit in hits) for hits in found]
 
     def counts(self, asked: CountGroups) -> Steps[list[int]]:
         """Return how many documents of each group searches see, as steps."""
-        clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}] for group in asked.groups]
+        clauses = [[{"term": {f"{self.gate_fields.field}.{GROUP}": group}}] for group in asked.groups]
         return self.lookup.counts(clauses, asked.most)
 
 
@@ -190,9 +194,9 @@ class ServerStore:
             sent |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
         match action:
             case Put():
-                placeholder = self.documents.forms.pending(action.source) is not None
-                if action.where == "intents" or placeholder or action.again:
-                    # Mostly nothing of the user's: a pipeline of the index would fail or fill it.
+                placeholder = self.documents.gate_fields.pending(action.source) is not None
+                if action.where == "intents" or placeholder or action.skip_pipeline:
+                    # A pipeline of the index would fail on it, or fill it.
                     sent["pipeline"] = "_none"
                 verb = "create" if action.create else "index"
                 return {**sent, "_op_type": verb, "_source": action.source}

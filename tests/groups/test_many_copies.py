@@ -12,14 +12,14 @@ from shinglefold.groups.gate import commit
 def stored(engine, pipeline, text, monkeypatch):
     """Return what stores copies of a text past every gate, and count the documents that gates read."""
     read = []
-    held_by = commit.held_by
+    read_documents = commit.read_documents
 
     def counted(ids):
         wanted = set(ids)
         read.append(len(wanted))
-        return (yield from held_by(wanted))
+        return (yield from read_documents(wanted))
 
-    monkeypatch.setattr(commit, "held_by", counted)
+    monkeypatch.setattr(commit, "read_documents", counted)
 
     def store(count, kind="a", **parts):
         (outcome,) = pipeline.run_block([{"_id": "x", "body": text(kind, 1)}])

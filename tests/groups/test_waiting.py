@@ -92,7 +92,7 @@ def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
     caller = Caller(writer.members(_RELATION))
     job = Job(
         [caller],
-        writer.terms(Policy("refuse"), _RELATION, writer.register()),
+        writer.context(Policy("refuse"), _RELATION, writer.register()),
         cut=lambda documents: [list(documents)],
         member=lambda member: member,
         told=lambda verdict: verdict,
@@ -120,5 +120,5 @@ def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was(
     world.store = replace(world.store, late=3_600_000_000)
     _answer_until(Pause, waiting)
     world.store = replace(world.store, late=0)
-    with pytest.raises(EngineUnavailable, match="others have been deciding"):
+    with pytest.raises(EngineUnavailable, match="other writers have been deciding"):
         next(request for number, request in enumerate(waiting) if number == 1000)

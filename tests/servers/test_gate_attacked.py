@@ -268,7 +268,7 @@ def test_an_index_that_is_deleted_and_made_again_is_noticed(opened, engine, inde
     engine.delete_index(index)
     ensure_index(engine, index, pipeline.recipe())
     time.sleep(1.1)
-    with pytest.raises(EngineError, match="was deleted while a gate stood before it"):
+    with pytest.raises(EngineError, match="was deleted while a gate was open"):
         gate.add({"id": "b", "body": _text("b")})
     with opened() as another:
         assert another.add({"id": "b", "body": _text("b")}).status == "accepted"

@@ -12,8 +12,8 @@ from typing import Any
 
 from shinglefold.contracts import Guard, Held, Written
 from shinglefold.groups.gate.intent_records import WRITERS
-from shinglefold.groups.gate.member import Alike, Member, Seen
-from shinglefold.groups.gate.placeholders import Forms
+from shinglefold.groups.gate.member import Alike, Member, SearchHits
+from shinglefold.groups.gate.placeholders import GateFields
 from shinglefold.groups.gate.requests import (
     CountGroups,
     Drop,
@@ -26,7 +26,7 @@ from shinglefold.groups.gate.requests import (
     Request,
 )
 
-FORMS = Forms("dedup")
+FORMS = GateFields("dedup")
 LATE = 100_000
 WAKES = 12
 #: Pauses while a lease lasts.
@@ -152,7 +152,7 @@ class Store:
         if isinstance(request, FindDocuments):
             taken = {FORMS.group(source) for _, source in documents.values()}
             return [
-                Seen(
+                SearchHits(
                     tuple(id_ for id_, (_, source) in documents.items() if relation.possible(member, source)),
                     frozenset(number for number in member.numbers if number in taken),
                     frozenset(id_ for id_, (_, source) in documents.items() if FORMS.group(source) is None),
