@@ -1,4 +1,4 @@
-"""The processor that takes documents through a gate."""
+"""The ``uniqueness`` processor, which takes documents through a gate."""
 
 import os
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from shinglefold.stored import stored_parts
 
 
 class Uniqueness:
-    """Let a document on only if its text is not stored yet, by the policy of a gate.
+    """Pass a document on only if the policy of a gate accepts it.
 
-    It comes after ``supershingle``, as the last step. A document that is let in is stored by the gate with
-    its group, so that what indexes it afterwards writes the same document again; one that is not fails with
-    the name of what it resembles, for ``on_failure`` or the dead letters.
+    It comes after ``supershingle``, as the last step. The gate stores an accepted document with its group,
+    and the run writes the same document again. A refused one fails with the id of the document that it
+    resembles, for ``on_failure`` or the dead letters.
 
-    Options: ``index`` (the gate's), ``engine`` (its address; by default the setting ``data_dir``; a server,
-    as an embedded index can't be written to by the gate and by the run at once), ``policy`` (``refuse``,
+    Options: ``index`` (of the gate), ``engine`` (its address, by default the setting ``data_dir``; a server,
+    because the gate and the run can't both write to an embedded index), ``policy`` (``refuse``,
     ``tag`` or ``cap``), ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list),
     ``min_characters``, ``max_characters``, ``across_languages``, ``verify``, ``min_similarity``,
     ``facts``: see ``Policy``.
@@ -84,12 +84,14 @@ class Uniqueness:
         return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)
 
     def _opened(self) -> Gate:
-        """Return the gate, opened when it is first used: worker processes need one of their own."""
+        """Return the gate, opened at first use: each worker process needs its own."""
         if self._gate is None or self._gate[0] != os.getpid():
             engine = open_engine(self.where)
             if not engine.can.seq_no:
                 engine.close()
-                raise ConfigError(f"{self.place}: {self.where!r} is no server; use shinglefold add instead")
+                raise ConfigError(
+                    f"{self.place}: {self.where!r} is not a server; use shinglefold add instead"
+                )
             gate = Gate(engine, self.index, self.policy, seal=self.tools.seal)
             self._gate = os.getpid(), gate
         return self._gate[1]

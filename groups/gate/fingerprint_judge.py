@@ -29,7 +29,7 @@ class Fingerprints:
         asked, hits, places = _distinct(pairs)
         found = {
             (one, other): Alike(likeness, similarity)
-            for one, other, likeness, similarity in self.likeness_of.likened(
+            for one, other, likeness, similarity in self.likeness_of.similar_pairs(
                 self.likeness_of.batch(asked), hits
             )
         }

@@ -25,7 +25,7 @@ from shinglefold.groups.gate.requests import (
     Request,
     Write,
 )
-from shinglefold.groups.lookup import Found, Lookup, Steps
+from shinglefold.groups.lookup import Candidates, Lookup, Steps
 from shinglefold.steps import drive_async
 
 
@@ -83,15 +83,15 @@ class Documents:
         """Return what a search found for each member, as steps that yield calls of the engine."""
         asked = [member.print for member in members]
         if far:
-            found = yield from self.lookup.finding(asked, far=True)
+            found = yield from self.lookup.find_candidates(asked, far=True)
             return self._each(members, found, set())
         numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
-        found, taken = yield from self.lookup.finding_with_numbers(
+        found, taken = yield from self.lookup.find_candidates_and_numbers(
             asked, f"{self.gate_fields.field}.{GROUP}", numbers
         )
         return self._each(members, found, taken)
 
-    def _each(self, members: Sequence[Member], found: Found, taken: set[int]) -> list[SearchHits]:
+    def _each(self, members: Sequence[Member], found: Candidates, taken: set[int]) -> list[SearchHits]:
         ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
         roles = [_role(hit, self.gate_fields.field) for hit in found.hits]
         for pair in found.pairs:

@@ -58,14 +58,14 @@ def test_few_of_a_large_group_are_read(engine, pipeline, text, stored, policy):
 def _meanwhile(gate, *actions):
     """Have something written behind each search of a gate, which tells of documents as they were before."""
     held = gate._documents.lookup
-    before = held.finding_with_numbers
+    before = held.find_candidates_and_numbers
 
     def stale(*asked):
         found = yield from before(*asked)
         assert not gate.engine.bulk(actions).failures
         return found
 
-    held.finding_with_numbers = stale
+    held.find_candidates_and_numbers = stale
 
 
 @pytest.mark.parametrize("action", ["refuse", "tag"])
