@@ -14,7 +14,7 @@ from shinglefold.contracts import Document
 from shinglefold.errors import ConfigError, InputError, Refused, SchemeMismatch, ShinglefoldError
 from shinglefold.groups.gate.embedded_store import ExclusiveStore
 from shinglefold.groups.gate.fingerprint_judge import match_keys_of
-from shinglefold.groups.gate.group_commit import Caller, GroupCommit, Job, Store
+from shinglefold.groups.gate.group_commit import Caller, GroupCommit, Job
 from shinglefold.groups.gate.housekeeping import Housekeeping
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.opening import Opened
@@ -66,7 +66,7 @@ class BaseGate:
         self._opened, self._pipeline, self._seal = opened, pipeline, seal
         self.policy, self.index, self.recipe = opened.context.policy, opened.index, opened.recipe
         self._documents = opened.documents(engine, engine.newest if opened.intents else None)
-        store: Store
+        store: ServerStore | ExclusiveStore
         if opened.intents:
             store = ServerStore(
                 engine, calls, opened.index, opened.intents, self._documents, opened.read_back

@@ -3,42 +3,24 @@
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from shinglefold.contracts import Document
 from shinglefold.errors import EngineError
 from shinglefold.groups.gate.context import DecisionContext
+from shinglefold.groups.gate.embedded_store import ExclusiveStore
 from shinglefold.groups.gate.housekeeping import Housekeeping
 from shinglefold.groups.gate.member import Member, Verdict
 from shinglefold.groups.gate.protocol import decide
 from shinglefold.groups.gate.requests import Pause, Request, Steps
+from shinglefold.groups.gate.server_store import ServerStore
 from shinglefold.steps import drive_async
 
 #: Seconds to wait for the callers of the last job, which are likely to come again at once.
 _GATHER = 0.002
-
-
-class Store(Protocol):
-    """Answers the requests of the protocol."""
-
-    def turn(self, given_up: Callable[[], bool], /) -> AbstractAsyncContextManager[None]:
-        """Return a context for the requests of one turn; what they write is durable when it is left.
-
-        Args:
-            given_up: tells that nobody waits for the turn any more.
-        """
-        ...
-
-    async def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
-        """Answer one request."""
-        ...
-
-    def close(self) -> None:
-        """Release what is kept from turn to turn."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -185,7 +167,7 @@ class GroupCommit:
         self,
         index: str,
         new_job: Callable[[Sequence[Caller]], Job],
-        store: Store,
+        store: ServerStore | ExclusiveStore,
         housekeeping: Housekeeping,
     ) -> None:
         self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping

@@ -14,7 +14,7 @@ lists all heads. So a published intent is visible to every gate that reads after
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from shinglefold.contracts import Guard, Held, Written
 from shinglefold.errors import EngineUnavailable
@@ -89,35 +89,6 @@ class KnownIntents:
             for intent_id, claimed in sorted(self.claims.items())
             if claimed == group and intent_id in self._intents
         ]
-
-
-class IntentRegister(Protocol):
-    """What a decision needs of the register."""
-
-    @property
-    def known(self) -> KnownIntents:
-        """The intents of all gates, as far as they were read."""
-        ...
-
-    def publish(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[Written]]:
-        """Run actions, and publish intents."""
-        ...
-
-    def look(self) -> Steps[None]:
-        """Read the intents of other gates."""
-        ...
-
-    def withdraw(self, actions: Sequence[Action], intent_ids: Sequence[str]) -> Steps[list[Written]]:
-        """Run actions, and publish that intents were given up where their documents don't show it."""
-        ...
-
-    def claim(self, claims: Sequence[tuple[str, int]]) -> Steps[None]:
-        """Publish in which groups intents want a place."""
-        ...
-
-    def settle(self, intent_ids: Iterable[str]) -> None:
-        """Note that intents are decided."""
-        ...
 
 
 @dataclass(slots=True)
@@ -345,6 +316,10 @@ class NullRegister:
 
     def settle(self, intent_ids: Iterable[str]) -> None:
         """Do nothing."""
+
+
+#: What a decision needs of the register.
+IntentRegister = SharedRegister | NullRegister
 
 
 def _names(held: Held | None) -> Iterable[str]:
