@@ -272,8 +272,8 @@ def _read(
     invocation: Invocation, asked: _Asked, table: "FingerprintTable", signed: bool, bar: "Report"
 ) -> bool:
     """Fill the table; tell whether that was in vain, as no text was found."""
+    from shinglefold.cli.index_warnings import is_in_vain, named_language, text_warnings
     from shinglefold.cli.progress import Pace
-    from shinglefold.cli.text_warnings import is_in_vain, named_language, text_warnings
     from shinglefold.ingest.signing.identity import AsFound
     from shinglefold.ingest.text_fields import FieldWatch
 

@@ -10,8 +10,7 @@ import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.options import engine_option
-from shinglefold.cli.output import printable, remark, write_json, write_line
-from shinglefold.cli.sizes import size_of
+from shinglefold.cli.output import printable, remark, size_of, write_json, write_line
 
 if TYPE_CHECKING:
     from shinglefold.cli.recipes import Asked

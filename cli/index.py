@@ -16,10 +16,10 @@ from shinglefold.cli.options import (
     groups_verified,
     pipeline_option,
     preset_option,
+    rules_of_groups,
     workers_option,
 )
 from shinglefold.cli.output import printable, remark, write_json, write_line
-from shinglefold.cli.rules import rules_of_groups
 from shinglefold.cli.run_summary import retry_command, summary_lines
 from shinglefold.cli.sources import (
     check_dead_letters,
@@ -30,8 +30,8 @@ from shinglefold.cli.sources import (
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
-    from shinglefold.cli.kept_layout import Layout
     from shinglefold.cli.recipes import Asked
+    from shinglefold.cli.templated import Layout
     from shinglefold.contracts import Engine
     from shinglefold.groups.insert import Numbering
     from shinglefold.groups.rules import Rules
@@ -120,10 +120,10 @@ def index(
     """
     from dataclasses import replace
 
-    from shinglefold.cli.elements import passages_too
-    from shinglefold.cli.kept_layout import Layout, kept_layout
     from shinglefold.cli.recreated import Kept, kept_groups, left_beside
     from shinglefold.cli.stores import pipeline_of, search_canonicalizer
+    from shinglefold.cli.templated import Layout, kept_layout
+    from shinglefold.cli.unread_texts import passages_too
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.pipeline.reach import raw_fields

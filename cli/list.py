@@ -6,8 +6,7 @@ import click
 
 from shinglefold.cli.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.options import engine_option
-from shinglefold.cli.output import print_table, printable, remark, write_json, write_line
-from shinglefold.cli.sizes import share_of, size_of
+from shinglefold.cli.output import print_table, printable, remark, share_of, size_of, write_json, write_line
 
 if TYPE_CHECKING:
     from shinglefold.cli.hints import Hints

@@ -67,11 +67,11 @@ def matches(
     is given is a file, or - for standard input.
     """
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.elements import passages_remedy
-    from shinglefold.cli.filters import checked_terms
+    from shinglefold.cli.found import checked_terms
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store
     from shinglefold.cli.texts import check_language, read_text
+    from shinglefold.cli.unread_texts import passages_remedy
     from shinglefold.errors import ConfigError
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 

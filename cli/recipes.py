@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.advice import Value
 from shinglefold.cli.hints import Hints, together
-from shinglefold.cli.pipelines import read_definition
+from shinglefold.cli.json_files import read_definition
 from shinglefold.contracts import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets

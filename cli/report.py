@@ -7,8 +7,15 @@ import click
 
 from shinglefold.cli.command import DONE, Invocation, command
 from shinglefold.cli.options import engine_option
-from shinglefold.cli.output import check_page, print_table, printable, write_json, write_line, write_page
-from shinglefold.cli.sizes import share_of
+from shinglefold.cli.output import (
+    check_page,
+    print_table,
+    printable,
+    share_of,
+    write_json,
+    write_line,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from shinglefold.groups.report import Report

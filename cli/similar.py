@@ -61,7 +61,7 @@ def similar(
     Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
     of the index. The most alike come first.
     """
-    from shinglefold.cli.filters import checked_terms
+    from shinglefold.cli.found import checked_terms
     from shinglefold.cli.seals import seal_of_index
     from shinglefold.cli.stores import opened_store, same_id, stored_hit
     from shinglefold.cli.texts import text_as_indexed

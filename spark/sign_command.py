@@ -3,9 +3,9 @@
 import click
 
 from shinglefold.cli.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.index_warnings import named_language
 from shinglefold.cli.options import chosen_scheme, fields_option, preset_option
 from shinglefold.cli.output import printable, remark, times, write_json, write_line
-from shinglefold.cli.text_warnings import named_language
 from shinglefold.ingest.signing.parts import SignOptions
 from shinglefold.recipe import TEXTS
 from shinglefold.spark.command import free, job, job_options, progress, write
