@@ -39,7 +39,6 @@ _COMMANDS = (
     "groups",
     "simulate",
     "advise",
-    "plugins",
     "setup",
     "backfill",
     "regroup",
@@ -47,13 +46,10 @@ _COMMANDS = (
     "report",
     "retry",
     "doctor",
-    "list",
     "stats",
     "delete",
-    "config",
+    "info",
 )
-#: Commands whose function can't have their name.
-_OTHER_NAMES = {"list": "list_indices"}
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.
@@ -82,7 +78,7 @@ class _Commands(Mapping[str, click.Command]):
         if name not in _COMMANDS:
             raise KeyError(name)
         module = import_module(f"shinglefold.cli.{name}")
-        found: click.Command = getattr(module, _OTHER_NAMES.get(name, name))
+        found: click.Command = getattr(module, name)
         return found
 
     def __iter__(self) -> Iterator[str]:

@@ -104,12 +104,12 @@ def test_an_unexpected_error_is_one_line_too(run, monkeypatch):
         raise ZeroDivisionError("of all things")
 
     monkeypatch.setattr("shinglefold.registry.installed", broken)
-    ran = run("plugins")
+    ran = run("info")
     assert ran.code == 1
     assert ran.err.startswith("error: unexpected ZeroDivisionError: of all things")
     monkeypatch.setenv("SHINGLEFOLD_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        run("plugins")
+        run("info")
 
 
 def test_settings_come_from_the_file_and_the_environment(run, monkeypatch):
