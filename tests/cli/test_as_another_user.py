@@ -29,7 +29,7 @@ print(json.dumps(ran))
 #: Root may do anything: then the files are somebody else's, and it gives up what makes it stronger.
 _OTHER = 65534
 _LOWERED = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search,-fowner")
-_TOLD = ("ermission", "read only", "chmod u+w", "no folder . that can be written")
+_TOLD = ("ermission", "read-only: you may not write", "chmod u+w", "no folder . that can be written")
 _BODY = "The old bridge is closed until Monday because the river rises, buses take another way"
 #: What works.
 _WORKS = (
