@@ -6,8 +6,7 @@ INSTALLED := $(VENV)/.installed
 LINKED := $(VENV)/.linked
 # A strict editable install links each module when it is made. A folder's time changes with its list of
 # files, so a new module is linked before the next command needs it.
-FOLDERS := core canon sketch bloom fingerprints similarity passages ingest $(wildcard ingest/*/) engines $(wildcard engines/*/) rerank $(wildcard rerank/*/) groups $(wildcard groups/*/) plugins $(wildcard plugins/[a-z]*/) \
-	testing $(wildcard testing/[a-z]*/) cli spark examples
+FOLDERS := $(shell $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["tool"]["setuptools"]["package-dir"].values())' 2>/dev/null)
 # A few processes, each with whole files and whole servers, so that what a file shares is made once. Three keep
 # two cores busy, as tests wait for disks, for commands, and for servers that come back.
 PARALLEL := -n 3 --dist loadgroup --no-loadscope-reorder

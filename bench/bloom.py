@@ -9,8 +9,8 @@ from bench.bloom_inserts import inserted
 from bench.bloom_placement import placed
 from bench.clock import best, once
 from bench.table import Row
-from shinglefold.bloom import PseudoMatrixFilter, Shape, pseudo_matrix_rows
-from shinglefold.model import Uint64s
+from shinglefold.model.values import Uint64s
+from shinglefold.relatives.bloom import PseudoMatrixFilter, Shape, pseudo_matrix_rows
 
 #: The literature's table 1: false positives, elements a row, documents, words a document, rows it gives.
 _RATE, _ELEMENTS, _DOCUMENTS, _WORDS, _ROWS = 0.05, 123_000, 14_428, 38_000, 4_489

@@ -7,8 +7,8 @@ import numpy as np
 from bench.generated import Vocabulary, hashes_of
 from bench.pictures import keep, scatter
 from bench.table import Row
-from shinglefold.bloom import MatrixFilter, Shape
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.relatives.bloom import MatrixFilter, Shape
 from shinglefold.sketch import shingle_set
 
 DOCUMENTS, SOURCES, LENGTH, WIDTH = 500, 50, 4_000, 5

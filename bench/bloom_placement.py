@@ -6,8 +6,8 @@ import numpy as np
 
 from bench.generated import Vocabulary, hashes_of
 from bench.table import Row
-from shinglefold.bloom import PseudoMatrixFilter, Shape
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.relatives.bloom import PseudoMatrixFilter, Shape
 from shinglefold.sketch import shingle_hashes
 
 #: A tenth of the literature's scale: documents, words of each at least and at most, elements a row.

@@ -8,10 +8,10 @@ import numpy as np
 from bench.clock import once
 from bench.generated import Vocabulary, windows_named
 from bench.table import Row
-from shinglefold.fingerprints.birthday import expected_collisions, table
-from shinglefold.fingerprints.checksums import crc32, crc64
-from shinglefold.fingerprints.rolling import direct, rolling
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.relatives.collision_odds import expected_collisions, table
+from shinglefold.relatives.crc import crc32, crc64
+from shinglefold.relatives.rabin_karp import direct, rolling
 from shinglefold.sketch import probability
 
 #: The literature's numbers: shingles, and what it counted for each function.

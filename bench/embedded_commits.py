@@ -9,7 +9,7 @@ from time import perf_counter, process_time
 from bench.groups.places import words
 from bench.groups.stored import fill, prints
 from bench.table import Row
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 
 SIZES = (1_000, 100_000)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.table import Row
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.model import Token
+from shinglefold.model.values import Token
 
 SIZES = (10_000, 40_000, 160_000)
 _PAGE = 200

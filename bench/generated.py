@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shinglefold.model import Int64s, Uint64s
-from shinglefold.sketch.mix import mix64
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.sketch.hash_mixing import mix64
 
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 

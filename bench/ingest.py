@@ -8,7 +8,7 @@ from pathlib import Path
 from bench import corpora
 from bench.clock import best, once, peak_memory
 from bench.table import Row
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Fingerprinter, Outcome, Pipeline, default_definition, index_documents, read
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bench import corpora
 from shinglefold.canon import Canonicalizer
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import shingle_set
-from shinglefold.sketch.estimators import length_ratio
+from shinglefold.sketch.decide.estimators import length_ratio
 
 Similarities = NDArray[np.float32]
 #: Pairs count as duplicates from this edit similarity up.

@@ -9,16 +9,16 @@ import numpy as np
 from bench.clock import best, once
 from bench.generated import Vocabulary, hashes_of
 from bench.table import Row
-from shinglefold.bloom import PseudoMatrixFilter, Shape
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
-from shinglefold.ingest.writing.workers import process
-from shinglefold.model import Int64s
-from shinglefold.passages.elements import WIDTH
-from shinglefold.recipe import FIELD, Recipe, with_passages
+from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.model.recipe import FIELD, Recipe, with_passages
+from shinglefold.model.values import Int64s
+from shinglefold.passages.shingle_positions import WIDTH
 from shinglefold.registry import make_scheme
+from shinglefold.relatives.bloom import PseudoMatrixFilter, Shape
 from shinglefold.rerank.matching import MatchSearch
 from shinglefold.sketch.shingles import shingle_hashes
 

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from bench.labelled import Labelled, available
 from bench.table import Row
-from shinglefold.model import Uint32s, Uint64s
+from shinglefold.model.values import Uint32s, Uint64s
 from shinglefold.sketch import resemblance
+from shinglefold.sketch.hash_mixing import stream
 from shinglefold.sketch.minhash import Affine32, minima
-from shinglefold.sketch.mix import stream
 
 Floats = NDArray[np.float64]
 #: Values a signature has; so many XORs that only their bias is left.

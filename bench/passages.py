@@ -9,10 +9,10 @@ from bench.bloom_inserts import SHARES, documents, sources
 from bench.clock import best, once
 from bench.generated import Vocabulary, hashes_of
 from bench.table import Row
-from shinglefold.model import Int64s, PlacedTokens
-from shinglefold.passages.elements import WIDTH, Elements, elements_of
-from shinglefold.passages.index import PassageIndex
-from shinglefold.passages.pairs import pairs_between
+from shinglefold.model.values import Int64s, PlacedTokens
+from shinglefold.passages.passage_index import PassageIndex
+from shinglefold.passages.seeds import pairs_between
+from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of
 
 #: Words of a document of the growing collection, and of the text it is asked for.
 _WORDS, _ASKED = 300, 1_000

@@ -8,9 +8,9 @@ import numpy as np
 from bench import corpora
 from bench.table import Row
 from shinglefold.ingest import Fingerprinter
-from shinglefold.model import Uint64s
+from shinglefold.model.scheme import CanonOptions, Scheme
+from shinglefold.model.values import Uint64s
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions, Scheme
 
 
 def measure() -> list[Row]:

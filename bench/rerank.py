@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from bench.clock import best
 from bench.table import Row
-from shinglefold.compiled import can_compile
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
-from shinglefold.model import Fingerprint, Token
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint, Token
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
-from shinglefold.rerank.fold.folding import folding_of
-from shinglefold.scheme import Scheme
+from shinglefold.rerank.fold.clustering import folding_of
+from shinglefold.runtime.optional_imports import can_compile
 from shinglefold.sketch import estimate, pack
 
 SCHEME = Scheme()
@@ -61,7 +61,7 @@ def _ways() -> dict[str, Callable[[Sequence[JSON]], list[tuple[int, ...]]]]:
     """Return the ways to fold hits: by numpy, and by compiled code where it can be had."""
     ways = {"": lambda found: [group.members for group in collapse(found, SCHEME).groups]}
     if can_compile():
-        from shinglefold.rerank.fold.compiled import compiled_leader_groups
+        from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
         def compiled(found: Sequence[JSON]) -> list[tuple[int, ...]]:
             folding = folding_of(SCHEME, FoldOptions(), "dedup", lead=compiled_leader_groups)

@@ -10,7 +10,7 @@ import numpy as np
 from bench import corpora
 from bench.clock import once
 from bench.table import Row
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch

@@ -11,7 +11,7 @@ from typing import Any
 from bench import corpora
 from bench.storage import URL
 from bench.table import Row
-from shinglefold.contracts import JSON, Document, Engine
+from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
 from shinglefold.sketch import connected

@@ -12,7 +12,7 @@ from bench.clock import processor_time
 from bench.search import title_searches
 from bench.server_indices import STAGED, Site
 from bench.table import Row
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 _PAGE, _WINDOW, _MEMBERS = 10, 200, 5

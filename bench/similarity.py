@@ -12,13 +12,13 @@ from bench.labelled import Labelled, Similarities, available, best_threshold
 from bench.similarity_strings import alike_ssdeep, alike_strings
 from bench.table import Row
 from shinglefold.registry import make_scheme
-from shinglefold.similarity.hamming_index import HammingIndex
-from shinglefold.similarity.piecewise import piecewise
-from shinglefold.similarity.reference_points import on_two_grids, parted, rounded, values
-from shinglefold.similarity.simhash import simhashes
-from shinglefold.similarity.ssdeep import ssdeep
+from shinglefold.relatives.hamming_index import HammingIndex
+from shinglefold.relatives.piecewise_hash import piecewise
+from shinglefold.relatives.reference_points import on_two_grids, parted, rounded, values
+from shinglefold.relatives.simhash import simhashes
+from shinglefold.relatives.ssdeep import ssdeep
 from shinglefold.sketch import Sketcher, agreement_matrix
-from shinglefold.sketch.estimators import corrected
+from shinglefold.sketch.decide.estimators import corrected
 
 _THRESHOLDS = tuple(np.round(np.arange(0.1, 1.0, 0.02), 2).tolist())
 _STEP = 1.0

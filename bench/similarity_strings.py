@@ -8,8 +8,8 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from bench.labelled import Similarities
-from shinglefold.similarity import ssdeep
-from shinglefold.similarity.piecewise import Piecewise
+from shinglefold.relatives import ssdeep
+from shinglefold.relatives.piecewise_hash import Piecewise
 
 _COMMON = 7
 

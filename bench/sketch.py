@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.table import Row
-from shinglefold.model import Int64s, Uint64s
-from shinglefold.scheme import Decision, SketchOptions
+from shinglefold.model.scheme import Decision, SketchOptions
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.sketch import (
     Sketcher,
     agreement,

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import corpora
 from bench.table import Row
-from shinglefold.contracts import Document, Engine
+from shinglefold.contracts.engine import Document, Engine
 from shinglefold.engines import open_engine
 from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.registry import make_scheme

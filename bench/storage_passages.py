@@ -8,8 +8,8 @@ from bench.storage import CORPUS, URL, size_of
 from bench.table import Row
 from shinglefold.engines import open_engine
 from shinglefold.ingest import Pipeline, default_definition
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import FIELD, PASSAGES, with_passages
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.recipe import FIELD, PASSAGES, with_passages
 from shinglefold.registry import make_scheme
 
 

@@ -20,7 +20,7 @@ from bench.search import title_searches
 from bench.server_indices import STAGED, Site
 from bench.storage import URL
 from bench.table import Row
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_engine
 from shinglefold.rerank import FoldedSearch, FoldOptions
 

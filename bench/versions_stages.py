@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, read
-from shinglefold.ingest.blocks import RAW_BUDGET, blocks
-from shinglefold.ingest.writing import indexing, workers
+from shinglefold.ingest.batching import RAW_BUDGET, blocks
+from shinglefold.ingest.writing import indexer as indexing
+from shinglefold.ingest.writing import worker_pool as workers
 from shinglefold.ingest.writing.batch import make_batch
-from shinglefold.ingest.writing.destination import Destination
+from shinglefold.ingest.writing.target_index import Destination
 
 T = TypeVar("T")
 _INDEX, _PROTOCOL = "pages", pickle.HIGHEST_PROTOCOL

@@ -18,23 +18,23 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from shinglefold.canon.hashing import HashedBlock
-from shinglefold.canon.lately import Lately
-from shinglefold.canon.lexicon import Found, Lexicon
-from shinglefold.canon.pieces import Block, Cuttable, blocks
-from shinglefold.canon.routing import choose, make_router
-from shinglefold.canon.segment import Segments, segment
-from shinglefold.canon.strings import Strings, spaced
-from shinglefold.canon.words import Form, canonical_form, hashed
-from shinglefold.checks import check_kind, check_texts, expected
+from shinglefold.canon.hashed_block import HashedBlock
+from shinglefold.canon.segment_cache import Lately
+from shinglefold.canon.text.chunking import Block, Cuttable, blocks
+from shinglefold.canon.text.segmentation import Segments, segment
+from shinglefold.canon.words.language_detection import choose, make_router
+from shinglefold.canon.words.lexicon import Found, Lexicon
+from shinglefold.canon.words.strings import Strings, spaced
+from shinglefold.canon.words.word_form import Form, canonical_form, hashed
+from shinglefold.contracts.language import Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
-from shinglefold.language import Unit
-from shinglefold.model import UNDETERMINED, Int64s, PlacedTokens, Token, TokenBatch, Uint64s
+from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
+from shinglefold.model.values import UNDETERMINED, Int64s, PlacedTokens, Token, TokenBatch, Uint64s
+from shinglefold.options.validation import check_kind, check_texts, expected
 from shinglefold.registry import load_languages
-from shinglefold.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
 
 if TYPE_CHECKING:
-    from shinglefold.canon.compiled import Kernel, Run
+    from shinglefold.canon.compiled.runner import Kernel, Run
 
 #: Counts up whenever canon itself would yield other tokens.
 RULES = 2
@@ -249,7 +249,7 @@ class Canonicalizer:
         Cost: about 0.6 s; some 5 more where the code was never compiled on this machine.
         """
         if self._kernel is None:
-            from shinglefold.canon.compiled import Kernel
+            from shinglefold.canon.compiled.runner import Kernel
 
             self._kernel = Kernel.of(self._router, self._salts)
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from shinglefold.cli.command import (
+from shinglefold.cli.framework.command import (
     HELP,
     INTERRUPTED,
     PIPE_CLOSED,
@@ -19,38 +19,38 @@ from shinglefold.cli.command import (
     Invocation,
     common_options,
 )
-from shinglefold.cli.failures import discard_output, leave_output, report, settle_remarks
-from shinglefold.cli.output import flush_output, prepare_streams, write_json, write_line
-from shinglefold.interruption import raise_interrupted
+from shinglefold.cli.framework.exit_codes import discard_output, leave_output, report, settle_remarks
+from shinglefold.cli.framework.output import flush_output, prepare_streams, write_json, write_line
+from shinglefold.runtime.interruption import raise_interrupted
 
-#: In the order of use, not of the alphabet; each is the function of its name in the module of its name.
-_COMMANDS = (
-    "demo",
-    "index",
-    "sign",
-    "add",
-    "search",
-    "similar",
-    "explain",
-    "compare",
-    "passages",
-    "matches",
-    "groups",
-    "simulate",
-    "advise",
-    "plugins",
-    "setup",
-    "backfill",
-    "regroup",
-    "sweep",
-    "report",
-    "retry",
-    "doctor",
-    "list",
-    "stats",
-    "delete",
-    "config",
-)
+#: Each command, in the order of use, and its folder in cli/commands; module and function have its name.
+_COMMANDS = {
+    "demo": "searching",
+    "index": "indexing",
+    "sign": "files",
+    "add": "indexing",
+    "search": "searching",
+    "similar": "searching",
+    "explain": "searching",
+    "compare": "files",
+    "passages": "files",
+    "matches": "searching",
+    "groups": "files",
+    "simulate": "files",
+    "advise": "files",
+    "plugins": "inspecting",
+    "setup": "indexing",
+    "backfill": "indexing",
+    "regroup": "grouping",
+    "sweep": "inspecting",
+    "report": "grouping",
+    "retry": "indexing",
+    "doctor": "inspecting",
+    "list": "inspecting",
+    "stats": "inspecting",
+    "delete": "indexing",
+    "config": "inspecting",
+}
 #: Commands whose function can't have their name.
 _OTHER_NAMES = {"list": "list_indices"}
 #: Set by the shell when it asks what may follow.
@@ -65,7 +65,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
     from shinglefold import __version__
-    from shinglefold.scheme import ALGORITHM
+    from shinglefold.model.scheme import ALGORITHM
 
     if ctx.ensure_object(Invocation).json:
         write_json({"shinglefold": __version__, "scheme_algorithm": ALGORITHM})
@@ -80,7 +80,7 @@ class _Commands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in _COMMANDS:
             raise KeyError(name)
-        module = import_module(f"shinglefold.cli.{name}")
+        module = import_module(f"shinglefold.cli.commands.{_COMMANDS[name]}.{name}")
         found: click.Command = getattr(module, _OTHER_NAMES.get(name, name))
         return found
 

@@ -6,24 +6,24 @@ The packages follow the data: ``canon`` (text to canonical tokens), ``sketch`` (
 
 from typing import TYPE_CHECKING
 
-from shinglefold.lazy import lazily
+from shinglefold.runtime.lazy import lazily
 
 if TYPE_CHECKING:
     from shinglefold.errors import ShinglefoldError
-    from shinglefold.model import Fingerprint, Sample, Token, TokenBatch
-    from shinglefold.scheme import CanonOptions, Scheme
+    from shinglefold.model.scheme import CanonOptions, Scheme
+    from shinglefold.model.values import Fingerprint, Sample, Token, TokenBatch
 
 __all__ = ["CanonOptions", "Fingerprint", "Sample", "Scheme", "ShinglefoldError", "Token", "TokenBatch"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "ShinglefoldError": "shinglefold.errors",
-    "Fingerprint": "shinglefold.model",
-    "Sample": "shinglefold.model",
-    "Token": "shinglefold.model",
-    "TokenBatch": "shinglefold.model",
-    "CanonOptions": "shinglefold.scheme",
-    "Scheme": "shinglefold.scheme",
+    "Fingerprint": "shinglefold.model.values",
+    "Sample": "shinglefold.model.values",
+    "Token": "shinglefold.model.values",
+    "TokenBatch": "shinglefold.model.values",
+    "CanonOptions": "shinglefold.model.scheme",
+    "Scheme": "shinglefold.model.scheme",
 }
 
 # `shinglefold --help` shall not wait for numpy.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import TypeVar
 
-from shinglefold.checks import check_number, check_whole
 from shinglefold.errors import EngineUnavailable
+from shinglefold.options.validation import check_number, check_whole
 
 T = TypeVar("T")
 Stop = Callable[[], bool]

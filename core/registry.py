@@ -7,11 +7,11 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from shinglefold.advice import advised
-from shinglefold.checks import check_choice, check_kind, expected
+from shinglefold.contracts.language import Language
 from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
-from shinglefold.language import Language
-from shinglefold.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
+from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
+from shinglefold.options.remedies import advised
+from shinglefold.options.validation import check_choice, check_kind, expected
 
 LANGUAGES = "shinglefold.languages"
 PROCESSORS = "shinglefold.processors"
@@ -77,7 +77,7 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
     except Exception as error:
         raise ConfigError(f"the plugin {plugin} can't be imported: {error!r}; reinstall it") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Language)):
-        raise ConfigError(f"the plugin {plugin} is no subclass of shinglefold.language.Language")
+        raise ConfigError(f"the plugin {plugin} is no subclass of shinglefold.contracts.language.Language")
     return loaded
 
 
@@ -142,7 +142,9 @@ def references(
     if isinstance(codes, str) or not isinstance(codes, Iterable | None):
         # One code would be taken for its letters.
         raise expected("languages", "a list of codes, such as ['ru', 'zh'], or None for all", codes)
-    check_kind("options of languages", options, CanonOptions, "CanonOptions(…) (from shinglefold.scheme)")
+    check_kind(
+        "options of languages", options, CanonOptions, "CanonOptions(…) (from shinglefold.model.scheme)"
+    )
     chosen = sorted(set(usable()[0] if codes is None else codes))
     own = overrides or {}
     for code in own.keys() - set(chosen):

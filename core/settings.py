@@ -7,12 +7,12 @@ from dataclasses import field as made
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.checks import check_is_text, check_known, check_path
 from shinglefold.errors import ConfigError, nearest
-from shinglefold.recipe import check_field
+from shinglefold.model.recipe import check_field
+from shinglefold.model.scheme import CanonOptions, Scheme
+from shinglefold.options.config_loader import kinds, parsed, read_table, typed, variables
+from shinglefold.options.validation import check_is_text, check_known, check_path
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions, Scheme
-from shinglefold.tables import kinds, parsed, read_table, typed, variables
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from shinglefold.checks import check_path
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines.http import (
     Connection,
     each_with_scheme,
@@ -14,6 +13,7 @@ from shinglefold.engines.http import (
     shown,
 )
 from shinglefold.errors import ConfigError
+from shinglefold.options.validation import check_path
 
 __all__ = ["Connection", "folder_of", "is_server", "load_connection", "open_engine"]
 
@@ -62,7 +62,7 @@ def folder_of(where: str) -> str | None:
 
 
 def _open_server(connection: Connection) -> Engine:
-    from shinglefold.engines.http.product import product_of
+    from shinglefold.engines.http.product_detection import product_of
 
     if product_of(connection) == "opensearch":
         from shinglefold.engines.opensearch import OpenSearchEngine

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from shinglefold.contracts import JSON, Search, search_parts
+from shinglefold.contracts.engine import JSON, Search, search_parts
 from shinglefold.errors import EngineError
 
 Answer = JSON | EngineError

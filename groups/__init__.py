@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from shinglefold.lazy import lazily
+from shinglefold.runtime.lazy import lazily
 
 if TYPE_CHECKING:
-    from shinglefold.groups.gate.aio import AsyncGate
+    from shinglefold.groups.gate.async_gate import AsyncGate
     from shinglefold.groups.gate.gate import Gate
-    from shinglefold.groups.gate.member import Verdict
-    from shinglefold.groups.gate.policy import Policy
+    from shinglefold.groups.gate.protocol.member import Verdict
+    from shinglefold.groups.gate.protocol.policy import Policy
 
 __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 
@@ -16,9 +16,9 @@ __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 __getattr__ = lazily(
     __name__,
     {
-        "AsyncGate": "shinglefold.groups.gate.aio",
+        "AsyncGate": "shinglefold.groups.gate.async_gate",
         "Gate": "shinglefold.groups.gate.gate",
-        "Policy": "shinglefold.groups.gate.policy",
-        "Verdict": "shinglefold.groups.gate.member",
+        "Policy": "shinglefold.groups.gate.protocol.policy",
+        "Verdict": "shinglefold.groups.gate.protocol.member",
     },
 )

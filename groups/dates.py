@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.contracts import JSON
-from shinglefold.rerank.request.known_fields import definition_of
+from shinglefold.contracts.engine import JSON
+from shinglefold.rerank.request.field_check import definition_of
 
 _KINDS = ("date", "date_nanos")
 #: Formats in which values are told as ``moment`` reads them: ISO 8601, or milliseconds since 1970.

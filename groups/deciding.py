@@ -1,13 +1,13 @@
 """What decides in an index: its rules and, where texts do, the fields and dictionaries they are read by."""
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.groups.likeness import Likeness
 from shinglefold.groups.rules import Rules
-from shinglefold.groups.values import Values
-from shinglefold.recipe import TEXTS, Recipe
-from shinglefold.rerank.fold.text_stage import TextStage, TextStages
-from shinglefold.scheme import Facts
-from shinglefold.seal import Seal
+from shinglefold.groups.scope_values import Values
+from shinglefold.groups.similarity import Likeness
+from shinglefold.model.recipe import TEXTS, Recipe
+from shinglefold.model.scheme import Facts
+from shinglefold.model.seal import Seal
+from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 
 
 def text_stage(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 
 #: How many numbers a text may have; the second is for when another group has the first, and so on.
 CHOICES = 4

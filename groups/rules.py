@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError
+from shinglefold.model.recipe import META_KEY, Recipe, stored_recipe
+from shinglefold.model.scheme import Decision, Scheme, Verify, verified_by
 from shinglefold.quoted import quoted
-from shinglefold.recipe import META_KEY, Recipe, stored_recipe
-from shinglefold.scheme import Decision, Scheme, Verify, verified_by
 
 Measure = Literal["resemblance", "containment"]
 #: Fields that groups are made within, at most.

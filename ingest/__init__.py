@@ -2,29 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from shinglefold.lazy import lazily
+from shinglefold.runtime.lazy import lazily
 
 if TYPE_CHECKING:
     from shinglefold.backoff import Backoff
-    from shinglefold.ingest.fingerprint import FingerprintArrays, Fingerprinter
-    from shinglefold.ingest.mapping import (
+    from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
+    from shinglefold.ingest.index_mapping import (
         check_index,
         default_recipe,
         ensure_index,
         mappings,
         recipe_mappings,
     )
-    from shinglefold.ingest.meter import Meter
+    from shinglefold.ingest.metrics import Meter
     from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
-    from shinglefold.ingest.pipeline.step import Failure
+    from shinglefold.ingest.pipeline.steps import Failure
+    from shinglefold.ingest.processors.context import Tools
     from shinglefold.ingest.processors.options import Options
-    from shinglefold.ingest.processors.tools import Tools
     from shinglefold.ingest.readers.read import read
-    from shinglefold.ingest.readers.records import ReadOptions, Record
+    from shinglefold.ingest.readers.record import ReadOptions, Record
+    from shinglefold.ingest.writing.accounting import Progress, Summary
     from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
-    from shinglefold.ingest.writing.destination import rebuild
-    from shinglefold.ingest.writing.indexing import index_documents
-    from shinglefold.ingest.writing.ledger import Progress, Summary
+    from shinglefold.ingest.writing.indexer import index_documents
+    from shinglefold.ingest.writing.target_index import rebuild
 
 __all__ = [
     "Backoff",
@@ -54,30 +54,30 @@ __all__ = [
 ]
 
 _HOMES = {
-    "FingerprintArrays": "shinglefold.ingest.fingerprint",
-    "Fingerprinter": "shinglefold.ingest.fingerprint",
-    "check_index": "shinglefold.ingest.mapping",
-    "default_recipe": "shinglefold.ingest.mapping",
-    "ensure_index": "shinglefold.ingest.mapping",
-    "mappings": "shinglefold.ingest.mapping",
-    "recipe_mappings": "shinglefold.ingest.mapping",
-    "Meter": "shinglefold.ingest.meter",
+    "FingerprintArrays": "shinglefold.ingest.fingerprinter",
+    "Fingerprinter": "shinglefold.ingest.fingerprinter",
+    "check_index": "shinglefold.ingest.index_mapping",
+    "default_recipe": "shinglefold.ingest.index_mapping",
+    "ensure_index": "shinglefold.ingest.index_mapping",
+    "mappings": "shinglefold.ingest.index_mapping",
+    "recipe_mappings": "shinglefold.ingest.index_mapping",
+    "Meter": "shinglefold.ingest.metrics",
     "Outcome": "shinglefold.ingest.pipeline.pipeline",
     "Pipeline": "shinglefold.ingest.pipeline.pipeline",
     "default_definition": "shinglefold.ingest.pipeline.pipeline",
-    "Failure": "shinglefold.ingest.pipeline.step",
+    "Failure": "shinglefold.ingest.pipeline.steps",
     "Options": "shinglefold.ingest.processors.options",
-    "Tools": "shinglefold.ingest.processors.tools",
+    "Tools": "shinglefold.ingest.processors.context",
     "read": "shinglefold.ingest.readers.read",
-    "ReadOptions": "shinglefold.ingest.readers.records",
-    "Record": "shinglefold.ingest.readers.records",
+    "ReadOptions": "shinglefold.ingest.readers.record",
+    "Record": "shinglefold.ingest.readers.record",
     "Backoff": "shinglefold.backoff",
     "DeadLetters": "shinglefold.ingest.writing.dead_letters",
     "replay": "shinglefold.ingest.writing.dead_letters",
-    "index_documents": "shinglefold.ingest.writing.indexing",
-    "rebuild": "shinglefold.ingest.writing.destination",
-    "Progress": "shinglefold.ingest.writing.ledger",
-    "Summary": "shinglefold.ingest.writing.ledger",
+    "index_documents": "shinglefold.ingest.writing.indexer",
+    "rebuild": "shinglefold.ingest.writing.target_index",
+    "Progress": "shinglefold.ingest.writing.accounting",
+    "Summary": "shinglefold.ingest.writing.accounting",
 }
 
 # A search needs neither readers nor worker processes.

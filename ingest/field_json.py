@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shinglefold.model import Bytes, TokenBatch
+from shinglefold.model.values import Bytes, TokenBatch
 from shinglefold.sketch import Sketcher, Sketches, letters
 
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.model import Int64s, Uint64s
-from shinglefold.passages.elements import Elements
-from shinglefold.passages.pairs import FREE_PAIRS, MOST_PAIRS, bounded_pairs, expanded
-from shinglefold.similarity.hamming_index import ascending, near_once
-from shinglefold.sketch.mix import mix64
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.passages.seeds import FREE_PAIRS, MOST_PAIRS, bounded_pairs, expanded
+from shinglefold.passages.shingle_positions import Elements
+from shinglefold.relatives.hamming_index import ascending, near_once
+from shinglefold.sketch.hash_mixing import mix64
 
 #: Bits in which the simhashes of elements may differ.
 DISTANCE = 3

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from shinglefold.plugins.apart import Apart
+from shinglefold.plugins.isolated_import import Apart
 
 _MODULE = "nltk.stem.snowball"
 

@@ -6,17 +6,17 @@ answers in the engine's own shape.
 
 from typing import TYPE_CHECKING
 
-from shinglefold.lazy import lazily
+from shinglefold.runtime.lazy import lazily
 
 if TYPE_CHECKING:
-    from shinglefold.awaited import AsyncEngine
-    from shinglefold.passages.find import Passage, find_passages
+    from shinglefold.contracts.awaited import AsyncEngine
+    from shinglefold.passages.alignment import Passage, find_passages
     from shinglefold.rerank.explanation.stored_pair import explain
     from shinglefold.rerank.explanation.stored_passages import matched_passages
-    from shinglefold.rerank.fold.folding import Collapsed, Group, collapse
+    from shinglefold.rerank.fold.clustering import Collapsed, Group, collapse
     from shinglefold.rerank.page.response import duplicates
-    from shinglefold.rerank.policies import Candidate, Policy
-    from shinglefold.rerank.request.options import Explain, FoldOptions, Preference, Scope
+    from shinglefold.rerank.representatives import Candidate, Policy
+    from shinglefold.rerank.request.fold_options import Explain, FoldOptions, Preference, Scope
     from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
 
 __all__ = [
@@ -40,22 +40,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Passage": "shinglefold.passages.find",
-    "find_passages": "shinglefold.passages.find",
+    "Passage": "shinglefold.passages.alignment",
+    "find_passages": "shinglefold.passages.alignment",
     "explain": "shinglefold.rerank.explanation.stored_pair",
-    "Collapsed": "shinglefold.rerank.fold.folding",
-    "Group": "shinglefold.rerank.fold.folding",
-    "collapse": "shinglefold.rerank.fold.folding",
-    "Explain": "shinglefold.rerank.request.options",
-    "FoldOptions": "shinglefold.rerank.request.options",
-    "Preference": "shinglefold.rerank.request.options",
-    "Scope": "shinglefold.rerank.request.options",
-    "Candidate": "shinglefold.rerank.policies",
-    "Policy": "shinglefold.rerank.policies",
+    "Collapsed": "shinglefold.rerank.fold.clustering",
+    "Group": "shinglefold.rerank.fold.clustering",
+    "collapse": "shinglefold.rerank.fold.clustering",
+    "Explain": "shinglefold.rerank.request.fold_options",
+    "FoldOptions": "shinglefold.rerank.request.fold_options",
+    "Preference": "shinglefold.rerank.request.fold_options",
+    "Scope": "shinglefold.rerank.request.fold_options",
+    "Candidate": "shinglefold.rerank.representatives",
+    "Policy": "shinglefold.rerank.representatives",
     "duplicates": "shinglefold.rerank.page.response",
     "AsyncFoldedSearch": "shinglefold.rerank.search",
     "FoldedSearch": "shinglefold.rerank.search",
-    "AsyncEngine": "shinglefold.awaited",
+    "AsyncEngine": "shinglefold.contracts.awaited",
     "matched_passages": "shinglefold.rerank.explanation.stored_passages",
 }
 __getattr__ = lazily(__name__, _HOMES)

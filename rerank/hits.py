@@ -7,9 +7,9 @@ from hashlib import blake2b
 from math import isfinite
 from typing import Any
 
-from shinglefold.source_filter import SourceFilter
-from shinglefold.source_values import values_at
-from shinglefold.stored import stored_parts
+from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents.source_values import values_at
+from shinglefold.model.stored_fingerprint import stored_parts
 
 Hit = Mapping[str, Any]
 #: Characters of a date as text.

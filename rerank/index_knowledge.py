@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from shinglefold.checks import check_is_text
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
-from shinglefold.recipe import DIFFERING, TEXTS, Recipe, signed_fields
+from shinglefold.model.recipe import DIFFERING, TEXTS, Recipe, signed_fields
+from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.seal import Seal
+from shinglefold.options.validation import check_is_text
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.request.known_fields import check_fields, check_scopes, knows, named_fields
-from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.rerank.request.recipes import check_keywords, check_recipe, index_names
-from shinglefold.rerank.steps import Call, Steps
-from shinglefold.scheme import Scheme, checked_scheme
-from shinglefold.seal import Seal
+from shinglefold.rerank.request.field_check import check_fields, check_scopes, knows, named_fields
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.recipe_check import check_keywords, check_recipe, index_names
 
 Mappings = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Generic
 
 from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.steps import Call, Result, Steps
+from shinglefold.rerank.engine_calls import Call, Result, Steps
 
 
 def run_side_by_side(searches: Sequence[Steps[Result]]) -> Steps[list[Result | ShinglefoldError]]:

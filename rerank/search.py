@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.awaited import AsyncEngine
-from shinglefold.contracts import JSON, Engine, Search
+from shinglefold.contracts.awaited import AsyncEngine
+from shinglefold.contracts.engine import JSON, Engine, Search
 from shinglefold.errors import ShinglefoldError
+from shinglefold.rerank.engine_calls import run, run_async
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.request.bodies import split_request
-from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.rerank.request.parameters import together
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.url_parameters import together
 from shinglefold.rerank.search_steps import SearchSteps
-from shinglefold.rerank.steps import run, run_async
 
 
 class FoldedSearch(SearchSteps[Engine]):

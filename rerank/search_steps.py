@@ -6,32 +6,32 @@ from secrets import token_bytes
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shinglefold.awaited import AsyncEngine
-from shinglefold.checks import check_is_text, check_kind
-from shinglefold.contracts import JSON, Engine, Search, search_parts
+from shinglefold.contracts.awaited import AsyncEngine
+from shinglefold.contracts.engine import JSON, Engine, Search, search_parts
 from shinglefold.errors import ConfigError, ShinglefoldError
-from shinglefold.order import SEQ_NO
+from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.seal import Seal
+from shinglefold.options.validation import check_is_text, check_kind
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.explanation.stored_passages import PassageTexts, shown_fields
-from shinglefold.rerank.fold.folding import folding_of
-from shinglefold.rerank.fold.neighbours import GroupByLeader, leader_groups
+from shinglefold.rerank.fold.clustering import folding_of
+from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.index_knowledge import IndexKnowledge
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.native import GroupCoverage, NativeTarget, native_page
-from shinglefold.rerank.page.cursor_pages import begin_cursor, read_page
 from shinglefold.rerank.page.response import KEY, answer_page
+from shinglefold.rerank.page.scroll import begin_cursor, read_page
 from shinglefold.rerank.request.arguments import check_means, checked_searches
 from shinglefold.rerank.request.bodies import page_bounds, refuse_collapse, split_request
-from shinglefold.rerank.request.options import Explain, FoldOptions
-from shinglefold.rerank.request.parameters import read_parameters, with_parameters
-from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import WindowReader
+from shinglefold.rerank.request.fold_options import Explain, FoldOptions
+from shinglefold.rerank.request.total_order import SEQ_NO
+from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
 from shinglefold.rerank.window.strategies import WindowStrategies
-from shinglefold.scheme import Scheme, checked_scheme
-from shinglefold.seal import Seal
+from shinglefold.rerank.window.window import WindowReader
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
-    from shinglefold.rerank.fold.text_stage import TextStage, TextStages
+    from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 
@@ -90,7 +90,7 @@ class SearchSteps(Generic[Driven]):
         Cost: 0.6 s, and 1.9 where the code was never compiled on this machine.
         """
         try:
-            from shinglefold.rerank.fold.compiled import compiled_leader_groups
+            from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
         except ImportError:
             return False
         # Compiled, or loaded, by the first block that it folds.
@@ -196,7 +196,7 @@ class SearchSteps(Generic[Driven]):
         if options.verify != "text" and (options.verify is not None or not copies):
             return None
         if self._stages is None:
-            from shinglefold.rerank.fold.text_stage import TextStages
+            from shinglefold.rerank.fold.text_verification import TextStages
 
             self._stages = TextStages(self._canonicalizer)
         scheme = self._scheme

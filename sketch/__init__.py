@@ -1,9 +1,6 @@
 """Token hashes to shingles, MinHash signatures and supershingles, and what these tell of two documents."""
 
-from shinglefold.sketch.adviser import Advice, Requirements, advise, probability, resemblance_after, width_for
-from shinglefold.sketch.buckets import Buckets
-from shinglefold.sketch.candidates import nominate
-from shinglefold.sketch.counting import (
+from shinglefold.sketch.bit_agreement import (
     agreement,
     agreement_matrix,
     agreement_rows,
@@ -11,20 +8,30 @@ from shinglefold.sketch.counting import (
     differing,
     lowest_bits,
 )
+from shinglefold.sketch.bit_packing import low_bits, pack, packed_size, unpack
+from shinglefold.sketch.cluster.all_pairs import Pairs, find_pairs, iter_pairs
+from shinglefold.sketch.cluster.buckets import Buckets
+from shinglefold.sketch.cluster.candidates import nominate
+from shinglefold.sketch.cluster.clustering import Forest, connected
+from shinglefold.sketch.cluster.groups import led
+from shinglefold.sketch.cluster.linking import connect, connect_crowded
+from shinglefold.sketch.decide.edit_similarity import Texts, Words, alike_by_text, least_estimate, similarity
+from shinglefold.sketch.decide.estimators import estimate, length_ratio, standard_error
+from shinglefold.sketch.decide.verifier import Judge, Verdict
 from shinglefold.sketch.digest import digests
-from shinglefold.sketch.edit import Texts, Words, alike_by_text, least_estimate, similarity
-from shinglefold.sketch.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.exact import containment, resemblance, sorensen
-from shinglefold.sketch.forest import Forest, connected
-from shinglefold.sketch.grouping import megashingles, supershingles
-from shinglefold.sketch.groups import led
-from shinglefold.sketch.judge import Judge, Verdict
 from shinglefold.sketch.keywords import HASHED, from_letters, letters, slot_characters, to_keywords
-from shinglefold.sketch.linking import connect, connect_crowded
-from shinglefold.sketch.packing import low_bits, pack, packed_size, unpack
-from shinglefold.sketch.pairs import Pairs, find_pairs, iter_pairs
+from shinglefold.sketch.layout_advice import (
+    Advice,
+    Requirements,
+    advise,
+    probability,
+    resemblance_after,
+    width_for,
+)
 from shinglefold.sketch.shingles import shingle_hashes, shingle_set
 from shinglefold.sketch.sketcher import Sketcher, Sketches
+from shinglefold.sketch.supershingles import megashingles, supershingles
 
 __all__ = [
     "HASHED",

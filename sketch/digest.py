@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import xxhash
 
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
 
 #: Documents of fewer tokens have no digest: one word is no duplicate of a page.
 LEAST_TOKENS = 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shinglefold.model import Uint64s
+from shinglefold.model.values import Uint64s
 
 
 def common(one: Uint64s, other: Uint64s) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.model import Bytes, Uint32s, Uint64s
+from shinglefold.model.values import Bytes, Uint32s, Uint64s
 
 #: Characters of a keyword that name bits of its supershingle. A sixth one would cost two bytes a keyword on
 #: disk (bench/storage.py), and save 0.01 strangers a slot among ten million documents.

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shinglefold.model import Int64s, Uint32s, Uint64s
-from shinglefold.sketch.mix import stream
+from shinglefold.model.values import Int64s, Uint32s, Uint64s
+from shinglefold.sketch.hash_mixing import stream
 
 #: The minimum of nothing.
 EMPTY = np.uint32(0xFFFFFFFF)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from shinglefold.errors import ConfigError
-from shinglefold.model import Int64s, Uint64s
-from shinglefold.sketch.mix import mix64
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.sketch.hash_mixing import mix64
 
 MIN_WIDTH, MAX_WIDTH = 1, 10
 #: Positions hashed at a time; 128 KiB of hashes and as much scratch stay in the second-level cache.

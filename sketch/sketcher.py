@@ -7,14 +7,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.model import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.scheme import SketchOptions
+from shinglefold.model.scheme import SketchOptions
+from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
+from shinglefold.sketch.bit_packing import low_bits, pack
 from shinglefold.sketch.digest import digests
-from shinglefold.sketch.grouping import supershingles
 from shinglefold.sketch.keywords import to_keywords
 from shinglefold.sketch.minhash import EMPTY, Affine32, minima
-from shinglefold.sketch.packing import low_bits, pack
 from shinglefold.sketch.shingles import batch_shingles, check_width, count_repeats, shingle_counts
+from shinglefold.sketch.supershingles import supershingles
 
 _BLOCK = 1 << 16
 
@@ -97,7 +97,7 @@ class Sketcher:
         Raises:
             ImportError: numba is not installed.
         """
-        from shinglefold.sketch.compiled import compiled_documents
+        from shinglefold.sketch.compiled_sketch import compiled_documents
 
         return replace(self, documents=compiled_documents)
 

@@ -21,8 +21,8 @@ from support.servers.lines import (
 )
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme
 
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
 

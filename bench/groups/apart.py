@@ -18,11 +18,11 @@ from urllib.request import urlopen
 
 from bench.clock import peak_memory
 from bench.groups.places import words
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.groups.regroup import RegroupOptions, RegroupSummary, regroup
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.maintenance.scan import Scan
 
 #: What is asked of an engine that can be told as a request.
 _ASKED = ("search", "msearch", "bulk", "refresh", "open_pit", "get")

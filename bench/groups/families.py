@@ -8,10 +8,10 @@ import numpy as np
 
 from bench.groups.edited import SHARES, pipeline, texts
 from bench.groups.stored import SCHEME
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.ingest import default_recipe, ensure_index
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.model import Fingerprint, Int64s
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.values import Fingerprint, Int64s
 from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
 from shinglefold.testing.edits import edited
 

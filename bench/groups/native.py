@@ -11,7 +11,7 @@ from bench.groups.places import engines
 from bench.groups.stored import INDEX, SCHEME, count, fill
 from bench.groups.tried import pages as tried
 from bench.table import Row
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 
 _ROUNDS, _WARM = 160, 40

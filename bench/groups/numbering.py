@@ -9,9 +9,9 @@ from time import perf_counter, process_time
 from bench import corpora
 from bench.groups.places import engines
 from bench.table import Row
-from shinglefold.contracts import Document, Engine
-from shinglefold.groups.gate.intents import intents_name
-from shinglefold.groups.insert import Numbering
+from shinglefold.contracts.engine import Document, Engine
+from shinglefold.groups.intent_index import intents_name
+from shinglefold.groups.numbering import Numbering
 from shinglefold.ingest import Pipeline, ensure_index, index_documents
 
 CORPUS, INDEX = "libreoffice-ru", "bench-numbered"

@@ -9,10 +9,10 @@ from time import sleep
 from urllib.request import urlopen
 
 from bench.storage import URL
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.model import Token
+from shinglefold.model.values import Token
 
 #: Environment: the folder of the embedded engine, whose indices then stay for the next part.
 FOLDER = "SHINGLEFOLD_BENCH_FOLDER"

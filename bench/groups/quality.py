@@ -10,16 +10,16 @@ from bench.groups.places import words
 from bench.quality.corpus import Corpus, Pair, corpus, names
 from bench.quality.scores import Scores, scores
 from bench.table import Row
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.regroup.options import Linkage
 from shinglefold.groups.rules import Rules
 from shinglefold.ingest import Pipeline, index_documents
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.maintenance.scan import Scan
+from shinglefold.model.scheme import Verify
 from shinglefold.rerank import FoldOptions, collapse
-from shinglefold.scheme import Verify
 
 INDEX = "bench-labelled"
 _LINKAGES: tuple[Linkage, ...] = ("leader", "connected")

@@ -12,7 +12,7 @@ from bench.groups.stored import SCHEME, count, fill, prints
 from bench.table import Row
 from shinglefold.groups.regroup import RegroupCounts, RegroupOptions, regroup
 from shinglefold.groups.regroup.census import Taking
-from shinglefold.groups.regroup.linkage import leaders
+from shinglefold.groups.regroup.clustering import leaders
 from shinglefold.groups.regroup.options import Linkage
 from shinglefold.groups.regroup.plan import plan
 

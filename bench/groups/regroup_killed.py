@@ -19,10 +19,10 @@ from bench.groups.families import fill_with_prints, fill_with_texts
 from bench.groups.stored import count
 from bench.storage import URL
 from bench.table import Row
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.groups.regroup import RegroupOptions
 from shinglefold.groups.regroup.options import Linkage
-from shinglefold.scheme import Verify
+from shinglefold.model.scheme import Verify
 
 #: Environment: ``signature`` or ``text`` measures one of the two alone.
 ONLY = "SHINGLEFOLD_BENCH_VERIFY"

@@ -10,8 +10,8 @@ import numpy as np
 from bench.groups.places import engines
 from bench.groups.stored import INDEX, SCHEME, count, fill, prints
 from bench.table import Row
-from shinglefold.contracts import Engine
-from shinglefold.model import Fingerprint
+from shinglefold.contracts.engine import Engine
+from shinglefold.model.values import Fingerprint
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
 _ASKED, _WARM, _BATCH, _BATCHES = 200, 40, 100, 10

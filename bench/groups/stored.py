@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.model import Fingerprint
-from shinglefold.scheme import Scheme
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint
 from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
 
 SCHEME = Scheme()

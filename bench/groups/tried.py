@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.groups.stored import INDEX
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 
 _GROUP = "dedup.group"
 _TOTAL = {"total": {"cardinality": {"field": _GROUP, "precision_threshold": 3000}}}

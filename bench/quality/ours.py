@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from bench.quality.corpus import Corpus, Pair
 from shinglefold.ingest import Fingerprinter
-from shinglefold.ingest.fingerprint import FingerprintArrays
+from shinglefold.ingest.fingerprinter import FingerprintArrays
+from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme
 from shinglefold.sketch import nominate
 
 

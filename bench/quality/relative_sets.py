@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from bench.minhash_variants import nearest_by_xor
 from bench.quality.corpus import Corpus, Pair
 from bench.quality.peers import Result, best, swept
-from shinglefold.bloom import MatrixFilter, PseudoMatrixFilter, Shape
-from shinglefold.fingerprints.rolling import direct
-from shinglefold.model import Uint64s
-from shinglefold.passages.stored import winnowed
+from shinglefold.model.values import Uint64s
+from shinglefold.passages.winnowing import winnowed
+from shinglefold.relatives.bloom import MatrixFilter, PseudoMatrixFilter, Shape
+from shinglefold.relatives.rabin_karp import direct
 from shinglefold.sketch import resemblance, shingle_set
-from shinglefold.sketch.mix import stream
+from shinglefold.sketch.hash_mixing import stream
 from shinglefold.sketch.shingles import shingle_hashes
 
 #: What is sampled and how many values an XOR signature has, as in the literature; the share of strangers

@@ -14,11 +14,12 @@ from bench.quality.peers import Result, best, swept
 from bench.quality.scores import pair_f1
 from bench.table import Row
 from shinglefold.canon import Canonicalizer
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
-from shinglefold.similarity import piecewise, ssdeep
-from shinglefold.similarity.reference_points import on_two_grids, rounded, values
-from shinglefold.similarity.simhash import distance, simhashes
+from shinglefold.relatives import piecewise_hash as piecewise
+from shinglefold.relatives import ssdeep
+from shinglefold.relatives.reference_points import on_two_grids, rounded, values
+from shinglefold.relatives.simhash import distance, simhashes
 from shinglefold.sketch import shingle_set
 
 #: The step of a grid of reference points, in standard deviations of their values.

@@ -15,7 +15,7 @@ from bench.quality.peers import SWEEP
 from bench.quality.scores import pair_f1
 from bench.table import Row
 from shinglefold.canon import Canonicalizer
-from shinglefold.model import Uint64s
+from shinglefold.model.values import Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import shingle_set
 from shinglefold.sketch.minhash import Affine32, minima

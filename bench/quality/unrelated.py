@@ -8,11 +8,11 @@ import numpy as np
 from bench.quality.corpus import Corpus
 from bench.quality.ours import fingerprinter, pairs
 from bench.table import Row
-from shinglefold.ingest.fingerprint import FingerprintArrays
+from shinglefold.ingest.fingerprinter import FingerprintArrays
+from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme
 from shinglefold.sketch import bit_planes, differing, length_ratio
-from shinglefold.sketch.estimators import corrected
+from shinglefold.sketch.decide.estimators import corrected
 from shinglefold.testing.edits.passage import Passage
 
 #: Texts of a corpus' words; their pairs are 7.2·10⁷.

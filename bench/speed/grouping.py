@@ -13,7 +13,7 @@ from bench import pictures
 from bench.speed.memory import Ran, ran
 from bench.speed.planted import Planted, write_signed
 from bench.table import Row
-from shinglefold.model import Int64s
+from shinglefold.model.values import Int64s
 from shinglefold.registry import make_scheme
 
 _COMMAND = str(Path(sys.executable).with_name("shinglefold"))

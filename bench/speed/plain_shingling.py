@@ -10,7 +10,7 @@ from bench.clock import processor_time
 from bench.speed.samples import samples
 from bench.table import Row
 from shinglefold.ingest import Fingerprinter
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import Sketcher, find_pairs
 

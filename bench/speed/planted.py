@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shinglefold.model import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch import letters, packed_size
-from shinglefold.sketch.mix import mix64
+from shinglefold.sketch.hash_mixing import mix64
 
 #: The share of documents that have near-copies, of these that are exact ones, and the largest group of a
 #: million.

@@ -24,8 +24,8 @@ from bench import corpora
 from bench.clock import processor_time
 from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.ingest import Fingerprinter
-from shinglefold.ingest.signing.parts import Signer, SignOptions, Tally
-from shinglefold.ingest.signing.tasks import Span
+from shinglefold.offline.sign.signer import Signer, SignOptions, Tally
+from shinglefold.offline.sign.tasks import Span
 from shinglefold.registry import make_scheme
 
 RECORD = Path(__file__).with_name("ratios.json")

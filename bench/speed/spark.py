@@ -15,12 +15,12 @@ import numpy as np
 from bench import corpora
 from bench.speed.planted import Planted, write_signed
 from bench.table import Row
-from shinglefold.ingest.fingerprint import Fingerprinter
-from shinglefold.ingest.signing.parts import SignOptions
+from shinglefold.ingest.fingerprinter import Fingerprinter
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.sign.signer import SignOptions
+from shinglefold.offline.spark import Work, groups, sign
+from shinglefold.offline.spark.session import Session, session
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme
-from shinglefold.spark import Work, groups, sign
-from shinglefold.spark.frames import Session, session
 
 #: Documents with made-up fingerprints that are grouped; texts that are signed, and their words.
 SIZES, TEXTS, WORDS = (10_000, 100_000, 1_000_000), 10_000, 500

@@ -7,11 +7,11 @@ from pathlib import Path
 from bench import corpora
 from bench.speed.spark import jobs_of, local_spark, shuffled_since
 from bench.table import Row
-from shinglefold.ingest.signing.parts import SignOptions
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.sign.signer import SignOptions
+from shinglefold.offline.spark import Work, groups, sign
+from shinglefold.offline.spark.session import Session
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme
-from shinglefold.spark import Work, groups, sign
-from shinglefold.spark.frames import Session
 
 #: Texts that are grouped, their words, and the share of them that is an edited copy.
 TEXTS, WORDS, COPIES = 4_000, 500, 0.2

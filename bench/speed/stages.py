@@ -15,7 +15,7 @@ from bench.table import Row
 from shinglefold.canon import strip_html
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.field_json import fields_json
-from shinglefold.model import Int64s, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import Sketcher
 from shinglefold.sketch.minhash import minima

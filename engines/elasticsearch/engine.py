@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 from elasticsearch import ApiError, BadRequestError, Elasticsearch, NotFoundError
 from elasticsearch.helpers import streaming_bulk
 
-from shinglefold.contracts import JSON, Capabilities, Parameters
+from shinglefold.contracts.engine import JSON, Capabilities, Parameters
+from shinglefold.engines.elasticsearch.client import client_options
 from shinglefold.engines.elasticsearch.errors import ERRORS
-from shinglefold.engines.elasticsearch.options import client_options
-from shinglefold.engines.http.answers import check_given, version_in
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.failures import ClientErrors
-from shinglefold.engines.http.guarded import GuardedEngine
+from shinglefold.engines.http.errors import ClientErrors
+from shinglefold.engines.http.guarded_writes import GuardedEngine
 from shinglefold.engines.http.parameters import in_address, search_path
+from shinglefold.engines.http.responses import check_given, version_in
 from shinglefold.errors import EngineError, PermissionDenied
 
 

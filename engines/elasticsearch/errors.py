@@ -2,7 +2,7 @@
 
 from elasticsearch import ApiError, SerializationError, TransportError, UnsupportedProductError
 
-from shinglefold.engines.http.failures import ClientErrors, is_broken_answer, not_json, refusal, unavailable
+from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.errors import EngineError
 
 

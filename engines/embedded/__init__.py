@@ -11,6 +11,6 @@ except ModuleNotFoundError as _error:
     raise MissingExtra("embedded", "the embedded engine") from _error
 
 from shinglefold.engines.embedded.engine import EmbeddedEngine
-from shinglefold.engines.embedded.schema import CommitLimits
+from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits
 
 __all__ = ["CommitLimits", "EmbeddedEngine"]

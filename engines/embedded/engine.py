@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from shinglefold.contracts import (
+from shinglefold.contracts.engine import (
     JSON,
     BulkFailure,
     BulkResult,
@@ -18,12 +18,19 @@ from shinglefold.contracts import (
     Parameters,
     Search,
 )
-from shinglefold.engines.embedded.actions import Action, Refused, read_action
-from shinglefold.engines.embedded.analysis import Analysis
-from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.engines.embedded.context import Context
-from shinglefold.engines.embedded.documents import DocumentPreparer
-from shinglefold.engines.embedded.folders import (
+from shinglefold.engines.embedded.exclusive_access import ExclusiveAccess
+from shinglefold.engines.embedded.query.compiler import compile_query
+from shinglefold.engines.embedded.query.context import Context
+from shinglefold.engines.embedded.schema.analysis import Analysis
+from shinglefold.engines.embedded.schema.body_options import check_parameters, checked
+from shinglefold.engines.embedded.schema.bulk_actions import Action, Refused, read_action
+from shinglefold.engines.embedded.schema.catalog import Catalog
+from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits, is_panic
+from shinglefold.engines.embedded.search.request import read_request
+from shinglefold.engines.embedded.search.search import run_search
+from shinglefold.engines.embedded.store.document_encoder import DocumentPreparer
+from shinglefold.engines.embedded.store.index import Index
+from shinglefold.engines.embedded.store.index_folders import (
     delete_folder,
     folder_of,
     folder_size,
@@ -32,14 +39,7 @@ from shinglefold.engines.embedded.folders import (
     replace_folder,
     there,
 )
-from shinglefold.engines.embedded.holding import ExclusiveAccess
-from shinglefold.engines.embedded.index import Index
-from shinglefold.engines.embedded.options import check_parameters, checked
-from shinglefold.engines.embedded.queries import compile_query
-from shinglefold.engines.embedded.request import read_request
-from shinglefold.engines.embedded.schema import CommitLimits, is_panic
-from shinglefold.engines.embedded.search import run_search
-from shinglefold.engines.embedded.snapshot import Pits, Snapshot
+from shinglefold.engines.embedded.store.snapshots import Pits, Snapshot
 from shinglefold.engines.several import Answer, one_by_one
 from shinglefold.errors import (
     EngineError,

@@ -5,10 +5,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from shinglefold.contracts import JSON, Held, Parameters, Search, Written
-from shinglefold.engines.http.guarded import GuardedRequests
+from shinglefold.contracts.engine import JSON, Held, Parameters, Search, Written
+from shinglefold.engines.http.guarded_writes import GuardedRequests
 from shinglefold.engines.several import Answer
-from shinglefold.steps import run_async
+from shinglefold.runtime.sans_io import run_async
 
 
 class AsyncHttpEngine(GuardedRequests):

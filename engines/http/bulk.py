@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.backoff import Backoff, never
-from shinglefold.contracts import BulkFailure, BulkResult
-from shinglefold.engines.http.failures import (
+from shinglefold.contracts.engine import BulkFailure, BulkResult
+from shinglefold.engines.http.errors import (
     BUSY,
     block_remedy,
     closed_remedy,

@@ -8,7 +8,7 @@ from typing import Any
 
 from shinglefold.engines.http.connection import SECRETS, Connection, parse_urls
 from shinglefold.errors import ConfigError
-from shinglefold.tables import kinds, parsed, read_table, typed, variables
+from shinglefold.options.config_loader import kinds, parsed, read_table, typed, variables
 
 _PREFIX = "SHINGLEFOLD_ENGINE_"
 

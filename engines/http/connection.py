@@ -6,8 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from shinglefold.checks import check_choice, check_is_text, check_number, check_truth, check_whole, expected
 from shinglefold.errors import ConfigError
+from shinglefold.options.validation import (
+    check_choice,
+    check_is_text,
+    check_number,
+    check_truth,
+    check_whole,
+    expected,
+)
 
 PRODUCTS = ("opensearch", "elasticsearch")
 _SCHEMES = ("http", "https")

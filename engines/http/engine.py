@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any, Self
 
 from shinglefold.backoff import Backoff
-from shinglefold.contracts import JSON, BulkResult, Capabilities, Parameters, Search
-from shinglefold.engines.http.answers import check_name, plain
+from shinglefold.contracts.engine import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.failures import MALFORMED, NoDocument
-from shinglefold.engines.http.patience import BACKOFF, retry_when_busy
+from shinglefold.engines.http.errors import MALFORMED, NoDocument
 from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
-from shinglefold.engines.http.searching import HttpSearches
+from shinglefold.engines.http.responses import check_name, plain
+from shinglefold.engines.http.retry import BACKOFF, retry_when_busy
+from shinglefold.engines.http.search_requests import HttpSearches
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
-from shinglefold.steps import run
+from shinglefold.runtime.sans_io import run
 
 
 class HttpEngine(HttpSearches):

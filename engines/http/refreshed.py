@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shinglefold.engines.http.failures import NotRefreshed, shards_told
+from shinglefold.engines.http.errors import NotRefreshed, shards_told
 
 #: A server waits a minute for a shard without a primary and then leaves it out of what was done. In seconds,
 #: fewer than these, as its clock is coarse.

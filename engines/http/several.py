@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from shinglefold.contracts import JSON, Search, search_parts
-from shinglefold.engines.http.answers import check_searched
-from shinglefold.engines.http.failures import refusal, under_pit
+from shinglefold.contracts.engine import JSON, Search, search_parts
+from shinglefold.engines.http.errors import refusal, under_pit
 from shinglefold.engines.http.parameters import fits_header, in_address
+from shinglefold.engines.http.responses import check_searched
 from shinglefold.engines.several import Answer
 from shinglefold.errors import UnsupportedQuery
 

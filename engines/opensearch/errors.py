@@ -10,7 +10,7 @@ from opensearchpy.exceptions import (
     TransportError,
 )
 
-from shinglefold.engines.http.failures import ClientErrors, is_broken_answer, not_json, refusal, unavailable
+from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.errors import EngineError
 
 

@@ -9,26 +9,26 @@ from operator import itemgetter
 from threading import Condition, RLock
 from typing import Self
 
-from shinglefold.checks import check_is_text
-from shinglefold.contracts import JSON, Document, Engine, GuardedWrites
+from shinglefold.contracts.engine import JSON, Document, Engine, GuardedWrites
+from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError
-from shinglefold.groups.gate.aside import Aside
-from shinglefold.groups.gate.exclusive import ExclusiveStore, watched
-from shinglefold.groups.gate.face import BATCH, Face, canonicalizer_of, check_rules, let_in
-from shinglefold.groups.gate.jobs import Caller, Job
+from shinglefold.groups.gate.base_gate import BATCH, Face, canonicalizer_of, check_rules, let_in
+from shinglefold.groups.gate.group_commit import Caller, Job
+from shinglefold.groups.gate.housekeeping import Aside
 from shinglefold.groups.gate.left import sweep
-from shinglefold.groups.gate.member import Verdict
 from shinglefold.groups.gate.opening import open_gate
-from shinglefold.groups.gate.patient import Patient
-from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.protocol import tidy
-from shinglefold.groups.gate.stores import ServerStore
+from shinglefold.groups.gate.protocol.member import Verdict
+from shinglefold.groups.gate.protocol.policy import Policy
+from shinglefold.groups.gate.protocol.protocol import tidy
+from shinglefold.groups.gate.stores.embedded import ExclusiveStore, watched
+from shinglefold.groups.gate.stores.patient import Patient
+from shinglefold.groups.gate.stores.server import ServerStore
 from shinglefold.ingest import Pipeline
-from shinglefold.local_engines import ExclusiveWrites
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.options.validation import check_is_text
 from shinglefold.rerank.explanation.stored_passages import matched_passages
-from shinglefold.seal import Seal
-from shinglefold.steps import run
-from shinglefold.stored import without_fingerprint
+from shinglefold.runtime.sans_io import run
 
 #: Seconds to wait for callers that were there a moment ago, so that they are decided together.
 _GATHERED = 0.002

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from shinglefold.contracts import JSON, Engine, Guard, GuardedWrites
-from shinglefold.groups.gate.forms import Forms
+from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
 from shinglefold.groups.gate.mapped import concrete_index
-from shinglefold.groups.gate.requests import DONE
-from shinglefold.groups.gate.stores import now
-from shinglefold.placeholders import PENDING, placeholder_query
+from shinglefold.groups.gate.protocol.placeholders import Forms
+from shinglefold.groups.gate.protocol.requests import DONE
+from shinglefold.groups.gate.stores.server import now
+from shinglefold.model.placeholders import PENDING, placeholder_query
 
 #: Places looked at together.
 _PAGE = 1000

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.documents.source_filter import SourceFilter
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance.obstacles import change_obstacles, settings_of, source_obstacles
-from shinglefold.source_filter import SourceFilter
+from shinglefold.maintenance.preconditions import change_obstacles, settings_of, source_obstacles
 
 #: How the names of the indices behind data streams begin.
 _STREAMED = ".ds-"

@@ -5,30 +5,30 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from shinglefold.advice import advised, together
-from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_engine, check_is_text, check_number
-from shinglefold.contracts import JSON, Engine, GuardedWrites, Parameters
+from shinglefold.contracts.awaited import AsyncEngine
+from shinglefold.contracts.engine import JSON, Engine, GuardedWrites, Parameters
+from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import ConfigError, EngineError
+from shinglefold.groups.candidate_search import Lookup
 from shinglefold.groups.deciding import likeness_of
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.gate.intents import check_intents, ensure_intents
-from shinglefold.groups.gate.judge import Fingerprints
+from shinglefold.groups.gate.fingerprint_judge import Fingerprints
 from shinglefold.groups.gate.mapped import check_keeps, check_shown, concrete_index, has, nested
-from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.register import Alone, Shared
-from shinglefold.groups.gate.stores import Documents
-from shinglefold.groups.gate.terms import Terms
-from shinglefold.groups.likeness import Likeness, Rules
-from shinglefold.groups.lookup import Lookup
-from shinglefold.groups.values import Values
+from shinglefold.groups.gate.protocol.context import Terms
+from shinglefold.groups.gate.protocol.intent_register import Alone, Shared
+from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.gate.protocol.policy import Policy
+from shinglefold.groups.gate.stores.server import Documents
+from shinglefold.groups.intent_index import check_intents, ensure_intents
+from shinglefold.groups.scope_values import Values
+from shinglefold.groups.similarity import Likeness, Rules
 from shinglefold.ingest import Backoff
-from shinglefold.local_engines import ExclusiveWrites
-from shinglefold.placeholders import ATTEMPT, PENDING
-from shinglefold.recipe import Recipe
-from shinglefold.rerank.request.recipes import check_keywords
-from shinglefold.seal import Seal, check_seal, check_sealed
+from shinglefold.model.placeholders import ATTEMPT, PENDING
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.seal import Seal, check_seal, check_sealed
+from shinglefold.options.remedies import advised, together
+from shinglefold.options.validation import check_engine, check_is_text, check_number
+from shinglefold.rerank.request.recipe_check import check_keywords
 
 #: The parts of a placeholder; by the first a sweep finds it.
 _PLACEHOLDER: JSON = {

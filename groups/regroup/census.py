@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.groups.gate.forms import GROUP, LEADER, Forms
-from shinglefold.groups.values import Values
-from shinglefold.ingest.maintenance.stored import Key, key_of
-from shinglefold.model import Bytes, Fingerprint, Int64s, Uint64s, split_digest
-from shinglefold.placeholders import is_placeholder
+from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.scope_values import Values
+from shinglefold.maintenance.reconcile import Key, key_of
+from shinglefold.model.placeholders import is_placeholder
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s, split_digest
 from shinglefold.rerank.hits import field_values, moment
-from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal
-from shinglefold.stored import stored_parts
 
 NO_GROUP = -1
 #: The version of a document that has to be read again before it is written.

@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from shinglefold.backoff import Backoff
-from shinglefold.checks import (
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.groups.rules import MOST_SCOPES, Rules
+from shinglefold.maintenance.scan import PATIENCE
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.scheme import Decision, Verify, verified_by
+from shinglefold.options.validation import (
     check_choice,
     check_is_text,
     check_number,
@@ -15,11 +20,6 @@ from shinglefold.checks import (
     check_truth,
     strings,
 )
-from shinglefold.errors import ConfigError, InputError
-from shinglefold.groups.rules import MOST_SCOPES, Rules
-from shinglefold.ingest.maintenance.scan import PATIENCE
-from shinglefold.recipe import Recipe
-from shinglefold.scheme import Decision, Verify, verified_by
 
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.

@@ -10,9 +10,9 @@ import numpy as np
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.groups.regroup.census import NO_GROUP, Census
 from shinglefold.groups.regroup.options import RegroupCounts
-from shinglefold.ingest.maintenance.stored import Key
-from shinglefold.model import Fingerprint, Int64s
-from shinglefold.scheme import Scheme
+from shinglefold.maintenance.reconcile import Key
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint, Int64s
 
 
 @dataclass(frozen=True, slots=True)

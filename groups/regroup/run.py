@@ -6,32 +6,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
-from shinglefold.advice import advised, together
 from shinglefold.backoff import retry_unavailable
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_engine, check_is_text, check_kind
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.deciding import text_stage
-from shinglefold.groups.regroup.asking import Asking
 from shinglefold.groups.regroup.census import Census, Taking
-from shinglefold.groups.regroup.journal import Journal
-from shinglefold.groups.regroup.linkage import leaders
+from shinglefold.groups.regroup.checkpoint import Journal
+from shinglefold.groups.regroup.clustering import leaders
+from shinglefold.groups.regroup.guarded_writes import Writer
 from shinglefold.groups.regroup.options import Linkage, RegroupCounts, RegroupOptions, RegroupSummary
 from shinglefold.groups.regroup.plan import Change, plan
-from shinglefold.groups.regroup.verdicts import Verdicts
-from shinglefold.groups.regroup.writing import Writer
+from shinglefold.groups.regroup.text_verdicts import Asking
+from shinglefold.groups.regroup.verdict_log import Verdicts
 from shinglefold.groups.rules import Rules, note
-from shinglefold.groups.values import Values
-from shinglefold.ingest.maintenance.obstacles import check_updatable
-from shinglefold.ingest.maintenance.scan import Scan, Throttle, anew_where_lost, kept_alive
-from shinglefold.ingest.writing.interrupts import Interrupts
-from shinglefold.model import Int64s
-from shinglefold.recipe import Recipe
-from shinglefold.rerank.request.known_fields import check_fields, source_of
-from shinglefold.scheme import Verify
-from shinglefold.seal import Seal, check_sealed
+from shinglefold.groups.scope_values import Values
+from shinglefold.maintenance.preconditions import check_updatable
+from shinglefold.maintenance.scan import Scan, Throttle, anew_where_lost, kept_alive
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.scheme import Verify
+from shinglefold.model.seal import Seal, check_sealed
+from shinglefold.model.values import Int64s
+from shinglefold.options.remedies import advised, together
+from shinglefold.options.validation import check_engine, check_is_text, check_kind
+from shinglefold.rerank.request.field_check import check_fields, source_of
+from shinglefold.runtime.signals import Interrupts
 
 #: What is told on the way: what is being done, how many documents, and the share of it that is done.
 Report = Callable[[str, int, float], None]

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.advice import advised, together
 from shinglefold.backoff import retry_unavailable
-from shinglefold.checks import check_engine, check_is_text, check_kind
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.dates import asked_dates
-from shinglefold.groups.report.tally import Names, Report, Tally
-from shinglefold.ingest.maintenance.scan import PATIENCE, Scan, anew_where_lost
-from shinglefold.recipe import Recipe
-from shinglefold.rerank.request.known_fields import source_of
+from shinglefold.groups.report.counts import Names, Report, Tally
+from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
+from shinglefold.model.recipe import Recipe
+from shinglefold.options.remedies import advised, together
+from shinglefold.options.validation import check_engine, check_is_text, check_kind
+from shinglefold.rerank.request.field_check import source_of
 
 __all__ = ["Names", "Report", "make_report"]
 

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.checks import expected
-from shinglefold.contracts import Processor
+from shinglefold.contracts.engine import Processor
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.pipeline.condition import Condition, parse_condition
-from shinglefold.ingest.pipeline.step import Step
+from shinglefold.ingest.pipeline.steps import Step
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.dates import Date
 from shinglefold.ingest.processors.fields import Append, Drop, Fail, Remove, Rename, Set
 from shinglefold.ingest.processors.main_content import MainContent
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.supershingle import Supershingle
 from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip
-from shinglefold.ingest.processors.tools import Tools
 from shinglefold.ingest.processors.values import Convert, Gsub, Join, Lowercase, Split, Trim, Uppercase
+from shinglefold.options.validation import expected
 from shinglefold.registry import PROCESSORS, load_plugin
 
 #: Makes a processor from its options; must take every option it knows.

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.paths import said
+from shinglefold.ingest.field_paths import said
 
 _Node = Callable[[Document], Any]
 _TOKEN = re.compile(

@@ -9,21 +9,21 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
-from shinglefold.checks import check_known, check_object, expected, strings
-from shinglefold.contracts import JSON, Document
-from shinglefold.ingest.blocks import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.meter import Meter
+from shinglefold.contracts.engine import JSON, Document
+from shinglefold.contracts.exclusive_writes import Ready
+from shinglefold.documents.encoding import to_json
+from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
+from shinglefold.ingest.metrics import Meter
 from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
-from shinglefold.ingest.pipeline.encoding import to_json
-from shinglefold.ingest.pipeline.reach import makes_fingerprints, target_field, text_fields
+from shinglefold.ingest.pipeline.field_usage import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.simulate import simulate
-from shinglefold.ingest.pipeline.step import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
-from shinglefold.ingest.processors.tools import Tools
-from shinglefold.local_engines import Ready
-from shinglefold.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, essence
+from shinglefold.ingest.pipeline.steps import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
+from shinglefold.ingest.processors.context import Tools
+from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, essence
+from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.seal import Seal, check_seal
+from shinglefold.options.validation import check_known, check_object, expected, strings
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import Scheme, checked_scheme
-from shinglefold.seal import Seal, check_seal
 
 #: Fields that fingerprints are of, at most.
 _MOST_FIELDS = 1_000

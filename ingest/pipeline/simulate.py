@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.contracts import JSON, Document
+from shinglefold.contracts.engine import JSON, Document
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.paths import said
-from shinglefold.ingest.pipeline.step import META, Failure, Run, Trace, Tracer
+from shinglefold.ingest.field_paths import said
+from shinglefold.ingest.pipeline.steps import META, Failure, Run, Trace, Tracer
 
 _METADATA = ("_index", "_id", "_routing", "_version", "_version_type", "_if_seq_no", "_if_primary_term")
 _PassThrough = Callable[[Sequence[Run], Tracer], None]

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.paths import MISSING, get, put, said
+from shinglefold.ingest.field_paths import MISSING, get, put, said
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, attempt
-from shinglefold.ingest.processors.tools import Tools
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: The letters of the servers' patterns (Java's), longest first, in those of ``strptime``.

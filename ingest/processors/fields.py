@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.paths import MISSING, cut, get, put, render
+from shinglefold.ingest.field_paths import MISSING, cut, get, put, render
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, attempt
-from shinglefold.ingest.processors.tools import Tools
 
 
 class Set:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from shinglefold.canon import strip_html
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import MissingExtra
-from shinglefold.ingest.paths import put, text
+from shinglefold.ingest.field_paths import put, text
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, attempt
-from shinglefold.ingest.processors.tools import Tools
 
 
 class MainContent:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from shinglefold.checks import check_is_text, check_known, check_object, check_truth, expected
 from shinglefold.errors import ConfigError
+from shinglefold.options.validation import check_is_text, check_known, check_object, check_truth, expected
 
 
 class Options:

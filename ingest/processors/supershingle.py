@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 from msgspec.json import decode
 
-from shinglefold.canon.pieces import Cuttable, join
-from shinglefold.contracts import Document
+from shinglefold.canon.text.chunking import Cuttable, join
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
-from shinglefold.ingest.fingerprint import Beside
-from shinglefold.ingest.paths import put
+from shinglefold.ingest.field_paths import put
+from shinglefold.ingest.fingerprinter import Beside
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, declared, texts_of
-from shinglefold.ingest.processors.tools import Tools
-from shinglefold.model import Fingerprint
-from shinglefold.recipe import FIELD, PASSAGES, check_field
+from shinglefold.model.recipe import FIELD, PASSAGES, check_field
+from shinglefold.model.values import Fingerprint
 
 
 class Supershingle:
@@ -62,7 +62,7 @@ class Supershingle:
                 return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages)))
             return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
         # Indices without passages need none of it.
-        from shinglefold.passages.stored import stored_elements
+        from shinglefold.passages.winnowing import stored_elements
 
         each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages)
         return [{**self._field(one), PASSAGES: stored_elements(tokens)} for one, tokens in each]

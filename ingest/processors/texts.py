@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from shinglefold.canon import strip_html
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
-from shinglefold.ingest.paths import MISSING, get, put, text
+from shinglefold.ingest.field_paths import MISSING, get, put, text
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
-from shinglefold.ingest.processors.tools import Tools
 
 Outcome = Document | Exception | None
 

@@ -5,12 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.paths import MISSING, get, put, said
+from shinglefold.ingest.field_paths import MISSING, get, put, said
+from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, attempt
-from shinglefold.ingest.processors.tools import Tools
 
 _TRUTH = {"true": True, "false": False}
 

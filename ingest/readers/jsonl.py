@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, NoReturn
 from msgspec import MsgspecError
 from msgspec.json import decode
 
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.decode import decoded, without_surrogates
-from shinglefold.ingest.readers.lines import NAMED, Line, Source, lines, splittable
-from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.encodings import decoded, without_surrogates
+from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.streams import NAMED, Line, Source, lines, splittable
 
 #: Bytes from which on a line is too long to be held beside its document.
 _LONG = 1 << 21

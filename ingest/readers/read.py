@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from shinglefold.advice import advised
-from shinglefold.checks import check_options
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.readers.csvs import read_csv
-from shinglefold.ingest.readers.folder import HTML, TEXT, read_folder, read_page
+from shinglefold.ingest.readers.csv_rows import read_csv
 from shinglefold.ingest.readers.jsonl import read_jsonl
-from shinglefold.ingest.readers.lines import STANDARD_INPUT, Source, opened
-from shinglefold.ingest.readers.records import Format, ReadOptions, Record
+from shinglefold.ingest.readers.pages import HTML, TEXT, read_folder, read_page
+from shinglefold.ingest.readers.record import Format, ReadOptions, Record
+from shinglefold.ingest.readers.streams import STANDARD_INPUT, Source, opened
+from shinglefold.options.remedies import advised
+from shinglefold.options.validation import check_options
 
 _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".ndjson", ".json"),

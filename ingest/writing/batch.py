@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.ingest.meter import Meter
+from shinglefold.ingest.metrics import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.ingest.pipeline.step import METADATA
-from shinglefold.ingest.readers.records import Record
-from shinglefold.ingest.writing.bulk import Action
-from shinglefold.ingest.writing.workers import Answer, restored
+from shinglefold.ingest.pipeline.steps import METADATA
+from shinglefold.ingest.readers.record import Record
+from shinglefold.ingest.writing.bulk_retry import Action
+from shinglefold.ingest.writing.worker_pool import Answer, restored
 
 
 @dataclass(frozen=True, slots=True)

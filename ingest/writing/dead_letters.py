@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shinglefold.checks import check_options, path_of
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, Unwritable
-from shinglefold.ingest.readers.decode import announced
+from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.jsonl import parse_line
-from shinglefold.ingest.readers.lines import Line, lines
-from shinglefold.ingest.readers.records import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.streams import Line, lines
+from shinglefold.options.validation import check_options, path_of
 
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.
 _REASONS = 1_000

@@ -1,7 +1,7 @@
 """The words no other language takes, as they are."""
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
+from shinglefold.contracts.language import Language
+from shinglefold.model.values import Sample
 
 
 class AnyLanguage(Language):

@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
-from shinglefold.plugins.data import read_words
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions, Mode
+from shinglefold.model.values import Sample
+from shinglefold.plugins.resources import read_words
 from shinglefold.plugins.snowball import Snowball
-from shinglefold.scheme import CanonOptions, Mode
 
 _LONGEST = 64
 

@@ -4,12 +4,12 @@ import re
 from types import MappingProxyType
 from typing import ClassVar
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
-from shinglefold.plugins.data import distribution_version, require
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions, Mode
+from shinglefold.model.values import Sample
 from shinglefold.plugins.morphology import Morphology
+from shinglefold.plugins.resources import distribution_version, require
 from shinglefold.plugins.snowball import Snowball
-from shinglefold.scheme import CanonOptions, Mode
 
 _RULES = "1"
 _NEEDED = ("ru", "Russian", "pymorphy3", "pymorphy3_dicts_ru")

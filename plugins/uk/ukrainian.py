@@ -6,11 +6,11 @@ from collections.abc import Sequence, Set
 from types import MappingProxyType
 from typing import ClassVar
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
-from shinglefold.plugins.data import distribution_version, read_words, require
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions, Mode
+from shinglefold.model.values import Sample
 from shinglefold.plugins.morphology import Morphology, Parse
-from shinglefold.scheme import CanonOptions, Mode
+from shinglefold.plugins.resources import distribution_version, read_words, require
 
 _RULES, _FIRST_RULES = "2", "1"
 _NEEDED = ("uk", "Ukrainian", "pymorphy3", "pymorphy3_dicts_uk")

@@ -1,10 +1,10 @@
 """Chinese characters: Traditional to Simplified, a few function characters dropped."""
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
-from shinglefold.plugins.data import distribution_version, read_words, require
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions
+from shinglefold.model.values import Sample
+from shinglefold.plugins.resources import distribution_version, read_words, require
 from shinglefold.plugins.zh.table import simplified
-from shinglefold.scheme import CanonOptions
 
 _RULES = "1"
 _NEEDED = ("zh", "Chinese", "opencc")

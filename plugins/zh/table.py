@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from shinglefold.plugins.data import read_lines
+from shinglefold.plugins.resources import read_lines
 
 
 @cache

@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_object
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import InputError, SchemeMismatch
-from shinglefold.model import Fingerprint
-from shinglefold.passages.find import Passage, find_passages
-from shinglefold.rerank.fold.columns import FingerprintReader
-from shinglefold.rerank.fold.doubt import Signatures
-from shinglefold.rerank.fold.folding import collapse
-from shinglefold.rerank.fold.text_stage import TextStage
+from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.values import Fingerprint
+from shinglefold.options.validation import check_object
+from shinglefold.passages.alignment import Passage, find_passages
+from shinglefold.rerank.fold.clustering import collapse
+from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
+from shinglefold.rerank.fold.text_verification import TextStage
+from shinglefold.rerank.fold.uncertain_pairs import Signatures
 from shinglefold.rerank.hits import Hit, stored_fingerprint, stored_value
-from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.scheme import Scheme, checked_scheme
-from shinglefold.seal import Seal
+from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement, estimate, length_ratio
-from shinglefold.stored import stored_parts
 
 
 class PairExplanation(NamedTuple):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from shinglefold.checks import expected, strings
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
-from shinglefold.model import PlacedTokens, Token
+from shinglefold.model.values import PlacedTokens, Token
+from shinglefold.options.validation import expected, strings
 from shinglefold.quoted import shortened
 from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.request.arguments import read_source_filter
 
 if TYPE_CHECKING:
-    from shinglefold.passages.find import Passage, Span
+    from shinglefold.passages.alignment import Passage, Span
 
 Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
 #: Tokens between two texts of a document; they match nothing on the other side.
@@ -75,7 +75,7 @@ class StoredText:
     @property
     def borders(self) -> int:
         """How many tokens are separators."""
-        from shinglefold.passages.chains import GAP
+        from shinglefold.passages.chaining import GAP
 
         return (GAP + 1) * max(0, len(self.parts) - 1)
 
@@ -85,8 +85,8 @@ class StoredText:
         Args:
             side: a different one for each of the two texts compared.
         """
-        from shinglefold.passages.chains import GAP
-        from shinglefold.passages.elements import in_columns
+        from shinglefold.passages.chaining import GAP
+        from shinglefold.passages.shingle_positions import in_columns
 
         found: list[PlacedTokens] = [in_columns(())]
         for at, part in enumerate(self.parts):
@@ -119,7 +119,7 @@ def matched_passages(
         other side lacks. Where a field is a list, ``value`` tells which of its texts.
     """
     # Imported only by searches that show passages.
-    from shinglefold.passages.find import find_passages
+    from shinglefold.passages.alignment import find_passages
 
     for source in (shown, member):
         # A whole hit has none of the fields at its top.

@@ -10,7 +10,7 @@ The index stores a sample of each document's elements (``index --passages``), wh
 texts decide.
 """
 
-from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
+from shinglefold.rerank.matching.query_text import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.matching.search import (
     AsyncMatchSearch,
     MatchPage,

@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
-from shinglefold.advice import advised, together
-from shinglefold.awaited import AsyncEngine
 from shinglefold.canon import Canonicalizer
-from shinglefold.checks import check_is_text, check_options
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.awaited import AsyncEngine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
+from shinglefold.model.recipe import PASSAGES
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.options.remedies import advised, together
+from shinglefold.options.validation import check_is_text, check_options
 from shinglefold.quoted import quoted
-from shinglefold.recipe import PASSAGES
+from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
-from shinglefold.rerank.matching.asked import MatchOptions, QueryText, TextMatch
-from shinglefold.rerank.matching.looking import PassageQuery
+from shinglefold.rerank.matching.candidate_texts import PassageQuery
+from shinglefold.rerank.matching.query_text import MatchOptions, QueryText, TextMatch
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.request.known_fields import mapped_at
-from shinglefold.rerank.similar.blocks import CandidateBlocks, CandidateSearch
-from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
-from shinglefold.rerank.similar.reading import FoundPage, PageReader
-from shinglefold.rerank.steps import Steps
-from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal
+from shinglefold.rerank.request.field_check import mapped_at
+from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
+from shinglefold.rerank.similar.paging import AsyncPagedSearch, SyncPagedSearch
+from shinglefold.rerank.similar.results import FoundPage, PageReader
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 

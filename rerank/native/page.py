@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import Scheme
+from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.native.bodies import (
+from shinglefold.rerank.native.collapse_request import (
     PRECISION,
     SAMPLE,
     TOTAL,
@@ -17,15 +19,13 @@ from shinglefold.rerank.native.bodies import (
     policy_sort,
     ungrouped_request,
 )
-from shinglefold.rerank.native.counting import GroupCounter, GroupCounts, together
-from shinglefold.rerank.native.ready import GroupCoverage
+from shinglefold.rerank.native.group_counts import GroupCounter, GroupCounts, together
+from shinglefold.rerank.native.group_coverage import GroupCoverage
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
+from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.inner_hits import DUPLICATES
-from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.rerank.steps import Steps
-from shinglefold.rerank.window.reading import PartialAnswer
-from shinglefold.scheme import Scheme
+from shinglefold.rerank.window.window import PartialAnswer
 
 #: The key of the counters, as on pages folded by window.
 _KEY = "dedup"

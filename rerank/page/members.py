@@ -5,20 +5,20 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import EngineError, InputError
-from shinglefold.rerank.fold.folding import Group
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, hits_query, narrowable
 from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
-from shinglefold.rerank.similar.asked import QueryDocument
-from shinglefold.rerank.similar.bodies import candidate_queries, decisive_fields
+from shinglefold.rerank.similar.candidate_queries import candidate_queries, decisive_fields
 from shinglefold.rerank.similar.decision import CandidateDecision
-from shinglefold.rerank.similar.texts import TextSource, decide_by_texts
-from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import WindowReader
-from shinglefold.shards import refuse_small_windows
+from shinglefold.rerank.similar.query_document import QueryDocument
+from shinglefold.rerank.similar.text_verification import TextSource, decide_by_texts
+from shinglefold.rerank.window.window import WindowReader
 
 #: Searches sent at a time.
 _AT_ONCE = 100

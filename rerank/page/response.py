@@ -3,22 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shinglefold.checks import expected
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import WindowTooLarge
-from shinglefold.rerank.fold.folding import Collapsed, Group
+from shinglefold.options.validation import expected
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.request.inner_hits import DUPLICATES
-from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import WindowReader
 from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
-from shinglefold.shards import refuse_small_windows
+from shinglefold.rerank.window.window import WindowReader
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.fold.doubt import DecidedGroups, Pair
-    from shinglefold.rerank.fold.text_stage import TextVerdict
+    from shinglefold.rerank.fold.text_verification import TextVerdict
+    from shinglefold.rerank.fold.uncertain_pairs import DecidedGroups, Pair
 
 
 #: The key of the counters.
@@ -115,7 +115,12 @@ def _decide_by_text(
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
         return None, {}
-    from shinglefold.rerank.fold.doubt import Signatures, apply_text_verdicts, pairs_beside, pairs_of
+    from shinglefold.rerank.fold.uncertain_pairs import (
+        Signatures,
+        apply_text_verdicts,
+        pairs_beside,
+        pairs_of,
+    )
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.checks import check_engine, check_known, check_text, expected, strings
-from shinglefold.contracts import Search
+from shinglefold.contracts.engine import Search
+from shinglefold.documents.source_filter import SourceFilter
 from shinglefold.errors import ConfigError
+from shinglefold.model.seal import check_seal
+from shinglefold.options.validation import check_engine, check_known, check_text, expected, strings
 from shinglefold.quoted import quoted
 from shinglefold.rerank.hits import Hit
-from shinglefold.seal import check_seal
-from shinglefold.source_filter import SourceFilter
 
 #: Scopes, policies and fields of passages a request may name.
 MOST_SCOPES, MOST_POLICIES, MOST_FIELDS = 16, 16, 32

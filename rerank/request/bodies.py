@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shinglefold.checks import check_whole
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
-from shinglefold.order import SEQ_NO
+from shinglefold.options.validation import check_whole
 from shinglefold.quoted import quoted
-from shinglefold.rerank.policies import load_policies
+from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import check_levels
-from shinglefold.rerank.request.depth import has_chance, has_nearest
-from shinglefold.rerank.request.options import FoldOptions
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.search_depth import has_chance, has_nearest
+from shinglefold.rerank.request.total_order import SEQ_NO
 
 #: Parts that only the hits shown need.
 _PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.checks import check_count, check_known, check_text, check_whole
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
+from shinglefold.documents.source_filter import SourceFilter
 from shinglefold.errors import ConfigError
+from shinglefold.options.validation import check_count, check_known, check_text, check_whole
 from shinglefold.quoted import quoted
 from shinglefold.rerank.request.arguments import read_source_filter
-from shinglefold.source_filter import SourceFilter
 
 #: The name of inner hits that have none, which is that of the members every group has.
 DUPLICATES = "duplicates"

@@ -7,16 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.model import Int64s
-from shinglefold.rerank.fold.columns import FingerprintColumns, FingerprintCounts, FingerprintReader
-from shinglefold.rerank.fold.doubt import UncertaintyBand
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.values import Int64s
+from shinglefold.rerank.fold.fingerprint_columns import (
+    FingerprintColumns,
+    FingerprintCounts,
+    FingerprintReader,
+)
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
-from shinglefold.rerank.fold.text_stage import TextStage
+from shinglefold.rerank.fold.text_verification import TextStage
+from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import Hit, identity
-from shinglefold.rerank.request.options import FoldOptions
-from shinglefold.rerank.similar.asked import Match, QueryDocument
-from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.similar.query_document import Match, QueryDocument
 from shinglefold.sketch import agreement_rows, estimate
 
 

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts import JSON, Parameters
+from shinglefold.contracts.engine import JSON, Parameters
+from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import EngineError
+from shinglefold.model.scheme import Verify
+from shinglefold.model.seal import Seal
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe
-from shinglefold.rerank.similar.asked import Match, QueryDocument
-from shinglefold.rerank.similar.blocks import CandidateSearch
-from shinglefold.rerank.similar.bodies import CandidateQueries, candidate_queries
+from shinglefold.rerank.similar.candidate_queries import CandidateQueries, candidate_queries
+from shinglefold.rerank.similar.candidates import CandidateSearch
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.texts import TextSource, decide_by_texts
-from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import PartialAnswer, missing
-from shinglefold.scheme import Verify
-from shinglefold.seal import Seal
-from shinglefold.shards import refuse_small_windows
+from shinglefold.rerank.similar.query_document import Match, QueryDocument
+from shinglefold.rerank.similar.text_verification import TextSource, decide_by_texts
+from shinglefold.rerank.window.window import PartialAnswer, missing
 
 
 @dataclass(frozen=True, slots=True)

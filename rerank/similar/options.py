@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from shinglefold.checks import check_choice, check_share, check_whole
 from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
+from shinglefold.options.validation import check_choice, check_share, check_whole
 from shinglefold.quoted import quoted
 from shinglefold.rerank.request.arguments import read_source_filter
-from shinglefold.rerank.request.options import FoldOptions, Scope
-from shinglefold.scheme import Decision, Facts, Scheme, Verify, verified_by
+from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 
 #: Candidates that may be read at a time: one more must still be below what servers allow unless told.
 _MOST = 9_999

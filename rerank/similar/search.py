@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from shinglefold.awaited import AsyncEngine
-from shinglefold.checks import check_is_text, check_options, expected
-from shinglefold.contracts import JSON, Engine, Parameters
+from shinglefold.contracts.awaited import AsyncEngine
+from shinglefold.contracts.engine import JSON, Engine, Parameters
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
-from shinglefold.model import Fingerprint
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.values import Fingerprint
+from shinglefold.options.validation import check_is_text, check_options, expected
 from shinglefold.quoted import quoted
-from shinglefold.rerank.fold.text_stage import TextStages
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
+from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_knowledge import IndexRecipes
 from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.request.known_fields import check_fields, check_scopes
-from shinglefold.rerank.similar.asked import QueryDocument
-from shinglefold.rerank.similar.blocks import CandidateSearch
-from shinglefold.rerank.similar.bodies import decisive_fields
+from shinglefold.rerank.request.field_check import check_fields, check_scopes
+from shinglefold.rerank.similar.candidate_queries import decisive_fields
+from shinglefold.rerank.similar.candidates import CandidateSearch
 from shinglefold.rerank.similar.decision import CandidateDecision
-from shinglefold.rerank.similar.faces import AsyncPagedSearch, SyncPagedSearch
 from shinglefold.rerank.similar.lookup import LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.reading import SimilarPage, read_page
-from shinglefold.rerank.steps import Call, Steps, run, run_async
-from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal
+from shinglefold.rerank.similar.paging import AsyncPagedSearch, SyncPagedSearch
+from shinglefold.rerank.similar.query_document import QueryDocument
+from shinglefold.rerank.similar.results import SimilarPage, read_page
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.request.options import FoldOptions
+from shinglefold.rerank.request.fold_options import FoldOptions
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from typing import Any
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.rerank.hits import Hit
 from shinglefold.rerank.request.bodies import chosen_body
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.errors import EngineError, UnsupportedQuery, WindowTooLarge
-from shinglefold.order import SEQ_NO
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.request.bodies import can_go_on, place_key
-from shinglefold.rerank.steps import Call, Steps
-from shinglefold.rerank.window.reading import WindowReader
+from shinglefold.rerank.request.total_order import SEQ_NO
+from shinglefold.rerank.window.window import WindowReader
 
 
 class WindowStrategies:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from shinglefold.checks import check_choice, check_is_text, check_number
+from shinglefold.options.validation import check_choice, check_is_text, check_number
 from shinglefold.testing.edits import layout, spelling, wording
 from shinglefold.testing.edits.passage import Passage
 

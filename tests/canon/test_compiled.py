@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.segment import LONGEST_WORD
+from shinglefold.canon.text.segmentation import LONGEST_WORD
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions
 
 pytest.importorskip("numba")
 

@@ -5,13 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from shinglefold.canon.facts import facts_of, numbers_of
+from shinglefold.canon.text.numeric_facts import facts_of, numbers_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
+from shinglefold.model.scheme import Decision
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.similar import SimilarOptions
-from shinglefold.scheme import Decision
 
 CARD = "Смартфон Samsung Galaxy S23 на 128 ГБ, чёрный, две камеры, экран шесть дюймов, доставка завтра"
 

@@ -5,9 +5,9 @@ import tracemalloc
 import pytest
 
 from shinglefold.canon import Canonicalizer, token_hash
-from shinglefold.canon.pieces import BLOCK, PIECE, REACH, blocks, pieces
-from shinglefold.language import Language
-from shinglefold.scheme import CanonOptions, LanguageRef
+from shinglefold.canon.text.chunking import BLOCK, PIECE, REACH, blocks, pieces
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions, LanguageRef
 
 
 def test_a_word_of_ten_megabytes_is_no_word(canonicalizer):

@@ -9,8 +9,8 @@ from support.generated import texts
 from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer, strip_html, token_hash
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=80)
 

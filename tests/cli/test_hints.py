@@ -7,7 +7,7 @@ import pytest
 from support.hints import hints, lines, opened, run_hints
 
 from shinglefold.ingest import default_recipe
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
 from shinglefold.registry import make_scheme
 
 

@@ -6,9 +6,9 @@ import pytest
 from support.maintenance import pages, store
 
 from shinglefold import registry
+from shinglefold.contracts.language import Language
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import MissingExtra
-from shinglefold.language import Language
 from shinglefold.registry import installed, language_class
 
 _TEXT = {"type": "text"}

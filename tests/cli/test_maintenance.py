@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from support.maintenance import pages
 
-from shinglefold.cli.command import Invocation
-from shinglefold.cli.maintenance import stopped_early
+from shinglefold.cli.framework.command import Invocation
+from shinglefold.cli.session.maintenance import stopped_early
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def spoil(index: str) -> None:
     from contextlib import closing
 
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.stores import search_canonicalizer
+    from shinglefold.cli.session.open_index import search_canonicalizer
     from shinglefold.engines.embedded import EmbeddedEngine
     from shinglefold.registry import make_scheme
 

@@ -12,7 +12,7 @@ from support.maintenance import pages
 _PLUGIN = '''
 """A language that claims the Latin words."""
 
-from shinglefold.language import Language
+from shinglefold.contracts.language import Language
 
 
 class Latin(Language):

@@ -5,8 +5,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from shinglefold import registry
+from shinglefold.contracts.language import Language
 from shinglefold.errors import MissingExtra
-from shinglefold.language import Language
 from shinglefold.registry import installed
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.hints import hints, lines, opened, run_hints
 from support.maintenance import pages
 
-from shinglefold.recipe import stored_recipe
+from shinglefold.model.recipe import stored_recipe
 
 PIPELINE = {
     "processors": [

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from shinglefold.engines import open_engine
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
 
 
 @pytest.fixture

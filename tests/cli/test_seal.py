@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from shinglefold.cli.hints import Hints
-from shinglefold.cli.recipes import Asked, one_recipe
+from shinglefold.cli.framework.next_commands import Hints
+from shinglefold.cli.session.recipe import Asked, one_recipe
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.seal import Seal
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.seal import Seal
 from shinglefold.settings import Settings
 
 KEY = "a key that nobody else knows"

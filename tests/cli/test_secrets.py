@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.cli.hints import Hints, again
-from shinglefold.cli.maintenance import checkpoint_path
-from shinglefold.cli.recipes import Asked
+from shinglefold.cli.framework.next_commands import Hints, again
+from shinglefold.cli.session.maintenance import checkpoint_path
+from shinglefold.cli.session.recipe import Asked
 from shinglefold.settings import Settings
 
 ADDRESSES = [

@@ -1,9 +1,9 @@
 """One canonicalizer makes the tokens of fingerprints and the words of searches, where these are the same."""
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.stores import search_canonicalizer
+from shinglefold.cli.session.open_index import search_canonicalizer
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions
 
 
 def test_it_is_shared_where_its_words_are_those_of_searches():

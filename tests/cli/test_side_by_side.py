@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
-from shinglefold.cli.side_by_side import passage_json, pieces
-from shinglefold.model import Token
-from shinglefold.passages.find import Span, find_passages
+from shinglefold.cli.render.side_by_side import passage_json, pieces
+from shinglefold.model.values import Token
+from shinglefold.passages.alignment import Span, find_passages
 
 
 def _tokens(text: str) -> list[Token]:

@@ -18,7 +18,7 @@ ROOMS = {
     "shinglefold.canon", "shinglefold.engines.http.engine", "shinglefold.groups",
     "shinglefold.ingest.pipeline", "shinglefold.ingest.writing",
     "shinglefold.passages", "shinglefold.plugins", "shinglefold.rerank",
-    "shinglefold.rerank.similar", "shinglefold.similarity", "shinglefold.sketch", "cryptography",
+    "shinglefold.rerank.similar", "shinglefold.relatives", "shinglefold.sketch", "cryptography",
 }  # fmt: skip
 _WATCH = """
 import atexit, json, sys
@@ -58,7 +58,7 @@ def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_fold
         "shinglefold.ingest.writing",
         "shinglefold.passages",
         "shinglefold.rerank.similar",
-        "shinglefold.similarity",
+        "shinglefold.relatives",
         "nltk",
         "pymorphy3",
         "rapidfuzz",
@@ -86,7 +86,7 @@ def test_pairs_need_no_engine_and_plain_texts_no_parser():
     found = loaded(_COMMAND, "groups", "--pairs", "two.jsonl", "--workers", "1")
     assert "numpy" in found
     assert not found & {"nltk", "rapidfuzz", "selectolax", "tantivy", "opensearchpy", "elasticsearch"}
-    assert not found & {"cryptography", "shinglefold.groups", "shinglefold.rerank", "shinglefold.similarity"}
+    assert not found & {"cryptography", "shinglefold.groups", "shinglefold.rerank", "shinglefold.relatives"}
     Path("two.html").write_text(f"<p>{text}")
     assert "selectolax" in loaded(_COMMAND, "groups", "--pairs", "two.html", "--html", "--workers", "1")
 
@@ -101,7 +101,8 @@ def test_a_package_imports_no_engine_dictionary_or_parser(package):
 def test_a_command_imports_no_other_command():
     program = (
         "import sys; from shinglefold.cli.main import main, cli; main(sys.argv[1:]); "
-        "print(*[name for name in cli.commands if f'shinglefold.cli.{name}' in sys.modules], file=sys.stderr)"
+        "commands = [name for name in sys.modules if name.startswith('shinglefold.cli.commands.')]; "
+        "print(*{name.rpartition('.')[2] for name in commands} & set(cli.commands), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "search", "--help"], capture_output=True, text=True, check=True

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.cli.backfill import _lines
+from shinglefold.cli.commands.indexing.backfill import _lines
 from shinglefold.errors import UnknownLanguage
-from shinglefold.ingest.maintenance import BackfillCounts, BackfillSummary
+from shinglefold.maintenance import BackfillCounts, BackfillSummary
+from shinglefold.model.scheme import CanonOptions, LanguageRef
 from shinglefold.registry import load_languages
-from shinglefold.scheme import CanonOptions, LanguageRef
 
 _TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
 _RAW = ("Errno", "Error -", "errno", "Traceback", "unexpected", "0x")

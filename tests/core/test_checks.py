@@ -2,7 +2,8 @@
 
 import pytest
 
-from shinglefold.checks import (
+from shinglefold.errors import ConfigError, UnsupportedQuery
+from shinglefold.options.validation import (
     check_choice,
     check_is_text,
     check_known,
@@ -12,7 +13,6 @@ from shinglefold.checks import (
     check_whole,
     strings,
 )
-from shinglefold.errors import ConfigError, UnsupportedQuery
 
 
 @pytest.mark.parametrize(

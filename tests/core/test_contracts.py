@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 
 
 def test_two_engines_that_can_the_same_say_the_same():

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from shinglefold.errors import InputError
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 
 FULL = Fingerprint("sf1-x", "ru", 120, "digest", ("a", "b"), bytes(range(84)))
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from shinglefold.canon import Canonicalizer, strip_html
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, load_connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.aio import AsyncEmbeddedEngine
+from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import ConfigError, UnknownLanguage, UnsupportedQuery
 from shinglefold.groups import AsyncGate, Gate, Policy
 from shinglefold.groups.regroup import RegroupOptions, regroup
@@ -32,7 +32,7 @@ from shinglefold.ingest import (
     rebuild,
     replay,
 )
-from shinglefold.ingest.maintenance import (
+from shinglefold.maintenance import (
     BackfillOptions,
     DoctorOptions,
     SetupRequest,
@@ -46,8 +46,9 @@ from shinglefold.ingest.maintenance import (
     retry,
     statistics,
 )
-from shinglefold.passages.find import find_passages
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.seal import Seal
+from shinglefold.passages.alignment import find_passages
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import (
     AsyncFoldedSearch,
@@ -62,7 +63,6 @@ from shinglefold.rerank import (
 )
 from shinglefold.rerank.matching import MatchOptions, find_matches
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch, find_similar
-from shinglefold.seal import Seal
 from shinglefold.settings import load_settings
 from shinglefold.testing.edits import edited, kinds_of
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from shinglefold.interruption import Interrupted, raise_interrupted, said
+from shinglefold.runtime.interruption import Interrupted, raise_interrupted, said
 
 
 @pytest.mark.parametrize(

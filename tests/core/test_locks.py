@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.locks import lock, stands_at
+from shinglefold.runtime.locks import lock, stands_at
 
 
 @pytest.fixture

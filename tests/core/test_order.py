@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from shinglefold.contracts import Capabilities
-from shinglefold.order import PLACE, SEQ_NO, tie_key, whole_runs
+from shinglefold.contracts.engine import Capabilities
+from shinglefold.rerank.request.total_order import PLACE, SEQ_NO, tie_key, whole_runs
 
 
 def walk(keys, size):

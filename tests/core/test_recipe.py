@@ -3,8 +3,15 @@
 import pytest
 
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
-from shinglefold.recipe import NO_STEPS, Recipe, first_difference, retargeted, stores_keywords, with_keywords
-from shinglefold.scheme import Scheme, SketchOptions
+from shinglefold.model.recipe import (
+    NO_STEPS,
+    Recipe,
+    first_difference,
+    retargeted,
+    stores_keywords,
+    with_keywords,
+)
+from shinglefold.model.scheme import Scheme, SketchOptions
 
 SCHEME = Scheme()
 BARE = {"pipeline": NO_STEPS}

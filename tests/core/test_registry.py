@@ -5,7 +5,7 @@ import pytest
 
 from shinglefold import registry
 from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, UnknownLanguage
-from shinglefold.scheme import CanonOptions, LanguageRef
+from shinglefold.model.scheme import CanonOptions, LanguageRef
 
 
 def test_the_built_in_languages_are_found():

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from shinglefold.errors import ConfigError, SchemeMismatch
+from shinglefold.model.scheme import PRESETS, CanonOptions, Decision, LanguageRef, Scheme, SketchOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import PRESETS, CanonOptions, Decision, LanguageRef, Scheme, SketchOptions
 
 RUSSIAN = LanguageRef("ru", "1")
 

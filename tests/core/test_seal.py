@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.model import Fingerprint
-from shinglefold.scheme import Scheme
-from shinglefold.seal import Seal, check_sealed
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal, check_sealed
+from shinglefold.model.values import Fingerprint
 
 KEY = "a key that nobody else knows"
 SEAL = Seal.parse(KEY)

@@ -1,7 +1,7 @@
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.scheme import CanonOptions
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.settings import Settings, load_settings
 
 

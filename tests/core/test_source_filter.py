@@ -2,8 +2,8 @@
 
 import pytest
 
-from shinglefold.source_filter import SourceFilter
-from shinglefold.source_values import values_at
+from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents.source_values import values_at
 
 _SOURCE = {
     "title": "t",

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from shinglefold.steps import run, run_async
+from shinglefold.runtime.sans_io import run, run_async
 
 
 def _steps(log: list[str]) -> Generator[int, str, str]:

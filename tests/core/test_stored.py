@@ -11,8 +11,8 @@ from support.hits import SCHEME, Spec, fingerprint_of
 from support.servers.choose import examples
 
 from shinglefold.errors import InputError
-from shinglefold.model import LONGEST_DIGEST, Fingerprint
-from shinglefold.stored import Decoder, Troubles, stored_parts, without_fingerprint
+from shinglefold.model.stored_fingerprint import Decoder, Troubles, stored_parts, without_fingerprint
+from shinglefold.model.values import LONGEST_DIGEST, Fingerprint
 
 FORMS = {
     "nested": {"dedup": {"digest": "x"}},

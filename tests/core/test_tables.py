@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.tables import kinds, parsed, read_table, typed, variables
+from shinglefold.options.config_loader import kinds, parsed, read_table, typed, variables
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import pytest
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.rerank import FoldedSearch, FoldOptions, policies
+from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank import representatives as policies
 from shinglefold.rerank.request.bodies import split_request
 
 FILE = Path(__file__).parents[2] / "docs" / "folding.md"

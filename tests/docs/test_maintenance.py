@@ -11,7 +11,7 @@ import pytest
 from shinglefold.cli.main import cli
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
-from shinglefold.ingest.maintenance.doctor import Finding
+from shinglefold.maintenance.doctor import Finding
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "maintenance.md").read_text("utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 from shinglefold.sketch import probability, standard_error
 
 METHOD = (Path(__file__).parents[2] / "docs" / "method.md").read_text("utf-8")

@@ -12,9 +12,9 @@ from support.maintenance import pages
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.ingest.pipeline.reach import not_repeatable
-from shinglefold.scheme import Scheme
+from shinglefold.ingest.pipeline.field_usage import not_repeatable
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.model.scheme import Scheme
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text("utf-8")
 DEFINITIONS = [

@@ -4,9 +4,9 @@ import json
 import re
 from pathlib import Path
 
-from shinglefold.bloom import Shape, pseudo_matrix_rows
-from shinglefold.fingerprints.birthday import table
-from shinglefold.similarity.reference_points import parted
+from shinglefold.relatives.bloom import Shape, pseudo_matrix_rows
+from shinglefold.relatives.collision_odds import table
+from shinglefold.relatives.reference_points import parted
 from shinglefold.sketch import probability
 
 PAGE = (Path(__file__).parents[2] / "docs" / "relatives.md").read_text("utf-8")

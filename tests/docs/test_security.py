@@ -4,7 +4,7 @@ import doctest
 import re
 from pathlib import Path
 
-from shinglefold.rerank.request.options import VISITORS
+from shinglefold.rerank.request.fold_options import VISITORS
 
 FILE = Path(__file__).parents[2] / "docs" / "security.md"
 

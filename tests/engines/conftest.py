@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine, writer
-from shinglefold.model import Token
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.store import writer
+from shinglefold.model.values import Token
 
 
 def _words(text: str) -> list[Token]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.aio import AsyncEmbeddedEngine
+from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import EngineError, IndexMissing
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
-from shinglefold.engines.embedded.aio import AsyncEmbeddedEngine
-from shinglefold.testing.engine import EngineConformance
+from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
+from shinglefold.testing.engines.conformance import EngineConformance
 
 
 class TestEmbedded(EngineConformance):

@@ -15,7 +15,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 _WRITER = """
 import sys
 from shinglefold.engines.embedded import EmbeddedEngine, CommitLimits
-from shinglefold.model import Token
+from shinglefold.model.values import Token
 
 def words(text):
     return [Token(word, 0, len(word), "any") for word in text.split()]
@@ -80,8 +80,8 @@ def test_the_next_writer_goes_on_where_a_killed_one_ended(tmp_path: Path, words)
 _CUT_SHORT = """
 import os, sys
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.catalog import Catalog
-from shinglefold.model import Token
+from shinglefold.engines.embedded.schema.catalog import Catalog
+from shinglefold.model.values import Token
 
 engine = EmbeddedEngine(sys.argv[1], lambda text: [Token(text, 0, len(text), "any")])
 engine.create_index("pages", {}, {})

@@ -138,7 +138,7 @@ def test_damage_that_comes_while_an_index_is_open_is_told_by_the_search_that_mee
 
 
 def test_a_check_reads_everything_however_large(whole: Path, tmp_path: Path, words, monkeypatch):
-    monkeypatch.setattr("shinglefold.engines.embedded.reading._CHECKED", 0)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.reader._CHECKED", 0)
     file = next((whole / "pages" / "tantivy").glob("*.pos"))
     content = bytearray(file.read_bytes())
     content[1] ^= 1
@@ -173,7 +173,7 @@ def test_heads_damaged_while_an_index_is_open_are_told_by_whatever_meets_them(
 
 
 def test_a_volume_of_another_time_or_place_is_told(tmp_path: Path, words, monkeypatch):
-    monkeypatch.setattr("shinglefold.engines.embedded.volumes.VOLUME", 2_000)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.record_files.VOLUME", 2_000)
     pages = [{"_index": "pages", "_id": f"{n:03d}", "_source": {"o": {"p": n}}} for n in range(10, 200)]
     for name in ("one", "other"):
         with EmbeddedEngine(tmp_path / name, words) as engine:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.embedded.fields import format_date, looks_like_date, parse_date
+from shinglefold.engines.embedded.schema.field_types import format_date, looks_like_date, parse_date
 
 _DAY = 86_400_000
 

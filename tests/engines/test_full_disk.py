@@ -89,7 +89,7 @@ def test_what_was_decided_is_kept_before_and_after_and_what_failed_was_told(
     small_disk: Path, words, monkeypatch, where
 ):
     # A commit now and then, beside what is decided.
-    monkeypatch.setattr("shinglefold.engines.embedded.writer._DOCUMENTS", 7)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.writer._DOCUMENTS", 7)
     kept: list[int] = []
     told: list[str] = []
     with EmbeddedEngine(small_disk / "data", words) as engine:

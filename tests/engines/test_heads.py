@@ -2,8 +2,8 @@
 
 import pytest
 
+from shinglefold.documents.source_filter import SourceFilter
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.source_filter import SourceFilter
 
 
 @pytest.mark.parametrize("lengths", [(0, 1, 7, 8, 9), (900, 1100, 5, 50_000), (2000, 3000)])

@@ -6,9 +6,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.embedded.context import Mark
-from shinglefold.engines.embedded.highlight import Style, cut, highlight, wrap
-from shinglefold.model import Token
+from shinglefold.engines.embedded.query.context import Mark
+from shinglefold.engines.embedded.search.highlight import Style, cut, highlight, wrap
+from shinglefold.model.values import Token
 
 
 def _tokens(text: str) -> list[Token]:

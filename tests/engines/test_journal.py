@@ -14,10 +14,12 @@ import pytest
 from support.decided import FIELDS, create, decided, drop, put, stored
 from support.gate.windows import die_in
 
-from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, index, volumes, writer
-from shinglefold.engines.embedded import journal as journals
-from shinglefold.engines.embedded.documents import Source
-from shinglefold.engines.embedded.journal import Changed, Damaged, Journal, files, read
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
+from shinglefold.engines.embedded.store import index, writer
+from shinglefold.engines.embedded.store import record_files as volumes
+from shinglefold.engines.embedded.store import write_ahead_log as journals
+from shinglefold.engines.embedded.store.document_encoder import Source
+from shinglefold.engines.embedded.store.write_ahead_log import Changed, Damaged, Journal, files, read
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 

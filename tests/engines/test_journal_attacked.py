@@ -14,9 +14,10 @@ import pytest
 from support.decided import create, decided, put, stored
 from support.gate.windows import WINDOWS, die_in
 
-from shinglefold.engines.embedded import EmbeddedEngine, writer
-from shinglefold.engines.embedded import journal as journals
-from shinglefold.engines.embedded.journal import Changed, Journal, files, read
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.store import write_ahead_log as journals
+from shinglefold.engines.embedded.store import writer
+from shinglefold.engines.embedded.store.write_ahead_log import Changed, Journal, files, read
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions
 
 _PAGES = {
     "uk": "Переклади документів зберігаються на сервері. Людей багато, а під'їзд один.",

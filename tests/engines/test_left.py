@@ -15,7 +15,7 @@ _MAKER = """
 import sys, time
 from pathlib import Path
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.catalog import Catalog
+from shinglefold.engines.embedded.schema.catalog import Catalog
 
 def waiting(self, folder):
     print("at it", flush=True)
@@ -82,7 +82,7 @@ def test_an_index_that_can_not_be_made_leaves_nothing(tmp_path: Path, engine, mo
     def full(self, folder):
         raise OSError(5, "input/output error")
 
-    monkeypatch.setattr("shinglefold.engines.embedded.catalog.Catalog.save", full)
+    monkeypatch.setattr("shinglefold.engines.embedded.schema.catalog.Catalog.save", full)
     with pytest.raises(EngineUnavailable, match="input/output error"):
         engine.create_index("pages", {}, {})
     assert _names(tmp_path) == set()

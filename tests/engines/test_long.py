@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.model import Token
+from shinglefold.model.values import Token
 
 _LONGEST = 1_000_000
 
@@ -61,7 +61,7 @@ def test_a_hit_without_its_text_is_read_without_it(long, monkeypatch):
     def not_wanted(*_):
         raise AssertionError("the page was read")
 
-    monkeypatch.setattr("shinglefold.engines.embedded.search.stored_main", not_wanted)
+    monkeypatch.setattr("shinglefold.engines.embedded.search.search.stored_main", not_wanted)
     body = {"query": {"match": {"body": "late"}}, "_source": False, "docvalue_fields": ["o.n"]}
     (hit,) = engine.search("pages", body)["hits"]["hits"]
     assert (hit["_id"], hit["fields"]) == ("1", {"o.n": [7]})

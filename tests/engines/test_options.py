@@ -9,8 +9,8 @@ import pytest
 
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.context import minimum
-from shinglefold.engines.embedded.snapshot import Pits
+from shinglefold.engines.embedded.query.context import minimum
+from shinglefold.engines.embedded.store.snapshots import Pits
 from shinglefold.errors import EngineError, MissingExtra, UnsupportedQuery
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, search
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
+from shinglefold.engines.embedded.search import search
 
 _COUNT = 300
 _SORTS = (
@@ -110,7 +111,7 @@ def test_a_cursor_between_two_hits_goes_on_with_the_later_one(filled: EmbeddedEn
 
 
 def test_orders_that_are_not_asked_for_give_way(filled: EmbeddedEngine, monkeypatch):
-    monkeypatch.setattr("shinglefold.engines.embedded.snapshot._KEPT", 3 * _COUNT)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.snapshots._KEPT", 3 * _COUNT)
     filled.refresh("pages")
     kept = filled._index("pages").snapshot.sort_cache
     for word in range(8):

@@ -9,9 +9,9 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
-from shinglefold.model import Token
+from shinglefold.model.scheme import CanonOptions
+from shinglefold.model.values import Token
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions
 
 
 def _total(engine: EmbeddedEngine, index: str = "pages") -> int:

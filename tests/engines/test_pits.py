@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.engines.embedded.snapshot import Pits
+from shinglefold.engines.embedded.store.snapshots import Pits
 from shinglefold.errors import PitExpired
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import EmbeddedEngine, reading
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.store import reader as reading
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 _READER = """

@@ -1,8 +1,8 @@
 """Documents as they are kept are given back as they came, whatever they are kept as and wherever they are."""
 
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
-from shinglefold.engines.embedded.journal import Changed, Journal, read
-from shinglefold.engines.embedded.sources import make_source
+from shinglefold.engines.embedded.store.source_codec import make_source
+from shinglefold.engines.embedded.store.write_ahead_log import Changed, Journal, read
 
 _TEXT = 'a long "text" with \\ and \ud800, ё or 中\n' * (1 << 16)
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, reading, volumes
-from shinglefold.engines.embedded import index as indices
-from shinglefold.engines.embedded.volumes import RecordFiles
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
+from shinglefold.engines.embedded.store import index as indices
+from shinglefold.engines.embedded.store import reader as reading
+from shinglefold.engines.embedded.store import record_files as volumes
+from shinglefold.engines.embedded.store.record_files import RecordFiles
 from shinglefold.errors import EngineUnavailable
 
 

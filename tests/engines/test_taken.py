@@ -1,7 +1,7 @@
 """What a writer has taken is known until it is committed, also where a commit was interrupted."""
 
-from shinglefold.engines.embedded.sources import Source
-from shinglefold.engines.embedded.uncommitted import Memtable
+from shinglefold.engines.embedded.store.memtable import Memtable
+from shinglefold.engines.embedded.store.source_codec import Source
 
 
 def _taken(*rounds):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine, volumes
-from shinglefold.engines.embedded.volumes import RecordAppender, RecordFiles, walk
+from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
+from shinglefold.engines.embedded.store import record_files as volumes
+from shinglefold.engines.embedded.store.record_files import RecordAppender, RecordFiles, walk
 
 _SMALL = 2_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 
 INDEX = "waiting"
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shinglefold.engines.embedded.aio import AsyncEmbeddedEngine
+from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.groups import AsyncGate, Policy
 from shinglefold.ingest import ensure_index

@@ -1,6 +1,6 @@
 """How documents are cut into batches that one request can hold."""
 
-from shinglefold.groups.gate.face import BATCH, batches
+from shinglefold.groups.gate.base_gate import BATCH, batches
 
 
 def _sizes(documents):

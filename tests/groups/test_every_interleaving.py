@@ -9,8 +9,8 @@ from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, na
 from support.gate.store import Source, Store
 from support.servers.choose import in_full
 
-from shinglefold.groups.gate.notes import WRITERS
-from shinglefold.groups.gate.policy import Policy
+from shinglefold.groups.gate.protocol.intent_records import WRITERS
+from shinglefold.groups.gate.protocol.policy import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.
 _SWITCHES = int(os.environ.get("SHINGLEFOLD_GATE_SWITCHES", "2" if in_full() else "1"))

@@ -4,11 +4,11 @@ import pytest
 from support.gate.model import FORMS, Newcomer, Relation, accepted
 from support.gate.store import Source, Store
 
-from shinglefold.contracts import Written
+from shinglefold.contracts.engine import Written
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups.gate.jobs import Caller, Job
-from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.requests import Drop, Now, Pause, Refresh, Write
+from shinglefold.groups.gate.group_commit import Caller, Job
+from shinglefold.groups.gate.protocol.policy import Policy
+from shinglefold.groups.gate.protocol.requests import Drop, Now, Pause, Refresh, Write
 from shinglefold.ingest import Backoff
 
 _LONG = 60

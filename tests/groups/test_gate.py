@@ -15,8 +15,8 @@ from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.gate import gate as gate_module
 from shinglefold.ingest import Pipeline, ensure_index
-from shinglefold.scheme import PRESETS
-from shinglefold.stored import stored_parts
+from shinglefold.model.scheme import PRESETS
+from shinglefold.model.stored_fingerprint import stored_parts
 
 
 def _gate(engine, pipeline, *options, **more):

@@ -8,7 +8,7 @@ from support.gate.moved import moved_words
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.rules import Rules
-from shinglefold.ingest.comparison import compare_texts
+from shinglefold.offline.compare_texts import compare_texts
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from shinglefold.groups import insert
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups import numbering as insert
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.ingest import index_documents
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 
 
 def _index(engine, pipeline, documents):

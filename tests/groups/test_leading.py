@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from shinglefold.groups.regroup.linkage import decisive
+from shinglefold.groups.regroup.clustering import decisive
 from shinglefold.sketch import led
 from shinglefold.testing.edits import edited
 
@@ -81,7 +81,7 @@ def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pi
     assert index_documents(engine, "texts", documents, pipeline, workers=1).failed == 0
     found, asked = [], []
     for held in (1 << 24, 1):
-        monkeypatch.setattr("shinglefold.groups.regroup.linkage._HELD", held)
+        monkeypatch.setattr("shinglefold.groups.regroup.clustering._HELD", held)
         summary = regroup(engine, "texts", RegroupOptions("leader", verify="text"))
         asked.append(summary.counts.asked)
         hits = engine.search("texts", {"size": 100})["hits"]["hits"]
@@ -104,7 +104,7 @@ def test_texts_read_in_small_parts_say_the_same(engine, pipeline, text, monkeypa
     for settings in ({}, {"_TILE": 3}, {"_AT_ONCE": 2}, {"_SHINGLES": 1}):
         with monkeypatch.context() as patched:
             for name, value in settings.items():
-                patched.setattr(f"shinglefold.groups.regroup.asking.{name}", value)
+                patched.setattr(f"shinglefold.groups.regroup.text_verdicts.{name}", value)
             options = RegroupOptions("connected", verify="text", dry_run=True)
             counts = regroup(engine, "texts", options).counts
         found.append((counts.asked, counts.unread, counts.groups, counts.planned))

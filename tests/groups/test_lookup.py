@@ -4,12 +4,12 @@ import operator
 
 import pytest
 
-from shinglefold.groups import lookup as lookups
+from shinglefold.groups import candidate_search as lookups
+from shinglefold.groups.candidate_search import Lookup
 from shinglefold.groups.deciding import likeness_of
-from shinglefold.groups.lookup import Lookup
 from shinglefold.groups.rules import Rules
-from shinglefold.groups.values import Values
-from shinglefold.steps import run
+from shinglefold.groups.scope_values import Values
+from shinglefold.runtime.sans_io import run
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from shinglefold.groups import Gate, Policy, lookup
-from shinglefold.groups.gate import settling
+from shinglefold.groups import Gate, Policy
+from shinglefold.groups import candidate_search as lookup
+from shinglefold.groups.gate.protocol import commit as settling
 
 
 @pytest.fixture

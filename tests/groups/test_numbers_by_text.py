@@ -8,13 +8,13 @@ from support.gate.moved import moved_words, replaced_words
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.deciding import likeness_of
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
-from shinglefold.groups.values import Values
+from shinglefold.groups.scope_values import Values
 from shinglefold.ingest import default_recipe, index_documents
-from shinglefold.ingest.comparison import compare_texts
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
+from shinglefold.offline.compare_texts import compare_texts
 
 BY_SIGNATURE = Rules(verify="signature")
 LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])

@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.errors import Refused
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.gate import claims
+from shinglefold.groups.gate.protocol import group_capacity as claims
 
 
 def _gate(engine, pipeline, *options):

@@ -8,13 +8,13 @@ from support.hits import SCHEME, fingerprint_of
 from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
 from support.random_pages import COUNT, SPECS
 
-from shinglefold.contracts import BulkFailure, BulkResult
+from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.regroup.verdicts import Verdicts
+from shinglefold.groups.regroup.verdict_log import Verdicts
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.maintenance.scan import Throttle
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance.scan import Throttle
 
 CONNECTED = RegroupOptions("connected")
 

@@ -7,7 +7,8 @@ from support.random_pages import SPECS
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups.regroup import regroup, writing
+from shinglefold.groups.regroup import guarded_writes as writing
+from shinglefold.groups.regroup import regroup
 
 
 def test_while_a_batch_is_read_and_written_others_are_refused_and_later_they_are_not(

@@ -8,7 +8,7 @@ from support.hits import SCHEME
 
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 
 LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])
 

@@ -7,8 +7,8 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.groups.report import Names, make_report
-from shinglefold.groups.report.page import page
-from shinglefold.groups.report.tally import Tally
+from shinglefold.groups.report.counts import Tally
+from shinglefold.groups.report.html import page
 
 
 def source(group, leads, host, day, lang="ru", title="Мост"):

@@ -9,12 +9,12 @@ from support.random_pages import COUNT, SPECS
 
 from shinglefold.errors import ConfigError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.maintenance import SetupRequest, carry_out, make_plan
-from shinglefold.recipe import META_KEY, Recipe
+from shinglefold.maintenance import SetupRequest, carry_out, make_plan
+from shinglefold.model.recipe import META_KEY, Recipe
 
 #: Above what most pairs of these pages have.
 STRICT = RegroupOptions(min_resemblance=0.99, scope=("host",))

@@ -4,14 +4,14 @@ import pytest
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.numbers import numbers_of
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
-from shinglefold.groups.values import Values
+from shinglefold.groups.scope_values import Values
 from shinglefold.ingest import index_documents
-from shinglefold.model import Fingerprint
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.values import Fingerprint
 
 TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8}}}
 PROPERTIES = {"site": TEXT, "pages": {"properties": {"host": {"type": "keyword"}}}, "day": {"type": "long"}}

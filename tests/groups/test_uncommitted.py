@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from shinglefold.engines.embedded import writer
-from shinglefold.engines.embedded.journal import Journal
+from shinglefold.engines.embedded.store import writer
+from shinglefold.engines.embedded.store.write_ahead_log import Journal
 from shinglefold.errors import IndexReadOnly, Refused
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.numbers import numbers_of
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from support.gate.model import FORMS, Newcomer, Relation
 from support.gate.store import Store
 
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.requests import FindDocuments, Pause, Refresh, Steps, Write
+from shinglefold.groups.gate.protocol.policy import Policy
+from shinglefold.groups.gate.protocol.requests import FindDocuments, Pause, Refresh, Steps, Write
 
 _RELATION = Relation()
 

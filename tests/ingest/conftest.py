@@ -9,7 +9,7 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Fingerprinter, Pipeline
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from shinglefold.examples import articles
-from shinglefold.ingest import Fingerprinter, Pipeline, fingerprint, index_documents, read
+from shinglefold.ingest import Fingerprinter, Pipeline, index_documents, read
+from shinglefold.ingest import fingerprinter as fingerprint
 from shinglefold.ingest.field_json import plain_tails
+from shinglefold.model.scheme import SketchOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import SketchOptions
 from shinglefold.sketch import Sketcher
 
 TEXTS = [article["body"] for article in articles()]
@@ -50,7 +51,7 @@ def test_a_source_that_is_large_enough_has_it_before_the_first_document_is_worke
     many = TEXTS * 4
     monkeypatch.setattr(fingerprint, "_WORTH_COMPILING", round(times * sum(map(len, many))))
     # Blocks of a few, of which the first tells how large the source is.
-    monkeypatch.setattr("shinglefold.ingest.writing.indexing.RAW_BUDGET", sum(map(len, many)) // 10)
+    monkeypatch.setattr("shinglefold.ingest.writing.indexer.RAW_BUDGET", sum(map(len, many)) // 10)
     steps = [{"tells": {}}, {"supershingle": {"field": "body"}}]
     pipeline = Pipeline.from_json({"processors": steps}, processors={"tells": TellsWhetherCompiled})
     documents = [{"id": str(n), "body": text} for n, text in enumerate(many)]
@@ -100,7 +101,7 @@ def test_nothing_is_imported_or_compiled_for_a_few_texts():
 )
 def test_keywords_and_signatures_are_written_as_numpy_writes_them(options):
     pytest.importorskip("numba")
-    from shinglefold.ingest.compiled_json import compiled_tails
+    from shinglefold.ingest.fingerprint_json import compiled_tails
 
     chance = np.random.default_rng(1)
     lengths = chance.integers(0, 60, 90)

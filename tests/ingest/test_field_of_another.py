@@ -6,10 +6,10 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.foreign import NOTES, PARTS, no_fingerprint
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.ingest.signing.parts import SignOptions
-from shinglefold.recipe import check_field
+from shinglefold.ingest.foreign_field import NOTES, PARTS, no_fingerprint
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.recipe import check_field
+from shinglefold.offline.sign.signer import SignOptions
 
 TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
 

@@ -3,8 +3,8 @@ import copy
 import pytest
 
 from shinglefold.errors import ProcessorError
-from shinglefold.ingest.paths import MISSING, cut, get, put, render
-from shinglefold.ingest.pipeline.reach import raw_fields
+from shinglefold.ingest.field_paths import MISSING, cut, get, put, render
+from shinglefold.ingest.pipeline.field_usage import raw_fields
 
 DOCUMENT = {"a": {"b": [{"c": 1}, "x"]}, "t": "text", "f": False, "n": None}
 

@@ -6,9 +6,9 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
-from shinglefold.ingest.blocks import TEXT_BUDGET, blocks
-from shinglefold.model import Fingerprint
-from shinglefold.scheme import Scheme
+from shinglefold.ingest.batching import TEXT_BUDGET, blocks
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint
 
 PAGE = " ".join(f"слово{n} стоит дома в городе номер {n}" for n in range(40))
 UKRAINIAN = "Цей їжак живе у лісі й щодня шукає гриби та ягоди, бо наближається довга зима."

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.ingest import Pipeline, default_definition, index_documents, read
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import FoldedSearch
 
 VICTIM = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from support.hits import SCHEME
 
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.recipe import Recipe
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.recipe import Recipe
 
 
 def test_a_recipe_with_groups_maps_their_number_as_what_engines_collapse_by():

@@ -7,7 +7,7 @@ import pytest
 
 from shinglefold import __version__
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import BulkFailure, BulkResult, Engine
+from shinglefold.contracts.engine import BulkFailure, BulkResult, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, RecipeMismatch, SchemeMismatch
 from shinglefold.ingest import (
@@ -21,9 +21,9 @@ from shinglefold.ingest import (
     read,
     replay,
 )
-from shinglefold.model import Fingerprint
-from shinglefold.recipe import Recipe
-from shinglefold.scheme import Scheme
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint
 
 Make = Callable[..., Pipeline]
 TEXT = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
+from shinglefold.contracts.engine import BulkFailure, BulkResult, Capabilities, Engine
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
-from shinglefold.ingest.writing import interrupts
-from shinglefold.ingest.writing.interrupts import Interrupts
+from shinglefold.runtime import signals as interrupts
+from shinglefold.runtime.signals import Interrupts
 
 Make = Callable[..., Pipeline]
 #: Documents in a block, however short they are.

@@ -7,7 +7,8 @@ import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.groups import Gate
-from shinglefold.ingest import Pipeline, blocks, default_definition, index_documents
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest import batching as blocks
 
 _LONG = "Цапля стоит у серой воды и ждёт рыбу. " * 60_000
 _TOO_LONG = "а" * (blocks.MAX_TEXT + 1)

@@ -6,7 +6,7 @@ import pytest
 
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.paths import text
+from shinglefold.ingest.field_paths import text
 
 TEXT = "Слово за словом складывается достаточно длинный текст для подписи"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shinglefold.contracts import BulkFailure, BulkResult, Capabilities, Engine
+from shinglefold.contracts.engine import BulkFailure, BulkResult, Capabilities, Engine
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
 

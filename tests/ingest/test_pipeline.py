@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 import pytest
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Document, Processor
+from shinglefold.contracts.engine import Document, Processor
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Options, Pipeline, Tools, default_definition
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 Run = Callable[..., Any]
 Make = Callable[..., Pipeline]

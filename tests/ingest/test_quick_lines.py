@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from shinglefold.ingest.readers import jsonl
 from shinglefold.ingest.readers.jsonl import parse_line
-from shinglefold.ingest.readers.lines import Line
-from shinglefold.ingest.readers.records import ReadOptions
+from shinglefold.ingest.readers.record import ReadOptions
+from shinglefold.ingest.readers.streams import Line
 
 _QUICK, _CAREFUL = ReadOptions(encoding="utf-8"), ReadOptions(encoding="utf_8")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.ingest import ReadOptions, index_documents, read
-from shinglefold.ingest.writing.ledger import SeenIds
+from shinglefold.ingest.writing.accounting import SeenIds
 
 
 @pytest.fixture

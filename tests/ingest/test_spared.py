@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
+from shinglefold.contracts.exclusive_writes import Ready
 from shinglefold.ingest import Outcome, Pipeline
-from shinglefold.ingest.writing.workers import process_blocks, restored, spared
-from shinglefold.local_engines import Ready
+from shinglefold.ingest.writing.worker_pool import process_blocks, restored, spared
 
 _TEXT = "слово за словом " * 40
 _OTHER = "another text, word by word " * 20

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.soon import soon
 
-from shinglefold.ingest.text_fields import likely_texts
+from shinglefold.ingest.field_statistics import likely_texts
 
 _EIGHT_WORDS = re.compile(r"(?:\S+\s+){7}\S")
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import pytest
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Document
+from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Options, Pipeline, Tools
-from shinglefold.ingest.writing.process import WorkerProcess, in_order
-from shinglefold.ingest.writing.workers import Answer, process_blocks
-from shinglefold.scheme import Scheme
+from shinglefold.ingest.writing.worker_pool import Answer, process_blocks
+from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
+from shinglefold.model.scheme import Scheme
 
 
 class Deadly:

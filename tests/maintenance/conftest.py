@@ -9,7 +9,7 @@ from support.maintenance import FIELDS, pages, store
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, default_recipe, ensure_index
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture

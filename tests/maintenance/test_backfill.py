@@ -8,7 +8,7 @@ from support.taps import Tapped
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, SchemeMismatch
 from shinglefold.ingest import Backoff, Pipeline, default_recipe, ensure_index, index_documents
-from shinglefold.ingest.maintenance import (
+from shinglefold.maintenance import (
     BackfillOptions,
     SetupRequest,
     Slice,
@@ -16,7 +16,7 @@ from shinglefold.ingest.maintenance import (
     carry_out,
     make_plan,
 )
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 ALONE = BackfillOptions(workers=1)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.maintenance.checkpoint import Checkpoint
+from shinglefold.maintenance.checkpoint import Checkpoint
 
 JOB = {"index": "pages", "scheme": "sf1-a", "only_missing": False}
 STATE = {"place": 5, "counts": {"read": 5}}

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.maintenance import adds_up
 
-from shinglefold.ingest.maintenance.updates import BackfillCounts
+from shinglefold.maintenance.guarded_updates import BackfillCounts
 
 OUTCOMES = ("updated", "unchanged", "dropped", "gone")
 

@@ -3,7 +3,7 @@
 from support.maintenance import FIELDS, pages, store, stored, wrongly_signed
 
 from shinglefold.ingest import default_recipe, ensure_index
-from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, backfill, diagnose
 
 
 def test_it_is_found_by_the_doctor_and_healed_by_a_backfill(engine, pipeline, scheme, tmp_path):

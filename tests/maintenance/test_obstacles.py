@@ -3,9 +3,9 @@ from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe, ensure_index, mappings
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.ingest.maintenance.obstacles import field_obstacles, source_obstacles, write_obstacles
-from shinglefold.ingest.maintenance.stored import foreign
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.preconditions import field_obstacles, source_obstacles, write_obstacles
+from shinglefold.maintenance.reconcile import foreign
 
 ALONE = BackfillOptions(workers=1)
 

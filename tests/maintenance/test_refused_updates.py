@@ -3,9 +3,9 @@
 import pytest
 from support.maintenance import adds_up, stored
 
-from shinglefold.contracts import BulkFailure, BulkResult
+from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.ingest import Backoff
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance import BackfillOptions, backfill
 
 _ID, _ALONE = "page-7", BackfillOptions(workers=1, backoff=Backoff(2, 0.01))
 

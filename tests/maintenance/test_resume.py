@@ -8,7 +8,7 @@ from support.taps import Tapped
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe, ensure_index
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance import BackfillOptions, backfill
 
 COUNT = 1_500
 

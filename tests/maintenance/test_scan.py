@@ -4,9 +4,9 @@ import pytest
 from support.maintenance import pages, store
 
 from shinglefold.backoff import Backoff
+from shinglefold.contracts.shard_failures import complete
 from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
-from shinglefold.ingest.maintenance.scan import Scan, anew_where_lost
-from shinglefold.shards import complete
+from shinglefold.maintenance.scan import Scan, anew_where_lost
 
 
 def failing(kind: str, why: str = "why") -> dict:

@@ -1,7 +1,7 @@
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance.scan import Slice
+from shinglefold.maintenance.scan import Slice
 
 
 def test_a_part_is_written_as_number_and_of():

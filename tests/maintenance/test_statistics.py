@@ -7,7 +7,7 @@ from support.maintenance import FIELDS, pages
 
 from shinglefold.errors import EngineError, IndexReadOnly
 from shinglefold.ingest import ensure_index, index_documents
-from shinglefold.ingest.maintenance import (
+from shinglefold.maintenance import (
     BackfillOptions,
     DoctorOptions,
     SetupRequest,

@@ -1,8 +1,8 @@
 import pytest
 
-from shinglefold.ingest.maintenance.stored import document_of, new_fingerprint, stored_fingerprint, update
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.model import Fingerprint
+from shinglefold.maintenance.reconcile import document_of, new_fingerprint, stored_fingerprint, update
+from shinglefold.model.values import Fingerprint
 
 FULL = Fingerprint("sf1-a", "ru", 40, "digest", ("Aaaaaa",), b"\x01").to_field()
 SHORT = Fingerprint("sf1-a", "ru", 1, "other").to_field()

@@ -1,7 +1,7 @@
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance.scan import Throttle
+from shinglefold.maintenance.scan import Throttle
 
 
 class Clock:

@@ -16,7 +16,7 @@ import json, sys
 from support.mutation.mutants import sample
 from support.mutation.trial import prepare, try_out
 prepare()
-order = [one for one in sample("core", 200, 7) if one.path == "core/order.py"]
+order = [one for one in sample("core", 200, 7) if one.path == "rerank/request/total_order.py"]
 for mutant in (None, *order[:2]):
     print(json.dumps([mutant and mutant.path, try_out(mutant, sys.argv[1:], 2.0).word]))
 """

@@ -9,14 +9,27 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from shinglefold import awaited, contracts, local_engines
-from shinglefold.rerank.steps import Call
+from shinglefold.contracts import awaited
+from shinglefold.contracts import engine as contracts
+from shinglefold.contracts import exclusive_writes as local_engines
+from shinglefold.rerank.engine_calls import Call
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    "core", "canon", "sketch", "bloom", "fingerprints", "similarity", "passages", "ingest", "rerank",
-    "groups", "plugins", "testing", "cli", "spark",
-)  # fmt: skip
+    "core",
+    "canon",
+    "sketch",
+    "passages",
+    "relatives",
+    "ingest",
+    "offline",
+    "maintenance",
+    "rerank",
+    "groups",
+    "plugins",
+    "testing",
+    "cli",
+)
 ENGINES = re.compile("opensearch|elasticsearch|embedded|tantivy", re.IGNORECASE)
 #: What asks an object for what its contract may not have.
 PROBING = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgetter", "methodcaller"}
@@ -26,14 +39,14 @@ OPENING = {
     "named_addresses", "open_engine", "without_secrets",
 }  # fmt: skip
 #: Rooms that open engines: commands, Spark's executors, and whoever is given an address to open a gate by.
-OPENERS = {"cli", "spark", "groups/gate/aio.py", "groups/processor.py"}
+OPENERS = {"cli", "offline/spark/read_index.py", "groups/gate/async_gate.py", "groups/gate/processor.py"}
 #: Words for people, who choose between an address and a folder: file and a part of the text.
 TOLD = {
-    ("cli/maintenance.py", "beside an embedded index"),
-    ("cli/options.py", "folder of the embedded engine"),
+    ("cli/session/maintenance.py", "beside an embedded index"),
+    ("cli/options/definitions.py", "folder of the embedded engine"),
 }
 #: Places that send a call by its name, which is one of both contracts: see the last test.
-SENT = {("rerank/steps.py", "getattr(engine, self.method)")}
+SENT = {("rerank/engine_calls.py", "getattr(engine, self.method)")}
 
 
 @cache

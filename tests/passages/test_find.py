@@ -2,9 +2,9 @@
 
 import pytest
 
-from shinglefold.model import Token
-from shinglefold.passages.chains import GAP
-from shinglefold.passages.find import find_passages
+from shinglefold.model.values import Token
+from shinglefold.passages.alignment import find_passages
+from shinglefold.passages.chaining import GAP
 
 
 def _tokens(text: str) -> list[Token]:

@@ -9,13 +9,13 @@ from support.soon import soon
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
-from shinglefold.model import PlacedTokens
-from shinglefold.passages.chains import chains_of, runs_of
-from shinglefold.passages.elements import elements_of
-from shinglefold.passages.find import LEAST, passages_between
-from shinglefold.passages.index import PassageIndex
-from shinglefold.passages.matches import compared, matched, shares
-from shinglefold.passages.pairs import MOST_PAIRS, bounded_pairs, pairs_between
+from shinglefold.model.values import PlacedTokens
+from shinglefold.passages.alignment import LEAST, passages_between
+from shinglefold.passages.chaining import chains_of, runs_of
+from shinglefold.passages.coverage import compared, matched, shares
+from shinglefold.passages.passage_index import PassageIndex
+from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs, pairs_between
+from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 
 texts = st.lists(st.integers(0, 3), max_size=40)
@@ -135,7 +135,7 @@ def test_runs_without_neighbours_are_told_before_any_walk(one, other, width, gap
     runs = runs_of(pairs, width)
     with pytest.MonkeyPatch.context() as few:
         chains = {tuple(chain) for chain in chains_of(runs, gap)}
-        few.setattr("shinglefold.passages.chains._FEW", 0)
+        few.setattr("shinglefold.passages.chaining._FEW", 0)
         assert {tuple(chain) for chain in chains_of(runs, gap)} == chains
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
-from shinglefold.model import Token
-from shinglefold.passages.find import find_passages
-from shinglefold.passages.page import Shown, page
+from shinglefold.model.values import Token
+from shinglefold.passages.alignment import find_passages
+from shinglefold.passages.html_report import Shown, page
 
 
 def _tokens(text: str) -> list[Token]:

@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.sketches import random_tokens
 
-from shinglefold.model import PlacedTokens
+from shinglefold.model.values import PlacedTokens
 from shinglefold.passages import near
-from shinglefold.passages.elements import Elements, elements_of
-from shinglefold.passages.find import passages_between
+from shinglefold.passages.alignment import passages_between
 from shinglefold.passages.near import DISTANCE, near_pairs
-from shinglefold.passages.pairs import MOST_PAIRS, bounded_pairs
+from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs
+from shinglefold.passages.shingle_positions import Elements, elements_of
 
 texts = st.lists(st.integers(0, 4), max_size=40)
 widths = st.integers(1, 6)

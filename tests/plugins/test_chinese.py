@@ -3,9 +3,9 @@
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.plugins.zh.table import simplified
 from shinglefold.registry import language_class, references
-from shinglefold.scheme import CanonOptions
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import pytest
 
 from shinglefold.errors import UnknownLanguage
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import language_class
-from shinglefold.scheme import CanonOptions
-from shinglefold.testing.language import CHECKS, LanguageConformance, check_language
+from shinglefold.testing.languages.conformance import CHECKS, LanguageConformance, check_language
 
 
 class TestRussianLemmas(LanguageConformance):

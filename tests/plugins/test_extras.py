@@ -45,7 +45,7 @@ def test_a_scheme_with_the_language_names_the_pip_command(bare, code):
 @pytest.mark.parametrize("code", ["ru", "uk", "zh"])
 def test_making_the_language_names_the_pip_command_too(bare, code):
     program = (
-        "from shinglefold.registry import language_class; from shinglefold.scheme import CanonOptions; "
+        "from shinglefold.registry import language_class; from shinglefold.model.scheme import CanonOptions; "
         f"language_class({code!r})(CanonOptions())"
     )
     done = run(program, bare)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
-from shinglefold.scheme import CanonOptions
 
 GOLD = tomllib.loads(Path(__file__).with_name("gold_words.toml").read_text("utf-8"))
 #: The least shares that hold: of forms that lead to one token for their lemma, and of function words dropped.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import language_class
-from shinglefold.scheme import CanonOptions
-from shinglefold.testing.language import CHECKS, check_language
+from shinglefold.testing.languages.conformance import CHECKS, check_language
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.scheme import CanonOptions
-from shinglefold.testing.language import CHECKS, check_language
-from shinglefold.testing.language_subject import Subject
+from shinglefold.model.scheme import CanonOptions
+from shinglefold.testing.languages.conformance import CHECKS, check_language
+from shinglefold.testing.languages.subject import Subject
 
 SOURCE = Path(__file__).parent / "broken" / "broken_languages.py"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import language_class, references
-from shinglefold.scheme import CanonOptions
 
 DROPPING = CanonOptions(drop_function_words=True)
 

@@ -10,7 +10,7 @@ import pytest
 from nltk.stem.snowball import SnowballStemmer
 
 from shinglefold.examples import articles
-from shinglefold.plugins.apart import Apart
+from shinglefold.plugins.isolated_import import Apart
 from shinglefold.plugins.snowball import Snowball
 
 #: What the rules treat apart: exceptions, apostrophes, doubled letters, short words, none at all.

@@ -4,8 +4,8 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import SchemeMismatch
+from shinglefold.model.scheme import CanonOptions, LanguageRef
 from shinglefold.registry import language_class, load_languages, references
-from shinglefold.scheme import CanonOptions, LanguageRef
 
 # Written by hand, not taken from the plugin: what an editor adds or leaves out without changing the sense.
 FUNCTION_WORDS = """

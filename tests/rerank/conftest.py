@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of, split
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
 

@@ -4,8 +4,8 @@ import pytest
 from support.hits import SCHEME, Spec, hits_of
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import PRESETS
 from shinglefold.rerank import FoldOptions, Scope, collapse
-from shinglefold.scheme import PRESETS
 
 
 def shown(made, **options):

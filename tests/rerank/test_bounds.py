@@ -5,7 +5,7 @@ from support.hits import SCHEME, Spec, fingerprint_of, hits_of
 from support.soon import soon
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 from shinglefold.quoted import MOST, quoted
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, Preference, Scope, collapse, explain
 from shinglefold.rerank.explanation.stored_passages import matched_passages

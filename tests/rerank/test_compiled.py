@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, hits_of, specs
 from support.servers.choose import examples
 
+from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.fold.folding import folding_of
-from shinglefold.scheme import Scheme
+from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.sketch import pack
 
 pytest.importorskip("numba")
 
-from shinglefold.rerank.fold.compiled import compiled_leader_groups
+from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
 
 def both(hits, options=None, scheme=SCHEME):
@@ -68,7 +68,7 @@ def test_signatures_of_every_layout_are_compared_to_the_value(values, bits, leas
 
 
 def _signed(rows, scheme):
-    from shinglefold.model import Fingerprint
+    from shinglefold.model.values import Fingerprint
 
     prints = [Fingerprint(scheme.id, "ru", 300, f"d{at}", (), row.tobytes()) for at, row in enumerate(rows)]
     return [
@@ -103,7 +103,7 @@ def _told(answer):
 
 def test_without_numba_a_search_goes_on_in_numpy_and_says_so(library, monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "shinglefold.rerank.fold.compiled")
+    monkeypatch.delitem(sys.modules, "shinglefold.rerank.fold.compiled_groups")
     search = FoldedSearch(library.engine, SCHEME)
     assert not search.compile()
     assert not search.is_compiled

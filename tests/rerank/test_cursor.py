@@ -10,7 +10,7 @@ from support.hits import SCHEME, ids, leader_groups
 from support.servers.choose import examples
 from support.taps import Awaited, Tapped
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.window.cursor import Cursor, seal, unseal

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64decode
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of, split
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings

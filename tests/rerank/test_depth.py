@@ -3,9 +3,16 @@
 import pytest
 from support.hits import SCHEME, Spec, hits_of, ids
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.request.depth import has_nearest, limit_of, rank_window, ranked_window, reach, widened
+from shinglefold.rerank.request.search_depth import (
+    has_nearest,
+    limit_of,
+    rank_window,
+    ranked_window,
+    reach,
+    widened,
+)
 
 VECTOR = [1.0, 0.0]
 OPENSEARCH = {"query": {"knn": {"v": {"vector": VECTOR, "k": 5}}}}

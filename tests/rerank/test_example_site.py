@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from shinglefold.canon import strip_html
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.examples import articles

@@ -9,8 +9,8 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError, UnknownLanguage
 from shinglefold.ingest import mappings
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.ingest.writing.workers import process
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.writing.worker_pool import process
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.matching import MatchOptions, MatchSearch, find_matches
 
@@ -197,7 +197,7 @@ def test_a_document_whose_text_is_not_stored_is_counted(tmp_path):
 
 
 def test_an_awaited_engine_answers_the_same(engine, copied, tmp_path):
-    from shinglefold.engines.embedded.aio import AsyncEmbeddedEngine
+    from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
     from shinglefold.rerank.matching import find_matches_async
 
     awaited = AsyncEmbeddedEngine(tmp_path, CANONICALIZER)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of, hits_of, leader_groups, specs, split
 from support.servers.choose import examples
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates

@@ -8,7 +8,7 @@ from support.taps import Awaited, Tapped
 
 from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
-from shinglefold.rerank.request.parameters import read_parameters
+from shinglefold.rerank.request.url_parameters import read_parameters
 
 HARMLESS = {"preference": "_local", "request_cache": True, "search_type": "dfs_query_then_fetch"}
 

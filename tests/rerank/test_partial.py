@@ -3,7 +3,7 @@
 import pytest
 from support.hits import SCHEME, ids, leader_groups
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 _LACKS = {

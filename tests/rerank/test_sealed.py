@@ -10,8 +10,8 @@ from support.hits import SCHEME, Spec, fingerprint_of, split
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.model import Fingerprint
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 
 LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}

@@ -11,7 +11,7 @@ from support.taps import Awaited, Tapped
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
 from shinglefold.ingest import mappings
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import Scope
 from shinglefold.rerank.similar import (
     QueryDocument,

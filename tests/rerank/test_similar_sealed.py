@@ -10,7 +10,7 @@ from support.hits import SCHEME, split
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank.similar import find_similar
 
 

@@ -10,16 +10,16 @@ from support.hits import split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.facts import numbers_of
+from shinglefold.canon.text.numeric_facts import numbers_of
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
-from shinglefold.ingest.comparison import Comparison, compare_texts
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, duplicates
 from shinglefold.rerank.similar import QueryDocument, SimilarOptions, SimilarSearch, find_similar
-from shinglefold.scheme import Scheme
 
 ALL = SimilarOptions(size=100)
 
@@ -126,7 +126,7 @@ def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, 
     search, names = SimilarSearch(engine), list(pages)
     alone = [_ids(search.find("pages", name, ALL)) for name in names]
     monkeypatch.setattr("shinglefold.rerank.similar.decision._ROWS", rows)
-    monkeypatch.setattr("shinglefold.rerank.similar.texts._AT_ONCE", texts)
+    monkeypatch.setattr("shinglefold.rerank.similar.text_verification._AT_ONCE", texts)
     batch = search.find_each("pages", names, ALL)
     assert [_ids(page) for page in batch] == alone
     assert [{names[place] for place, _ in page.among} for page in batch] == alone

@@ -8,7 +8,7 @@ from support.servers.choose import examples
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, mappings
-from shinglefold.model import Token
+from shinglefold.model.values import Token
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, matched_passages
 from shinglefold.rerank.explanation.stored_passages import shown_fields
 

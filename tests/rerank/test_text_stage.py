@@ -11,15 +11,15 @@ from support.hits import split
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.fold.columns import FingerprintReader
-from shinglefold.rerank.fold.doubt import Signatures, apply_text_verdicts, pairs_of
-from shinglefold.rerank.fold.folding import Group
+from shinglefold.rerank.fold.clustering import Group
+from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.fold.text_stage import TextStage
-from shinglefold.rerank.request.options import Scope
-from shinglefold.scheme import Scheme
+from shinglefold.rerank.fold.text_verification import TextStage
+from shinglefold.rerank.fold.uncertain_pairs import Signatures, apply_text_verdicts, pairs_of
+from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.sketch import agreement_rows
 
 

@@ -8,10 +8,10 @@ from support.hits import SCHEME
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import PermissionDenied
 from shinglefold.ingest import default_recipe
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.index_knowledge import IndexRecipes
-from shinglefold.steps import run
+from shinglefold.runtime.sans_io import run
 
 MAPPINGS = recipe_mappings(replace(default_recipe(SCHEME), fields=("headline",)))
 

@@ -15,7 +15,7 @@ from support.servers.lines import LINES
 from support.servers.local import LocalServer
 from support.servers.server import Server
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 
 _CLIENTS = {"opensearch": "opensearch-py", "elasticsearch": "elasticsearch"}

@@ -14,7 +14,7 @@ from shinglefold.ingest import (
     index_documents,
     mappings,
 )
-from shinglefold.ingest.maintenance import BackfillOptions, SetupRequest, backfill, diagnose, make_plan, retry
+from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, diagnose, make_plan, retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 #: Seconds on the slowest machine; a run that tried again and again would take 46 s on any.

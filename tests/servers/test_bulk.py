@@ -7,7 +7,7 @@ import pytest
 from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, Relay, relay
 
 from shinglefold.backoff import Backoff
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.errors import EngineUnavailable

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.request.parameters import read_parameters
+from shinglefold.rerank.request.url_parameters import read_parameters
 
 PROPERTIES = {
     "group": {"type": "integer"},

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shinglefold.contracts import Engine
-from shinglefold.testing.engine import EngineConformance
+from shinglefold.contracts.engine import Engine
+from shinglefold.testing.engines.conformance import EngineConformance
 
 
 class TestServer(EngineConformance):

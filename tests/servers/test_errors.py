@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 import pytest
 from support.servers.admin import ask
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import (
     EngineError,

@@ -10,14 +10,14 @@ import pytest
 from support.servers.admin import ask
 from support.servers.contexts import left_open, open_contexts
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, IndexMissing, UnsupportedQuery
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, Summary, default_definition, index_documents
+from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
-from shinglefold.scheme import Scheme
 
 INDEX = "shinglefold-test-site"
 PROPERTIES = {
@@ -213,10 +213,10 @@ def test_several_searches_at_once_are_folded_as_each_alone(site, server, scheme)
 def opened(url, product):
     connection = Connection((url,))
     if product == "opensearch":
-        from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine
+        from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine
 
         return AsyncOpenSearchEngine(connection)
-    from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine
+    from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine
 
     return AsyncElasticsearchEngine(connection)
 

@@ -14,7 +14,7 @@ from support.servers.local import LocalServer
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineError
 from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.rerank.similar import find_similar
 
@@ -156,9 +156,9 @@ def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pip
 def _awaited(engine):
     """Return the awaited engine for the server of a blocking one."""
     if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine as Awaited
+        from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine as Awaited
     else:
-        from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine as Awaited
+        from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine as Awaited
     return Awaited(engine.connection)
 
 

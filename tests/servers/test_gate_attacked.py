@@ -13,11 +13,11 @@ from support.gate.indices import gated_index
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused, UnsupportedQuery
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import ensure_index
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.ingest.mapping import new_mappings
+from shinglefold.ingest.index_mapping import new_mappings
+from shinglefold.maintenance import BackfillOptions, backfill
 
 _SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
 _SCOPES |= {

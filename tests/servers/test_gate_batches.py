@@ -9,7 +9,7 @@ from support.gate.crashes import make_pipeline
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 _NUMBER = 240
@@ -67,9 +67,9 @@ def test_a_large_batch_is_decided_in_an_event_loop_as_well(server, index, pipeli
 
     async def run():
         if engine.info()["distribution"] == "opensearch":
-            from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine as Awaited
+            from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine as Awaited
         else:
-            from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine as Awaited
+            from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine as Awaited
         async with (
             Awaited(engine.connection) as awaited,
             await AsyncGate.open(awaited, name, Policy("refuse"), pipeline=pipeline) as gate,

@@ -11,7 +11,7 @@ from support.gate.moved import moved_words
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
 from shinglefold.ingest import index_documents

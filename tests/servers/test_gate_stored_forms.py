@@ -12,8 +12,8 @@ from support.servers.admin import ask
 from shinglefold.errors import EngineError
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups.numbers import numbers_of
-from shinglefold.model import Fingerprint
-from shinglefold.stored import stored_parts
+from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.values import Fingerprint
 
 BODY = " ".join(f"word{number}" for number in range(80))
 SEEN = {"seen": {"type": "keyword"}}

@@ -10,7 +10,7 @@ from support.servers.admin import ask
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture(scope="session")

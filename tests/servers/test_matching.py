@@ -7,8 +7,8 @@ from support.servers.admin import ask
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.ingest.writing.workers import process
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.writing.worker_pool import process
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.matching import MatchOptions, MatchSearch
 

@@ -14,7 +14,7 @@ from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineUnavailable, Refused
 from shinglefold.groups import AsyncGate, Gate
 from shinglefold.ingest import index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance import BackfillOptions, backfill
 
 #: Requests by which one refresh is asked for until it has failed.
 _TRIES = 3
@@ -77,9 +77,9 @@ def _until_failed_again(proxy):
 
 def _awaited(engine):
     if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch.aio import AsyncOpenSearchEngine as Awaited
+        from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine as Awaited
     else:
-        from shinglefold.engines.elasticsearch.aio import AsyncElasticsearchEngine as Awaited
+        from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine as Awaited
     return Awaited(engine.connection)
 
 

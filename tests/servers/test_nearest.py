@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions

@@ -8,8 +8,8 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Pipeline, index_documents, rebuild
-from shinglefold.ingest.writing.destination import left_behind
-from shinglefold.scheme import Scheme
+from shinglefold.ingest.writing.target_index import left_behind
+from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import make_report
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
 
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 

@@ -10,13 +10,13 @@ from support.hits import fingerprint_of
 from support.numbered import USUAL, mappings, store, stored
 from support.random_pages import SPECS
 
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import Names, make_report
 from shinglefold.ingest import index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.ingest.mapping import new_mappings
-from shinglefold.recipe import Recipe
+from shinglefold.ingest.index_mapping import new_mappings
+from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.model.recipe import Recipe
 
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 SAME = " ".join(f"w{number}" for number in range(80))

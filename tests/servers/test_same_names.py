@@ -10,11 +10,11 @@ import pytest
 from shinglefold.cli.main import main
 from shinglefold.examples import articles
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.rerank.similar import SimilarSearch
 
 SETTINGS = {"number_of_shards": 5, "number_of_replicas": 0}

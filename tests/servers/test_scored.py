@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates

@@ -9,8 +9,8 @@ from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents
-from shinglefold.ingest.maintenance import backfill, diagnose
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance import backfill, diagnose
 from shinglefold.rerank import FoldedSearch
 
 LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}

@@ -20,13 +20,13 @@ from support.servers.local import LocalServer
 from support.servers.security import User
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import AuthenticationFailed, ConfigError, EngineUnavailable, PermissionDenied
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch
-from shinglefold.scheme import Scheme
 
 ADMIN = User("admin", "right-password", "superuser")
 READER = User("reader", "readers-password", "reads_public")

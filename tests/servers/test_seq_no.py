@@ -3,7 +3,7 @@
 import pytest
 from support.taps import Tapped
 
-from shinglefold.contracts import Capabilities
+from shinglefold.contracts.engine import Capabilities
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch

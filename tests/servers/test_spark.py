@@ -5,7 +5,7 @@ import pytest
 from support.numbered import mappings, store
 from support.random_pages import COUNT
 
-from shinglefold.spark.reading import _Read
+from shinglefold.offline.spark.read_index import _Read
 
 
 @pytest.mark.parametrize("parts", [1, 3])

@@ -7,8 +7,8 @@ import pytest
 from support.doubtful_texts import doubtful_texts
 
 from shinglefold.ingest import Pipeline, default_definition
-from shinglefold.ingest.mapping import recipe_mappings
-from shinglefold.ingest.writing.workers import process
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.writing.worker_pool import process
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.similar.options import SimilarOptions

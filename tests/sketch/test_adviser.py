@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from shinglefold.errors import ConfigError
 from shinglefold.sketch import Requirements, advise, probability, resemblance_after, width_for
-from shinglefold.sketch.adviser import needed_hash_bits
+from shinglefold.sketch.layout_advice import needed_hash_bits
 
 
 @pytest.mark.parametrize(("groups", "size", "shared"), [(6, 14, 2), (21, 4, 1), (14, 6, 1), (10, 3, 3)])

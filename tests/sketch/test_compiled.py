@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
-from shinglefold.scheme import SketchOptions
+from shinglefold.model.scheme import SketchOptions
 from shinglefold.sketch import Sketcher
 
 pytest.importorskip("numba")

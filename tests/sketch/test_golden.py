@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.sketches import batch
 
-from shinglefold.scheme import ALGORITHM, PRESETS
+from shinglefold.model.scheme import ALGORITHM, PRESETS
 from shinglefold.sketch import Sketcher
 
 FOLDER = Path(__file__).parent / "golden"

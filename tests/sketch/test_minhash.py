@@ -8,7 +8,7 @@ from support.servers.choose import examples
 from support.sketches import batch, random_tokens, sketcher
 
 from shinglefold.errors import ConfigError
-from shinglefold.scheme import SketchOptions
+from shinglefold.model.scheme import SketchOptions
 from shinglefold.sketch import Sketcher, shingle_hashes, shingle_set
 from shinglefold.sketch.minhash import EMPTY, Affine32, minima
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 from support.sketches import batch, random_tokens, revisions, sketcher
 
-from shinglefold.scheme import Decision, SketchOptions
+from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.sketch import Sketcher, agreement, estimate, find_pairs, iter_pairs, length_ratio, nominate
 
 

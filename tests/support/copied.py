@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
-from shinglefold.passages.elements import elements_of
-from shinglefold.passages.matches import shares
-from shinglefold.recipe import TEXTS, Recipe, with_passages
+from shinglefold.model.recipe import TEXTS, Recipe, with_passages
+from shinglefold.passages.coverage import shares
+from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 
 WORDS, DOCUMENTS, SOURCES, LENGTH = 4_000, 90, 6, 400

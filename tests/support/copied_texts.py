@@ -4,8 +4,8 @@ import random
 
 import numpy as np
 
-from shinglefold.ingest.fingerprint import Fingerprinter
-from shinglefold.scheme import Scheme
+from shinglefold.ingest.fingerprinter import Fingerprinter
+from shinglefold.model.scheme import Scheme
 from shinglefold.sketch import connected, find_pairs
 
 

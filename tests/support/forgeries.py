@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from support.hits import Spec, fingerprint_of
 
-from shinglefold.model import Fingerprint
-from shinglefold.seal import Seal
+from shinglefold.model.seal import Seal
+from shinglefold.model.values import Fingerprint
 
 SEAL = Seal.parse("a key that nobody else knows")
 OTHER = Seal.parse("a key that somebody else knows")

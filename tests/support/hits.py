@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from shinglefold.model import Fingerprint, Token
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint, Token
 from shinglefold.sketch import estimate, pack
 
 SCHEME = Scheme()

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from time import sleep
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.groups.regroup import RegroupOptions, regroup
 
 Opener = Callable[[], Engine]

@@ -6,7 +6,9 @@ from contextlib import closing, contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.ingest.linking.fingerprint_table import (
+from shinglefold.model.scheme import Scheme, SketchOptions
+from shinglefold.model.values import Int64s
+from shinglefold.offline.dedupe.fingerprint_table import (
     DIGEST,
     DIGESTED,
     SIGNED,
@@ -14,8 +16,6 @@ from shinglefold.ingest.linking.fingerprint_table import (
     FingerprintTable,
     id_columns,
 )
-from shinglefold.model import Int64s
-from shinglefold.scheme import Scheme, SketchOptions
 from shinglefold.sketch import low_bits, pack, supershingles
 
 #: Small, so that unlike documents share supershingles, too.

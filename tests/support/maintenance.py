@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter
-from shinglefold.model import Fingerprint
+from shinglefold.model.values import Fingerprint
 
 FIELDS = {"title": {"type": "text"}, "body": {"type": "text"}, "lang": {"type": "keyword"}}
 

@@ -2,8 +2,15 @@
 
 import unicodedata
 
-from shinglefold.canon.characters import APOSTROPHE, INVISIBLE, UNIT, WORD, characters, fold_character
-from shinglefold.canon.segment import LONGEST_WORD
+from shinglefold.canon.text.segmentation import LONGEST_WORD
+from shinglefold.canon.text.unicode_tables import (
+    APOSTROPHE,
+    INVISIBLE,
+    UNIT,
+    WORD,
+    characters,
+    fold_character,
+)
 
 
 def words(text: str) -> list[str]:

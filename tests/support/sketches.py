@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from shinglefold.model import Int64s, Uint64s
-from shinglefold.scheme import SketchOptions
+from shinglefold.model.scheme import SketchOptions
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.sketch import Sketcher
 
 Batch = tuple[Uint64s, Int64s]

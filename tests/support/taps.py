@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shinglefold.contracts import Capabilities, Engine
+from shinglefold.contracts.engine import Capabilities, Engine
 
 
 class Tapped:

@@ -22,7 +22,7 @@ from urllib.error import HTTPError
 import pytest
 from support.servers.server import Server
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 
 #: Three documents in a row share an ``_id`` where a topology has equal ids.
 _WAYS = 3

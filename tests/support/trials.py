@@ -12,7 +12,7 @@ from typing import Any
 from support.hits import SCHEME, Spec, fingerprint_of, match
 from support.topologies import Identity, Place, ranked
 
-from shinglefold.contracts import JSON, Engine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shinglefold.contracts import JSON
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank import FoldedSearch, FoldOptions
 

@@ -2,9 +2,9 @@
 
 from importlib.resources import files
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
-from shinglefold.scheme import CanonOptions
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions
+from shinglefold.model.values import Sample
 
 
 class Belarusian(Language):

@@ -1,6 +1,6 @@
+from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import language_class
-from shinglefold.scheme import CanonOptions
-from shinglefold.testing.language import LanguageConformance
+from shinglefold.testing.languages.conformance import LanguageConformance
 
 
 class TestStems(LanguageConformance):

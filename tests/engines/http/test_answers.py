@@ -2,9 +2,9 @@
 
 import pytest
 
-from shinglefold.engines.http.answers import one_mapping
+from shinglefold.engines.http.responses import one_mapping
 from shinglefold.errors import ConfigError
-from shinglefold.recipe import Recipe
+from shinglefold.model.recipe import Recipe
 
 
 def index(properties, **rest):

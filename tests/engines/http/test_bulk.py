@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shinglefold.backoff import Backoff
-from shinglefold.contracts import BulkResult
+from shinglefold.contracts.engine import BulkResult
 from shinglefold.engines.http.bulk import CHUNK, Bulk, Malformed, chunks, with_id
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 

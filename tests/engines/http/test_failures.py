@@ -3,7 +3,7 @@
 import pytest
 
 from shinglefold.engines.http.bulk import failed
-from shinglefold.engines.http.failures import NotRefreshed, reason, refusal
+from shinglefold.engines.http.errors import NotRefreshed, reason, refusal
 from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.errors import (
     AuthenticationFailed,

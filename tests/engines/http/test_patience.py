@@ -3,8 +3,8 @@
 import pytest
 
 from shinglefold.backoff import Backoff
-from shinglefold.engines.http.failures import ClientErrors, NotRefreshed
-from shinglefold.engines.http.patience import retry_when_busy
+from shinglefold.engines.http.errors import ClientErrors, NotRefreshed
+from shinglefold.engines.http.retry import retry_when_busy
 from shinglefold.errors import EngineUnavailable, IndexMissing
 
 

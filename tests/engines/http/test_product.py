@@ -11,7 +11,7 @@ from support.serving import Quiet, serving
 
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.product import product_of
+from shinglefold.engines.http.product_detection import product_of
 from shinglefold.errors import AuthenticationFailed, ConfigError, EngineError, EngineUnavailable
 
 Answer = tuple[int, dict[str, str], bytes]

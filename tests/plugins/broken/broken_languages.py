@@ -5,8 +5,8 @@ import time
 from contextlib import suppress
 from types import MappingProxyType
 
-from shinglefold.language import Language
-from shinglefold.model import Sample
+from shinglefold.contracts.language import Language
+from shinglefold.model.values import Sample
 
 
 class _Sound(Language):

@@ -13,10 +13,10 @@ from support.servers.cluster import Cluster
 from support.servers.local import LocalServer
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.ingest import DeadLetters, Fingerprinter, Pipeline, Record, default_definition, mappings
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 COUNT = 2_500
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 1}

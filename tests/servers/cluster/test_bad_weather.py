@@ -8,11 +8,11 @@ import pytest
 from support.maintenance import adds_up
 from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, relay
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineError
 from shinglefold.ingest import Backoff, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill, retry
+from shinglefold.maintenance import BackfillOptions, backfill, retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 #: Many tries, soon after each other: what is tested is what happens in between, not patience.

@@ -12,7 +12,7 @@ from support.gate.crashes import Trial, make_pipeline
 
 from shinglefold.engines import Connection, open_engine
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 WRITERS = 4

@@ -8,7 +8,7 @@ from support.maintenance import adds_up
 
 from shinglefold.errors import EngineError
 from shinglefold.ingest import Backoff, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill, retry
+from shinglefold.maintenance import BackfillOptions, backfill, retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 ROLES = ("asked", "primary", "elected")

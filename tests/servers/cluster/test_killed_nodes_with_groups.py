@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from support.maintenance import FIELDS
 
-from shinglefold.groups.insert import Numbering
+from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import make_report
 from shinglefold.ingest import Backoff, index_documents
-from shinglefold.ingest.maintenance import DoctorOptions, diagnose
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance import DoctorOptions, diagnose
 
 PAGES = 600
 #: As long as a node may take to come back on a busy machine.

@@ -9,12 +9,12 @@ from support.servers.cluster import Cluster
 from support.servers.waiting import until
 from support.ways import WAYS
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineError
 from shinglefold.ingest import Backoff, index_documents, mappings
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance.scan import Scan
 from shinglefold.rerank import FoldedSearch
 
 #: The index has as many shards as there are nodes, each one once.

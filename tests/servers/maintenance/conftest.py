@@ -6,9 +6,9 @@ import pytest
 from support.maintenance import FIELDS, pages, store
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.ingest import Pipeline, default_definition, mappings
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 #: Documents are spread over shards, so an order that is total in each alone shows.
 SHARDS = {"number_of_shards": 3, "number_of_replicas": 0}

@@ -8,7 +8,7 @@ from support.maintenance import adds_up, pages, store, stored, wrongly_signed
 from support.servers.admin import ask
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, Slice, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, Slice, backfill, diagnose
 
 ALONE = BackfillOptions(workers=1)
 COUNT = 400

@@ -15,10 +15,10 @@ from support.servers.choose import excused, wanted
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.ingest import Backoff, Pipeline, default_recipe, ensure_index, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance import BackfillOptions, backfill
 
 COUNT = 3_000
 _MORTAL = "opensearch-3"

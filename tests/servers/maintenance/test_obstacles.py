@@ -6,7 +6,7 @@ from support.topologies import laid_out
 
 from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import default_recipe, mappings
-from shinglefold.ingest.maintenance import (
+from shinglefold.maintenance import (
     BackfillOptions,
     DoctorOptions,
     SetupRequest,

@@ -13,7 +13,7 @@ from support.servers.admin import ask
 
 from shinglefold.cli.main import main
 from shinglefold.ingest import Pipeline, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
 PAGE = (Path(__file__).parents[3] / "docs" / "pipelines.md").read_text("utf-8")
 DEFINITIONS = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if '"proc' in one]

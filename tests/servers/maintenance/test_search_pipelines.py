@@ -8,11 +8,11 @@ import pytest
 from support.gate.crashes import make_pipeline
 
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.groups.regroup import regroup
 from shinglefold.groups.report import make_report
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.ingest.mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.rerank import FoldedSearch
 
 COUNT = 120

@@ -7,7 +7,7 @@ from support.maintenance import FIELDS, pages, store, stored
 from support.servers.admin import ask
 
 from shinglefold.ingest import index_documents, mappings
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
 NAME = "shinglefold-test-pipeline"
 ALONE = DoctorOptions(workers=1)

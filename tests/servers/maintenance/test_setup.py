@@ -13,7 +13,7 @@ from support.servers.admin import ask
 
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.ingest import default_recipe, index_documents, mappings
-from shinglefold.ingest.maintenance import (
+from shinglefold.maintenance import (
     BackfillOptions,
     Plan,
     SetupRequest,
@@ -22,7 +22,7 @@ from shinglefold.ingest.maintenance import (
     diagnose,
     make_plan,
 )
-from shinglefold.scheme import Scheme
+from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture

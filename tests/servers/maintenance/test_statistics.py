@@ -10,7 +10,7 @@ from support.maintenance import pages
 from shinglefold.cli.main import main
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.maintenance import delete, plan_deletion, statistics
+from shinglefold.maintenance import delete, plan_deletion, statistics
 
 
 @pytest.fixture

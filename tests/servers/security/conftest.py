@@ -12,7 +12,7 @@ from support.servers.local import LocalServer
 from support.servers.opensearch_security import OpenSearchSecurity
 from support.servers.security import User
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch

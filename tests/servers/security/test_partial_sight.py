@@ -6,8 +6,8 @@ import pytest
 
 from shinglefold.errors import ConfigError, InputError, PermissionDenied
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
-from shinglefold.recipe import with_passages
+from shinglefold.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.model.recipe import with_passages
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.matching import MatchOptions, MatchSearch
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch

@@ -4,7 +4,7 @@ import pytest
 from support.maintenance import pages, store, stored, wrongly_signed
 
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
-from shinglefold.ingest.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, backfill, diagnose
 
 INDEX = "public-pages"
 

@@ -11,8 +11,8 @@ from support.topologies import NAMES, Identity, Place, laid_out, ranked
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Pipeline, default_definition, mappings
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.scheme import Scheme
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.model.scheme import Scheme
 
 ALONE = BackfillOptions(workers=1)
 COUNT = 600

@@ -12,7 +12,7 @@ from support.random_pages import alike as alike_of
 from support.servers.server import Server
 from support.topologies import NAMES, Place, laid_out
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.errors import InputError
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.report import make_report

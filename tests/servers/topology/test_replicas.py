@@ -10,11 +10,11 @@ from support.servers.lines import line
 from support.topologies import Identity, laid_out, ranked
 from support.trials import documents, properties, run_trials, specs, walk_disturbed
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.ingest import Pipeline, default_definition, mappings
-from shinglefold.ingest.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.scan import Scan
 
 TRIALS, WALKS = 60, 10
 COUNT = 600

@@ -8,8 +8,8 @@ from support.maintenance import FIELDS, pages
 from support.topologies import NAMES, Place, laid_out, ranked
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.maintenance import Slice
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.maintenance import Slice
+from shinglefold.maintenance.scan import Scan
 
 COUNT = 300
 
@@ -17,8 +17,8 @@ COUNT = 300
 @pytest.fixture(autouse=True)
 def short_pages(monkeypatch):
     """Many pages a scan: an order that is not total loses documents where one ends."""
-    monkeypatch.setattr("shinglefold.ingest.maintenance.scan._FIRST", 7)
-    monkeypatch.setattr("shinglefold.ingest.maintenance.scan._next_size", lambda _: 11)
+    monkeypatch.setattr("shinglefold.maintenance.scan._FIRST", 7)
+    monkeypatch.setattr("shinglefold.maintenance.scan._next_size", lambda _: 11)
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -8,7 +8,7 @@ from support.topologies import laid_out
 
 from shinglefold.errors import EngineError, UnsupportedQuery
 from shinglefold.ingest import mappings
-from shinglefold.ingest.maintenance.scan import Scan
+from shinglefold.maintenance.scan import Scan
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 
 COUNT = 60

@@ -14,7 +14,7 @@ from typing import Any
 from support.gate.copies import near_copies
 from support.gate.windows import die_in
 
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.errors import EngineError
 from shinglefold.groups import Gate, Policy
 from shinglefold.ingest import Pipeline, ensure_index

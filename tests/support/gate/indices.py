@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.contracts import Engine
-from shinglefold.groups.gate.intents import intents_name
+from shinglefold.contracts.engine import Engine
+from shinglefold.groups.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 
 

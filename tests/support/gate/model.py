@@ -7,13 +7,13 @@ from typing import Any
 
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
-from shinglefold.contracts import Written
-from shinglefold.groups.gate.member import Member, Verdict
-from shinglefold.groups.gate.notes import WRITERS
-from shinglefold.groups.gate.policy import Policy
-from shinglefold.groups.gate.protocol import Terms, decide, tidy
-from shinglefold.groups.gate.register import Shared
-from shinglefold.groups.gate.requests import (
+from shinglefold.contracts.engine import Written
+from shinglefold.groups.gate.protocol.intent_records import WRITERS
+from shinglefold.groups.gate.protocol.intent_register import Shared
+from shinglefold.groups.gate.protocol.member import Member, Verdict
+from shinglefold.groups.gate.protocol.policy import Policy
+from shinglefold.groups.gate.protocol.protocol import Terms, decide, tidy
+from shinglefold.groups.gate.protocol.requests import (
     Now,
     Pause,
     Refresh,

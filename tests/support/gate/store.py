@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from shinglefold.contracts import Guard, Held, Written
-from shinglefold.groups.gate.forms import Forms
-from shinglefold.groups.gate.member import Alike, Member
-from shinglefold.groups.gate.notes import WRITERS
-from shinglefold.groups.gate.requests import (
+from shinglefold.contracts.engine import Guard, Held, Written
+from shinglefold.groups.gate.protocol.intent_records import WRITERS
+from shinglefold.groups.gate.protocol.member import Alike, Member
+from shinglefold.groups.gate.protocol.placeholders import Forms
+from shinglefold.groups.gate.protocol.requests import (
     CountGroups,
     Drop,
     FindDocuments,

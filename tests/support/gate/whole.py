@@ -9,7 +9,7 @@ from typing import Any
 from support.gate.crashes import Trial
 
 from bench.table import Row, keep
-from shinglefold.contracts import Engine
+from shinglefold.contracts.engine import Engine
 from shinglefold.groups import Policy
 from shinglefold.ingest import Pipeline
 

@@ -5,10 +5,11 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from shinglefold.engines.embedded import journal, writer
-from shinglefold.engines.embedded.journal import Journal
-from shinglefold.engines.embedded.volumes import RecordAppender
-from shinglefold.engines.embedded.writer import Writer
+from shinglefold.engines.embedded.store import write_ahead_log as journal
+from shinglefold.engines.embedded.store import writer
+from shinglefold.engines.embedded.store.record_files import RecordAppender
+from shinglefold.engines.embedded.store.write_ahead_log import Journal
+from shinglefold.engines.embedded.store.writer import Writer
 
 #: Before and behind what is done, and in the middle of a batch.
 WINDOWS = (

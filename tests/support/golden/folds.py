@@ -13,9 +13,9 @@ from support.golden.corpora import file_of, pages_of
 from support.golden.digests import digest, in_blocks
 
 from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldOptions, collapse
-from shinglefold.scheme import Scheme
 
 #: What a later version must write as it is.
 _PARTS = ("scheme", "lang", "shingles", "digest", "supershingles", "signature")

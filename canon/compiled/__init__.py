@@ -1,0 +1,1 @@
+"""The compiled path of canonicalization, where numba is installed."""

@@ -1,0 +1,1 @@
+"""Text as characters: normalization, HTML, chunks and segments."""

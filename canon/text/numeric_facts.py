@@ -1,0 +1,74 @@
+"""The facts of a text that numbers tell: model numbers, sizes, prices, dates."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+import numpy as np
+import xxhash
+
+from shinglefold.canon.text.unicode_tables import INVISIBLE, characters
+from shinglefold.canon.words.homoglyphs import twins
+from shinglefold.model.values import Uint64s
+
+_LETTER = r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]"
+#: Digits with the letters before them (S23); those behind are mostly units, which stand apart as often.
+#: Without letters, groups of three digits behind are the same number, whatever parts them. Letters are looked
+#: at from their first on, so that long runs of them take no time.
+_NUMBER = re.compile(rf"((?<!{_LETTER}){_LETTER}++\d+)|(\d+(?:[ ,.'’]\d{{3}}(?!\d))*)")
+_DIGITS = re.compile(r"\d+")
+
+
+def numbers_of(text: str) -> frozenset[str]:
+    """Return the numbers of a text with the letters before them, of whatever script, width and case.
+
+    Letters that look alike are one. Numbers without letters are in groups of three digits: 1 500, 1,500 and
+    1500 are the same, and so are ``14 128`` and ``14, 128``, of which nobody can tell whether it is one.
+    """
+    # To compatibility forms the sign would be the letters before the number.
+    seen = (text if text.isascii() else _invisible().sub("", text)).replace("№", " ")
+    plain = unicodedata.normalize("NFKC", seen).casefold()
+    return frozenset(_facts(plain))
+
+
+def facts_of(texts: Iterable[str]) -> Uint64s:
+    """Return for each text a hash of its numbers: equal where the same ones stand in both.
+
+    Cost: about 10 ns a character.
+    """
+    return np.array([_hash(numbers_of(text)) for text in texts], np.uint64)
+
+
+def _facts(plain: str) -> Iterator[str]:
+    latin = str.maketrans(dict(twins()["Latn"]))
+    for model, number in _NUMBER.findall(plain):
+        if model:
+            yield model.translate(latin)
+        else:
+            yield from _numbered(group for digits in _DIGITS.findall(number) for group in _groups(digits))
+
+
+def _groups(digits: str) -> list[str]:
+    """Return digits in groups of three from the right."""
+    first = len(digits) % 3
+    return [digits[:first]] * bool(first) + [digits[at : at + 3] for at in range(first, len(digits), 3)]
+
+
+def _numbered(groups: Iterable[str]) -> Iterator[str]:
+    """Yield the groups of a number, repeated ones with their count before: a million is no thousand."""
+    seen: Counter[str] = Counter()
+    for group in groups:
+        yield f"{group}+{seen[group]}" if seen[group] else group
+        seen[group] += 1
+
+
+@cache
+def _invisible() -> re.Pattern[str]:
+    codes = np.flatnonzero(characters().kind == INVISIBLE).tolist()
+    return re.compile(f"[{''.join(map(re.escape, map(chr, codes)))}]")
+
+
+def _hash(numbers: frozenset[str]) -> int:
+    return xxhash.xxh3_64_intdigest("\0".join(sorted(numbers)).encode("utf-8", "surrogatepass"))

@@ -1,0 +1,130 @@
+"""Text → words and single characters, with their scripts and hashes: all of a block at once, in numpy."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.canon.text.normalization import CleanBlock, cleaned
+from shinglefold.canon.text.unicode_tables import APOSTROPHE, UNIT, WORD, characters, mix
+from shinglefold.model.values import Int64s, Uint64s
+
+#: Longer runs of letters are no words (base64, a page without spaces): they are left out.
+LONGEST_WORD = 128
+#: Words of a block that are sooner read one by one than by reading all of it.
+_FEW = 32
+
+# Odd, so that it has an inverse modulo 2**64 and any slice of a prefix sum can be brought to exponent 0.
+BASE = 0x9E3779B97F4A7C15
+_BASE_INVERSE = pow(BASE, -1, 1 << 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Per code point: ``kind`` (uint8 bits), and ``traits`` (uint32 bits) that a word gathers by OR."""
+
+    kind: NDArray[np.uint8]
+    traits: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The T words and characters of a block of P texts.
+
+    ``starts``, ``ends``: int64 (T,) into ``clean.codes``. ``keys``: uint64 (T,), a hash of the folded word.
+    ``traits``: uint32 (T,), the OR over its characters. ``bounds``: int64 (P + 1,), text p has the tokens
+    ``bounds[p]:bounds[p + 1]``.
+    """
+
+    clean: CleanBlock
+    starts: Int64s
+    ends: Int64s
+    keys: Uint64s
+    traits: NDArray[np.uint32]
+    bounds: Int64s
+
+    @property
+    def text_of(self) -> Int64s:
+        """The number of the text of every token, int64 (T,)."""
+        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
+
+    def word(self, token: int) -> str:
+        """Return the folded characters of a token."""
+        folded = characters().fold[self.clean.codes[self.starts[token] : self.ends[token]]]
+        return folded.tobytes().decode("utf-32-le", "surrogatepass")
+
+    def words(self) -> Iterator[str]:
+        """Yield the folded characters of every token."""
+        return self._spans(self.starts, self.ends)
+
+    def words_at(self, tokens: Int64s) -> Iterator[str]:
+        """Yield the folded characters of some tokens."""
+        if len(tokens) < _FEW:
+            return map(self.word, tokens.tolist())
+        return self._spans(self.starts[tokens], self.ends[tokens])
+
+    def _spans(self, starts: Int64s, ends: Int64s) -> Iterator[str]:
+        text = characters().fold[self.clean.codes].tobytes().decode("utf-32-le", "surrogatepass")
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            yield text[start:end]
+
+
+def segment(texts: Sequence[str], tables: Tables) -> Segments:
+    """Return the words and characters of a block of texts.
+
+    A word is a run of letters, digits and marks, with apostrophes between them. Cost: about a dozen passes of
+    numpy over the code points; no Python object a token.
+    """
+    clean = cleaned(texts, tables.kind)
+    starts, ends = _spans(clean.kind)
+    traits = _gathered(tables.traits[clean.codes], starts)
+    usable = ends - starts <= LONGEST_WORD
+    if not usable.all():
+        starts, ends, traits = starts[usable], ends[usable], traits[usable]
+    bounds = np.append(np.searchsorted(starts, clean.origins), len(starts))
+    return Segments(clean, starts, ends, _keys(clean.codes, starts, ends), traits, bounds)
+
+
+def _spans(kind: NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
+    """Return where tokens start and end. The block begins and ends with a separator."""
+    word = kind == WORD
+    apostrophe = np.flatnonzero(kind == APOSTROPHE)
+    if len(apostrophe):
+        word[apostrophe[word[apostrophe - 1] & word[apostrophe + 1]]] = True
+    before, after = word[:-1], word[1:]
+    starting, ending = after > before, after < before
+    unit = kind == UNIT
+    if unit.any():
+        starting |= unit[1:]
+        ending |= unit[:-1]
+    return np.flatnonzero(starting) + 1, np.flatnonzero(ending) + 1
+
+
+def _gathered(traits: NDArray[np.uint32], starts: Int64s) -> NDArray[np.uint32]:
+    """Return the OR of the traits of each token; what lies between tokens has none."""
+    if not len(starts):
+        return np.zeros(0, np.uint32)
+    return np.bitwise_or.reduceat(traits, starts)
+
+
+def _keys(codes: Int64s, starts: Int64s, ends: Int64s) -> Uint64s:
+    """Return a 64-bit hash of each token's folded characters.
+
+    Method: with v the value of a character, the prefix sums of v·Bⁱ give the polynomial of any slice as a
+    difference, times B⁻ˢᵗᵃʳᵗ (Rabin and Karp's fingerprint, modulo 2**64, over scattered values).
+    """
+    power, inverse = _powers(1 << max(16, len(codes).bit_length()))
+    terms = characters().value[codes]
+    terms *= power[: len(terms)]
+    np.cumsum(terms, out=terms)
+    return mix((terms[ends - 1] - terms[starts - 1]) * inverse[starts])
+
+
+@lru_cache(maxsize=2)
+def _powers(count: int) -> tuple[Uint64s, Uint64s]:
+    """Return Bⁱ and B⁻ⁱ for i < count, modulo 2**64."""
+    power, inverse = np.full(count, BASE, np.uint64), np.full(count, _BASE_INVERSE, np.uint64)
+    power[0] = inverse[0] = 1
+    return np.multiply.accumulate(power), np.multiply.accumulate(inverse)

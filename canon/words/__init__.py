@@ -1,0 +1,1 @@
+"""Words: their language, homoglyphs, and the lexicon of canonical forms."""

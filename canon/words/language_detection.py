@@ -1,0 +1,252 @@
+"""Which language a word is of: by its script, and among languages of one script by their letters.
+
+The letters are counted in words a document; the paragraphs are asked one by one only where a document shows
+two languages of one script. A declared language wins for the scripts it is written in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.canon.text.segmentation import Segments, Tables
+from shinglefold.canon.text.unicode_tables import (
+    CODE_POINTS,
+    COMMON,
+    OTHER,
+    UNIT,
+    WORD,
+    Characters,
+    characters,
+)
+from shinglefold.canon.words.homoglyphs import twins
+from shinglefold.contracts.language import Language
+from shinglefold.errors import ConfigError
+from shinglefold.model.values import Int64s
+from shinglefold.options.validation import expected
+
+#: A language shows itself when one word in this many of its script has one of its letters. Russian has them
+#: in one word of eight, Ukrainian in two of five; a borrowed name must not turn a whole page.
+RARITY = 50
+
+#: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
+ALIKE = ("Cyrl", "Latn", "Grek")
+#: Bits of a word's traits, from the lowest: its scripts; those of ``ALIKE`` it has a letter of that looks
+#: like none of another; the languages whose letters it has.
+SCRIPT_BITS = 13
+OWN = SCRIPT_BITS
+MARKS = OWN + len(ALIKE)
+_SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
+
+#: Of a language: the letters that tell it, its scripts, and its unit.
+_Told = tuple[str, frozenset[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """The languages by script.
+
+    ``groups``: for each script bit its languages (indices, by precedence); ``rest`` is the index of the
+    language that takes all others. ``group_of``: uint8 (65536,), script bits → bit number, the last number
+    for words of no script.
+    """
+
+    languages: tuple[Language, ...]
+    groups: tuple[tuple[int, ...], ...]
+    rest: int
+    group_of: NDArray[np.uint8]
+    tables: Tables = field(repr=False)
+
+    def indices(self, codes: Sequence[str | None]) -> Int64s:
+        """Return the language index of each declared code, -1 where none or an unknown one is declared."""
+        known = {language.code: index for index, language in enumerate(self.languages)}
+        for kind in set(map(type, codes)) - {str, type(None)}:
+            raise expected("language", "a code, or None", next(one for one in codes if type(one) is kind))
+        return np.array([known.get(code or "", -1) for code in codes], np.int64)
+
+    def mixed(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Tell which tokens have letters of more than one script."""
+        bits = traits & np.uint32(_SCRIPT_MASK)
+        return (bits & (bits - np.uint32(1))) > 0
+
+    def lettered(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Tell which tokens have a letter at all."""
+        return (traits & np.uint32(_SCRIPT_MASK)) > 0
+
+
+def make_router(languages: Sequence[Language]) -> Router:
+    """Return the router of some languages.
+
+    Raises:
+        ConfigError: no language takes what the others leave, or there are more than 12 scripts or 16
+            languages to tell apart.
+    """
+    rest = next((i for i, language in enumerate(languages) if COMMON in language.scripts), None)
+    if rest is None:
+        raise ConfigError("no language takes the words of other scripts; add the language 'any'")
+    claimed = {script for language in languages for script in language.scripts} - {COMMON}
+    scripts = sorted({*claimed, *ALIKE}, key=lambda s: (ALIKE.index(s) if s in ALIKE else len(ALIKE), s))
+    if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
+        raise ConfigError("more than 12 scripts or 16 languages at once; name fewer in languages")
+    groups = tuple(_group(languages, script) or (rest,) for script in scripts)
+    told = tuple((language.marks, language.scripts, language.unit) for language in languages)
+    return Router(
+        languages=tuple(languages),
+        groups=groups,
+        rest=rest,
+        group_of=_group_table(len(scripts)),
+        tables=_tables(tuple(scripts), told),
+    )
+
+
+def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.uint8]:
+    """Return the language index of every token, uint8 (T,).
+
+    Args:
+        declared: int64 (P,), the declared language index of each text or -1.
+    """
+    count = len(segments.bounds) - 1
+    text_of = segments.text_of
+    group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
+    mixed_words = np.flatnonzero(router.mixed(segments.traits))
+    if len(mixed_words):
+        group[mixed_words] = _by_company(segments, group, text_of, mixed_words)
+    winners = np.full((count, len(router.groups) + 1), router.rest, np.uint8)
+    mixtures: list[tuple[int, int]] = []
+    for number, members in enumerate(router.groups):
+        winners[:, number] = members[0]
+        if len(members) > 1:
+            winners[:, number], mixed = _by_letters(segments, group == number, members)
+            undeclared = ~np.isin(declared, members)
+            mixtures += [(text, number) for text in np.flatnonzero(mixed & undeclared).tolist()]
+        for member in members:
+            winners[declared == member, number] = member
+    chosen: NDArray[np.uint8] = winners[text_of, group]
+    for text, number in mixtures:
+        own = np.flatnonzero((text_of == text) & (group == number))
+        first = int(winners[text, number])
+        others = [member for member in router.groups[number] if member != first]
+        chosen[own] = _by_paragraph(segments, text, own, [first, *others])
+    return chosen
+
+
+def _by_company(
+    segments: Segments, group: NDArray[np.uint8], text_of: Int64s, mixed: Int64s
+) -> NDArray[np.uint8]:
+    """Return the script, as its group, of words that mix several: that of a letter which looks like none of
+    another script, else of their scripts the commonest in their text.
+
+    Where each word of a Ukrainian page was tampered with, the only words left whole may be names in Latin
+    letters: they don't tell what the others are.
+    """
+    present, own = (_alike_bits(segments.traits[mixed], lowest) for lowest in (0, OWN))
+    told = own.sum(axis=0) == 1
+    known, counted = group.copy(), np.ones(len(group), np.bool_)
+    known[mixed[told]] = own.argmax(axis=0)[told]
+    counted[mixed[~told]] = False
+    common = np.stack([_per_text(segments, counted & (known == number)) for number in range(len(ALIKE))])
+    best = np.where(np.where(told, own, present), common[:, text_of[mixed]] + 1, 0)
+    return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
+
+
+def _alike_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool_]:
+    """Return of each script with look-alikes its bit of some traits, bool (3, T)."""
+    bits = np.arange(lowest, lowest + len(ALIKE), dtype=np.uint32)[:, None]
+    return (traits >> bits) & np.uint32(1) > 0
+
+
+def _by_letters(
+    segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return, for each text, the language its letters speak for, and whether they speak for two."""
+    shown = np.stack([_per_text(segments, inside & _has(segments, member)) for member in members])
+    enough = (shown > 0) & (shown * RARITY >= _per_text(segments, inside))
+    best = np.where(enough, shown, 0).argmax(axis=0)
+    return np.array(members, np.uint8)[best], enough.sum(axis=0) > 1
+
+
+def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the languages of the words ``own`` of a text, decided paragraph by paragraph.
+
+    Args:
+        members: the candidates; the first takes the paragraphs that speak for nobody.
+    """
+    clean = segments.clean
+    region = clean.codes[clean.origins[text] : segments.ends[own[-1]]]
+    line_ends = np.flatnonzero(region == ord("\n")) + clean.origins[text]
+    paragraph = np.searchsorted(line_ends, segments.starts[own])
+    shown = np.stack([np.bincount(paragraph, _has(segments, member)[own]) for member in members])
+    best: NDArray[np.uint8] = np.array(members, np.uint8)[shown.argmax(axis=0)][paragraph]
+    return best
+
+
+def _has(segments: Segments, member: int) -> NDArray[np.bool_]:
+    return (segments.traits >> np.uint32(MARKS + member)) & np.uint32(1) > 0
+
+
+def _per_text(segments: Segments, flags: NDArray[np.bool_]) -> Int64s:
+    return np.diff(np.concatenate([[0], np.cumsum(flags)])[segments.bounds])
+
+
+def _group(languages: Sequence[Language], script: str) -> tuple[int, ...]:
+    members = [i for i, language in enumerate(languages) if script in language.scripts]
+    return tuple(sorted(members, key=lambda i: (languages[i].precedence, languages[i].code)))
+
+
+def _group_table(count: int) -> NDArray[np.uint8]:
+    """Return script bits → the lowest bit's number; none → ``count``. Letters of other scripts: ``count``."""
+    table = np.full(1 << SCRIPT_BITS, count, np.uint8)
+    for number in reversed(range(count)):
+        table[np.arange(len(table)) & (1 << number) > 0] = number
+    return table
+
+
+# Those of the fingerprints and of a search differ in what is dropped, not in this; 6 MB each.
+@lru_cache(maxsize=2)
+def _tables(scripts: tuple[str, ...], languages: tuple[_Told, ...]) -> Tables:
+    """Return what the characters are to some languages, which nobody may change. Cost: 15 ms."""
+    facts = characters()
+    traits = _script_traits(facts, scripts) | _own_traits(facts)
+    traits |= _mark_traits(facts, [marks for marks, _, _ in languages])
+    kinds = _kinds(facts, [(claimed, unit) for _, claimed, unit in languages])
+    kinds.flags.writeable = traits.flags.writeable = False
+    return Tables(kinds, traits)
+
+
+def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint32]:
+    bits = np.zeros(256, np.uint32)
+    for index, script in enumerate(facts.scripts):
+        if script in scripts:
+            bits[index] = 1 << scripts.index(script)
+        elif script != COMMON:
+            bits[index] = 1 << len(scripts)
+    return bits[facts.script]
+
+
+def _own_traits(facts: Characters) -> NDArray[np.uint32]:
+    """Return the bits of letters that look like none of another script."""
+    alike = [ord(letter) for table in twins().values() for letter in table]
+    bits = np.zeros(256, np.uint32)
+    for number, script in enumerate(ALIKE):
+        bits[facts.scripts.index(script)] = 1 << (OWN + number)
+    return np.where(np.isin(facts.fold, alike), np.uint32(0), bits[facts.script])
+
+
+def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
+    traits = np.zeros(CODE_POINTS, np.uint32)
+    for number, letters in enumerate(marks):
+        for mark in letters:
+            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (MARKS + number))
+    return traits
+
+
+def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> NDArray[np.uint8]:
+    """Return the kinds with each script's unit as its language wants it."""
+    kind = facts.kind.copy()
+    for claimed, unit in units:
+        scripts = [i for i, script in enumerate(facts.scripts) if script in claimed - {COMMON, OTHER}]
+        inside = np.isin(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
+        kind[inside] = (kind[inside] & ~np.uint8(WORD | UNIT)) | (WORD if unit == "word" else UNIT)
+    return kind

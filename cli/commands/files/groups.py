@@ -1,0 +1,157 @@
+"""``shinglefold groups FILE…``: near-duplicates of files without an index, as groups or pair by pair."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.output import printable, write_csv, write_json, write_line
+from shinglefold.cli.session.collection import Scale, collected, collection_options, ending, scale_options
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.collection import Collected
+    from shinglefold.offline.dedupe.list_pairs import Rows
+
+
+@command(
+    examples="""
+    shinglefold groups articles.jsonl.gz
+    shinglefold groups --sort size --min-size 3 articles.jsonl.gz | head
+    shinglefold groups --csv dump.csv
+    shinglefold groups --json --linkage leader site/
+    shinglefold groups signed.parquet --memory 2G
+    shinglefold groups --pairs articles.jsonl.gz
+    shinglefold groups --pairs --sort resemblance site/ | head
+    shinglefold groups --pairs --json --field text --min-similarity 0.9 dump.csv
+    """
+)
+@collection_options
+@click.option("--pairs", "as_pairs", is_flag=True, help="Print every pair instead of groups.")
+@click.option(
+    "--linkage",
+    type=click.Choice(["connected", "leader"]),
+    show_default="connected",
+    help="connected: chains of pairs are one group; leader: each member matches the first of its group.",
+)
+@click.option(
+    "--min-size",
+    type=click.IntRange(1),
+    show_default="2",
+    metavar="N",
+    help="Leave smaller groups out; 1 prints documents without a copy, too.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["document", "size", "resemblance", "similarity"]),
+    default="document",
+    show_default=True,
+    help="document: in the order read; size: the largest group first; resemblance, similarity: the most "
+    "alike pair first, by signature or by text.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV: number of the group and id, a row each.")
+@scale_options
+@click.pass_obj
+def groups(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    as_pairs: bool,
+    linkage: Literal["connected", "leader"] | None,
+    min_size: int | None,
+    sort: Literal["document", "size", "resemblance", "similarity"],
+    as_csv: bool,
+    signed: bool | None,
+    memory: str,
+    most_shared: int | None,
+    **given: Any,  # noqa: ANN401 - the options of every collection
+) -> int:
+    """Print the groups of documents that fold, or every pair of them.
+
+    One group a line: its ids in the order read, separated by tabs. One pair a line: id, id, estimated
+    resemblance, and where texts decide their edit similarity. FILE is JSONL, CSV, HTML, text, a folder, - for
+    standard input, or what sign wrote, also as Parquet; all files are compared together.
+
+    A command that is stopped begins anew. For a long job over texts, run sign first, which goes on after a
+    kill, and give what it wrote.
+    """
+    _check_forms(as_pairs, linkage, min_size, sort, as_csv, invocation.json)
+    with collected(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
+        if as_pairs:
+            _print_pairs(found, sort, invocation.json)
+        else:
+            form = "csv" if as_csv else "json" if invocation.json else "text"
+            _print_groups(found, linkage or "connected", min_size or 2, sort == "size", form)
+        return ending(found)
+
+
+def _check_forms(  # noqa: PLR0917 - an option each
+    as_pairs: bool, linkage: str | None, min_size: int | None, sort: str, as_csv: bool, as_json: bool
+) -> None:
+    """Refuse options that do not go together."""
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json are two forms: give one of them")
+    of_groups = {"--linkage": linkage, "--min-size": min_size, "--csv": as_csv, "--sort size": sort == "size"}
+    if as_pairs and (wrong := [name for name, is_given in of_groups.items() if is_given]):
+        raise click.UsageError(f"{wrong[0]} is for groups: leave it or --pairs out")
+    if not as_pairs and sort in {"resemblance", "similarity"}:
+        raise click.UsageError(f"--sort {sort} is for pairs: add --pairs")
+
+
+def _print_pairs(found: "Collected", sort: Any, as_json: bool) -> None:  # noqa: ANN401 - checked by click
+    by_text = found.scheme.decision.verify == "text" and found.table.whole
+    if sort == "similarity" and not by_text:
+        raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
+    for rows in found.linking.pairs(sort):
+        _write_pairs(found, rows, by_text, as_json)
+
+
+def _write_pairs(found: "Collected", rows: "Rows", by_text: bool, as_json: bool) -> None:
+    ones, others = found.names.many(rows["a"]), found.names.many(rows["b"])
+    columns = [ones, others, rows["resemblance"].round(4).tolist()]
+    if by_text:
+        columns.append([None if math.isnan(one) else one for one in rows["similarity"].round(4).tolist()])
+    for row in found.going(zip(*columns, strict=True)):
+        if as_json:
+            write_json(dict(zip(("a", "b", "resemblance", "similarity"), row, strict=False)), indent=None)
+        else:
+            a, b, *alike = row
+            write_line("\t".join([printable(a), printable(b), *map(_share, alike)]))
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.4f}"
+
+
+def _print_groups(
+    found: "Collected",
+    linkage: Literal["connected", "leader"],
+    min_size: int,
+    by_size: bool,
+    form: str,
+) -> None:
+    from shinglefold.offline.dedupe.link import groups_of
+
+    labels = found.linking.labels(linkage)
+    named = found.going(found.names.of_each(groups_of(labels, min_size, by_size)))
+    if form == "csv":
+        _write_csv(named)
+    else:
+        _write_groups(named, as_json=form == "json")
+
+
+def _write_groups(named: Iterable[Sequence[str]], as_json: bool) -> None:
+    for ids in named:
+        if as_json:
+            write_json({"size": len(ids), "ids": ids}, indent=None)
+        else:
+            write_line("\t".join(map(printable, ids)))
+
+
+def _write_csv(named: Iterable[Sequence[str]]) -> None:
+    write_csv(("group", "id"))
+    for number, ids in enumerate(named, 1):
+        for one in ids:
+            write_csv((str(number), one))

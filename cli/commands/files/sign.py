@@ -1,0 +1,304 @@
+"""``shinglefold sign SOURCE…``: documents with their fingerprints, from file to file."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.output import flush_output, printable, remark, write_json, write_line
+from shinglefold.cli.options.definitions import chosen_scheme, fields_option, preset_option, workers_option
+from shinglefold.cli.options.sources import check_sources, make_read_options, page_prefixes, reading_options
+from shinglefold.cli.render.run_summary import ended, run_lines
+
+if TYPE_CHECKING:
+    from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.model.scheme import Scheme
+    from shinglefold.offline.sign.accounting import Pace, Signed
+    from shinglefold.offline.sign.run import Job
+    from shinglefold.offline.sign.signer import SignOptions
+    from shinglefold.settings import Settings
+
+#: How files end that readers would take for something else than JSON lines.
+_NOT_WRITTEN = (".gz", ".zip", ".bz2", ".xz", ".zst", ".csv", ".tsv", ".html", ".htm", ".xml")
+
+#: Links that the system follows, one after another.
+_LINKS = 40
+
+
+@command(
+    examples="""
+    shinglefold sign articles.jsonl.gz -o signed.jsonl
+    shinglefold sign pages.parquet --field text -o signed.parquet
+    shinglefold sign dump.csv --id-field page_id --only-ids -o prints.parquet
+    zcat pages.jsonl.gz | shinglefold sign - | head -1
+    """
+)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="JSONL, or Parquet where its name ends in .parquet; by default JSONL to standard output.",
+)
+@click.option("--only-ids", is_flag=True, help="Write nothing of a document but its id and its fingerprint.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is whole.")
+@click.option("--restart", is_flag=True, help="Begin anew where a run into FILE was broken off.")
+@fields_option("Field with text, whose fingerprint is made", "title and body")
+@click.option(
+    "--language-field", default="lang", show_default=True, metavar="FIELD", help="Field with the language."
+)
+@click.option(
+    "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+)
+@reading_options
+@click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended.")
+@preset_option
+@workers_option
+@click.pass_obj
+def sign(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    output: str | None,
+    overwrite: bool,
+    restart: bool,
+    dead_letters: str | None,
+    workers: int | None,
+    preset: str | None,
+    **given: Any,  # noqa: ANN401 - what is signed, and how it is read
+) -> int:
+    """Write documents with their fingerprints, for any loader.
+
+    SOURCE is JSONL, CSV (both also .gz), Parquet, an HTML or text file, a folder of such files, or - for
+    standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
+    that some documents failed.
+    """
+    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.offline.sign.run import sign as signed
+
+    settings = invocation.settings()
+    options = sign_options(settings, **given)
+    check_output(output, sources, options, overwrite=overwrite, restart=restart)
+    check_apart(output, dead_letters)
+    check_sources(sources, options.reading, dead_letters)
+    scheme = chosen_scheme(invocation, preset)
+    job = make_job(sources, options, scheme, settings, output)
+    lexicon = job.signer.tools.canonicalizer.lexicon
+    if settings.lexicon_file:
+        lexicon.load(settings.lexicon_file)
+    from dataclasses import replace
+
+    job = replace(
+        job,
+        restart=restart,
+        workers=settings.workers if workers is None else workers,
+        dead_letters=dead_letters,
+    )
+    with progress_bar("signing") as bar:
+        summary = signed(job, lambda pace: bar(pace.fraction, told(pace)))
+    if settings.lexicon_file and not summary.stopped:
+        from shinglefold.cli.commands.indexing.index import keep_lexicon
+
+        keep_lexicon(lexicon, settings.lexicon_file)
+    return ending(invocation, summary, options, output, named=bool(given["fields"]))
+
+
+def sign_options(
+    settings: "Settings",
+    *,
+    fields: tuple[str, ...],
+    language_field: str,
+    html: bool,
+    only_ids: bool,
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    header: bool | None,
+) -> "SignOptions":
+    """Return what is signed and how, as the flags and settings say."""
+    from shinglefold.model.recipe import TEXTS
+    from shinglefold.offline.sign.signer import SignOptions
+
+    reading = make_read_options(format, id_field, encoding, header)
+    return SignOptions(fields or TEXTS, language_field, html, only_ids, settings.field, reading)
+
+
+def check_output(
+    output: str | None, sources: tuple[str, ...], options: "SignOptions", *, overwrite: bool, restart: bool
+) -> None:
+    """Refuse an output that can't be made, or would destroy something.
+
+    Raises:
+        ConfigError: it is there already, is a source, is of a format that is not written, or is Parquet of
+            documents whose types nobody knows.
+        UsageError: flags that need a file are given without one.
+    """
+    from shinglefold.errors import ConfigError
+    from shinglefold.offline.sign.run_journal import is_named
+    from shinglefold.offline.sign.tasks import is_parquet
+
+    if output is None:
+        if overwrite or restart:
+            raise click.UsageError("--overwrite and --restart are of a file: name it with -o FILE")
+        return
+    if not output:
+        raise ConfigError("-o is empty: name a file, or leave -o out for standard output")
+    place = Path(output)
+    if place.is_dir():
+        raise ConfigError(f"{output} is a folder: name a file in it")
+    if _is_descriptor(place) or (place.exists() and not place.is_file()):
+        raise ConfigError(
+            f"{output} is no file, and what is made would take its place: leave out -o, and add > {output}"
+        )
+    if output.lower().endswith(_NOT_WRITTEN):
+        raise ConfigError(
+            f"{output}: JSON lines are written, or Parquet, so that its name would deceive whoever reads it; "
+            "end it in .jsonl or .parquet, or pack what goes to standard output: leave out -o, and add "
+            "| gzip > FILE.jsonl.gz"
+        )
+    if any(Path(source).is_file() and place.exists() and Path(source).samefile(place) for source in sources):
+        raise ConfigError(f"{output} is a source, too: name another file with -o")
+    if place.exists() and not overwrite and not is_named(_place(place)):
+        raise ConfigError(f"{output} is there already: name another file, or replace it with --overwrite")
+    if is_parquet(output) and not options.only_ids and not all(map(is_parquet, sources)):
+        raise ConfigError(
+            f"{output}: JSON and CSV do not say of which types the columns of a Parquet file are; "
+            "add --only-ids, or write JSONL"
+        )
+
+
+def _is_descriptor(place: Path) -> bool:
+    """Tell whether a path means what this process has open, as ``/dev/stdout`` does.
+
+    Raises:
+        ConfigError: it is a link that leads nowhere but to itself.
+    """
+    named = place
+    for _ in range(_LINKS):
+        folder = os.path.realpath(place.absolute().parent)
+        if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
+            return True
+        if not place.is_symlink():
+            return False
+        place = place.parent / os.readlink(place)
+    from shinglefold.errors import ConfigError
+
+    raise ConfigError(f"{named} is a link that leads back to itself: name another file")
+
+
+def check_apart(output: str | None, dead_letters: str | None) -> None:
+    """Refuse one file for what is signed and what failed: the first would replace the second.
+
+    Raises:
+        ConfigError: they are one.
+    """
+    from shinglefold.errors import ConfigError
+
+    if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
+        raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
+
+
+def make_job(
+    sources: tuple[str, ...],
+    options: "SignOptions",
+    scheme: "Scheme",
+    settings: "Settings",
+    output: str | None,
+) -> "Job":
+    """Return what is to be done, with all that decides what is written."""
+    from shinglefold.cli.session.seal import seal_of_settings
+    from shinglefold.offline.sign.run import Job
+    from shinglefold.offline.sign.run_identity import identity
+    from shinglefold.offline.sign.signer import Signer
+    from shinglefold.offline.sign.tasks import is_parquet
+
+    seal = seal_of_settings(settings)
+    prefixes = page_prefixes(sources, options.reading)
+    target = sys.stdout.buffer if output is None else _place(Path(output))
+    made = identity(sources, options, scheme, "" if seal is None else seal.id)
+    parquet = output is not None and is_parquet(output)
+    return Job(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
+
+
+def _place(output: Path) -> Path:
+    """Return where a file is made: where a link leads, which stays, on the disk that somebody chose."""
+    return output.resolve() if output.is_symlink() else output
+
+
+def told(pace: "Pace") -> str:
+    """Return how far a run is, in words."""
+    from shinglefold.cli.framework.progress import span
+
+    failed = f", {pace.failed:,} failed" if pace.failed else ""
+    left = "" if pace.left is None else f", {span(pace.left)} left"
+    return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
+
+
+def ending(
+    invocation: Invocation, summary: "Signed", options: "SignOptions", output: str | None, *, named: bool
+) -> int:
+    """Tell what a run did, and return the exit code.
+
+    Where documents went to standard output, all this goes to standard error.
+    """
+    warned = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
+    if output is not None and not (summary.signed or summary.stopped):
+        warned.append(f"{output} was not written, as no document is signed")
+    if output is None:
+        flush_output()
+        for line in _lines(summary):
+            remark(line)
+    elif invocation.json:
+        write_json({**summary.to_json(), "warnings": warned})
+    else:
+        for line in _lines(summary):
+            write_line(line)
+    for line in warned:
+        remark(f"warning: {printable(line)}")
+    from shinglefold.cli.render.text_warnings import code_of
+
+    return code_of(_code(invocation, summary, output), _watch(summary, options), named=named)
+
+
+def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
+    """Return which fields the documents have that were signed."""
+    from shinglefold.cli.render.text_warnings import named_language
+    from shinglefold.ingest.field_statistics import FieldWatch
+
+    language = named_language(options.language_field)
+    return FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample), language)
+
+
+def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
+    from shinglefold.cli.framework.next_commands import again
+
+    on = f"; the same command goes on from there: {again(invocation.arguments, restart=False)}"
+    return ended(summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else on)
+
+
+def _warnings(
+    invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
+) -> Iterator[str]:
+    from shinglefold.cli.framework.next_commands import again
+    from shinglefold.cli.render.text_warnings import text_warnings
+
+    watch = _watch(summary, options)
+    unsigned = summary.counts.get("without_signature", 0)
+    # What was made is replaced, and what was begun of other fields is not gone on with.
+    anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}
+    yield from text_warnings(
+        watch, unsigned, named, lambda names: again(invocation.arguments, field=tuple(names), **anew)
+    )
+
+
+def _lines(summary: "Signed") -> Iterator[str]:
+    taken = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
+    yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{taken}"
+    yield from run_lines(summary, summary.read - summary.resumed)
+    if summary.dead_letters:
+        yield f"failed ones are kept in {summary.dead_letters}"

@@ -1,0 +1,192 @@
+"""``shinglefold regroup INDEX``: the groups of a whole index made anew."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.next_commands import again
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.options.definitions import NumberRange, deciding_by, engine_option
+from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, stopped_early
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.groups.regroup import RegroupSummary
+    from shinglefold.model.recipe import Recipe
+
+
+@command(
+    examples="""
+    shinglefold regroup articles --dry-run
+    shinglefold regroup articles --linkage connected
+    shinglefold regroup articles --order published_at --requests-per-second 500
+    """
+)
+@click.argument("index", metavar="INDEX")
+@click.option(
+    "--linkage",
+    type=click.Choice(["leader", "connected"]),
+    help="leader (the default): each member resembles the leader of its group; connected: chains of pairs are"
+    " one group.",
+)
+@click.option(
+    "--order",
+    default="",
+    metavar="FIELD",
+    help="Who may lead first: the least value of FIELD, with -FIELD the greatest; by default who leads now.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell what would change, and write nothing.")
+@deciding_by("a pair", "shares a supershingle")
+@click.option(
+    "--min-resemblance",
+    type=NumberRange(0, 1),
+    metavar="SHARE",
+    help="Estimated resemblance a pair must reach, where signatures decide; by default the scheme's.",
+)
+@click.option(
+    "--scope",
+    multiple=True,
+    metavar="FIELD",
+    help="Group only documents with the same FIELD; repeat it for more.",
+)
+@click.option("--across-languages", is_flag=True, help="Compare documents of different languages too.")
+@click.option(
+    "--by-scheme", is_flag=True, help="Forget the linkage, thresholds and scope that an earlier run noted."
+)
+@click.option(
+    "--requests-per-second",
+    type=NumberRange(0),
+    default=0.0,
+    metavar="N",
+    help="Read, and write, at most so many documents a second; by default there is no limit.",
+)
+@checkpoint_option
+@engine_option
+@click.pass_obj
+def regroup(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    linkage: str | None,
+    order: str,
+    dry_run: bool,
+    verify: str | None,
+    min_similarity: float | None,
+    min_resemblance: float | None,
+    scope: tuple[str, ...],
+    across_languages: bool,
+    by_scheme: bool,
+    requests_per_second: float,
+    checkpoint: str | None,
+    engine: str | None,
+) -> int:
+    """Group all documents of an INDEX anew, while it is in use.
+
+    All pairs are found at once from the stored fingerprints, texts decide on those in doubt, and only the
+    numbers that differ are written. Linkage, thresholds and scope are noted in the index, and hold for later
+    runs and for new documents. When it is cut short, the same command goes on where it was. Exit code 3 says
+    that some documents could not be written, or that others wrote until the end.
+    """
+    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.session.open_index import opened_store
+    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.groups.regroup import RegroupOptions
+    from shinglefold.groups.regroup import regroup as run
+
+    asked = invocation.asked(index, engine)
+    options = RegroupOptions(
+        linkage=linkage,  # type: ignore[arg-type]  # click knows the choices
+        order=order,
+        min_resemblance=min_resemblance,
+        verify=verify,  # type: ignore[arg-type]  # click knows the choices
+        min_similarity=min_similarity,
+        across_languages=across_languages,
+        scope=scope,
+        by_scheme=by_scheme,
+        requests_per_second=requests_per_second,
+        checkpoint=checkpoint or checkpoint_path(asked, "regroup"),
+        dry_run=dry_run,
+    )
+    with opened_store(asked) as store:
+        check_numbered(asked, store.recipe)
+        with progress_bar("regroup") as bar:
+            summary = run(
+                store.engine,
+                index,
+                options,
+                seal=seal_of_index(asked, store.recipe),
+                report=lambda what, documents, share: bar(share, f"{what}: {documents:,}"),
+            )
+    if invocation.json:
+        write_json(summary.to_json())
+    else:
+        for line in _lines(summary):
+            write_line(printable(line))
+    return _exit_code(summary, invocation)
+
+
+def check_numbered(asked: "Asked", recipe: "Recipe") -> None:
+    """Refuse an index that numbers no groups, with the commands that give it numbers.
+
+    Raises:
+        ConfigError: it numbers none.
+    """
+    from shinglefold.cli.framework.next_commands import together
+    from shinglefold.errors import ConfigError
+
+    if not recipe.groups:
+        change = [asked.hints.command("setup", asked.index, groups=True), asked.command("regroup")]
+        raise ConfigError(f"index {asked.index!r} numbers no groups. Give it numbers: {together(change)}")
+
+
+def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
+    if summary.stopped:
+        return stopped_early(summary.stopped, invocation, anew=summary.anew)
+    if summary.dry_run:
+        return DONE
+    if not summary.settled:
+        remark(f"others wrote until the end; to group that, too: {again(invocation.arguments)}")
+    return DONE if summary.settled and not summary.counts.failed else PARTLY
+
+
+def _unread(pairs: int) -> str:
+    return f", {pairs:,} by signature, as a text is missing, too long or was changed" if pairs else ""
+
+
+def _lines(summary: "RegroupSummary") -> Iterator[str]:
+    counts = summary.counts
+    before = f"{max(0, counts.groups_before):,} before"
+    yield (
+        f"{counts.groups:,} groups ({before}), {counts.shared:,} of them with copies, "
+        f"of {counts.read:,} documents in {summary.index}"
+    )
+    yield (
+        f"merged: {counts.merged_from:,} groups into {counts.merged:,}; "
+        f"split: {counts.split:,} groups into {counts.split_into:,}"
+    )
+    verb = "to be written" if summary.dry_run else "decided on"
+    yield (
+        f"{counts.planned:,} documents {verb}: {counts.numbered:,} without a number before, {counts.moved:,} "
+        f"to another group, {counts.relabelled:,} that lead now or lead no more"
+    )
+    if not summary.dry_run:
+        yield (
+            f"{counts.written:,} written, {counts.already:,} right already, {counts.changed:,} changed "
+            f"meanwhile, {counts.gone:,} gone, {counts.failed:,} failed; {counts.conflicts:,} conflicts"
+        )
+    readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
+    yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
+    if counts.asked or counts.unread:
+        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{_unread(counts.unread)}"
+    if summary.missing:
+        yield f"texts were not asked: {summary.missing}"
+    if summary.resumed:
+        yield "went on from its checkpoint; the figures are of all runs"
+    if counts.left:
+        left = "1 document" if counts.left == 1 else f"{counts.left:,} documents"
+        yield f"left as they are: {left} without a readable fingerprint of the scheme"
+    for reason, count in list(counts.reasons.items())[:5]:
+        yield f"failed {count:,} times: {reason}"

@@ -1,0 +1,207 @@
+"""``shinglefold add INDEX FILE``: documents into an index, as far as they resemble nothing stored."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
+from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
+from shinglefold.cli.render.run_summary import ended
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.groups.gate.bulk_run import Run
+    from shinglefold.ingest.field_statistics import FieldWatch
+
+_SHOWN = 160
+
+
+@command(
+    examples="""
+    shinglefold add articles new.jsonl
+    shinglefold add articles new.jsonl --passages --json
+    zcat feed.jsonl.gz | shinglefold add articles - --policy tag
+    shinglefold add articles new.jsonl --policy cap --most 3 --scope host
+    """
+)
+@click.argument("index", metavar="INDEX")
+@click.argument("file", metavar="FILE")
+@engine_option
+@click.option(
+    "--policy",
+    type=click.Choice(["refuse", "tag", "cap"]),
+    default="refuse",
+    show_default=True,
+    help="What is done with a document that resembles a stored one: refuse it, let it in with the number of "
+    "the group, or let it in while the group has fewer than --most documents.",
+)
+@click.option(
+    "--most", type=click.IntRange(1, 10_000), metavar="N", help="Documents of a group, with --policy cap."
+)
+@verify_options("a document", "shares a supershingle with a stored one")
+@click.option(
+    "--min-resemblance",
+    type=NumberRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Estimated resemblance from which on two documents are alike, where signatures decide; by default "
+    "the scheme's.",
+)
+@click.option(
+    "--min-length-ratio",
+    type=NumberRange(0, 1),
+    metavar="SHARE",
+    help="Similarity of lengths that documents which are alike must reach; by default the scheme's.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["resemblance", "containment"]),
+    default="resemblance",
+    show_default=True,
+    help="Containment: a text that holds another is alike, too.",
+)
+@click.option(
+    "--scope",
+    multiple=True,
+    metavar="FIELD",
+    help="Only documents with the same value of this field are alike; again for more.",
+)
+@click.option(
+    "--min-characters", type=click.IntRange(0), metavar="N", help="Refuse documents with a shorter text."
+)
+@click.option(
+    "--max-characters", type=click.IntRange(0), metavar="N", help="Refuse documents with a longer text."
+)
+@click.option("--passages", is_flag=True, help="Show what a refused document has in common with the stored.")
+@reading_options
+@click.pass_obj
+def add(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    file: str,
+    engine: str | None,
+    policy: str,
+    most: int | None,
+    passages: bool,
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    header: bool | None,
+    **rules: Any,  # noqa: ANN401 - of the policy
+) -> int:
+    """Add documents, each decided at once against all stored ones.
+
+    FILE is read as by index; - is standard input. Many may add to an index at the same time. Exit code 3 says
+    that some documents were not let in, 1 that none was.
+    """
+    from shinglefold.cli.session.open_index import opened_store, pipeline_of
+    from shinglefold.groups import Gate, Policy
+    from shinglefold.groups.gate.bulk_run import Run
+    from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.ingest.pipeline.field_usage import raw_fields
+
+    if set(index) & set("*?,"):
+        raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
+    if (most is None) == (policy == "cap"):
+        raise click.UsageError("--policy cap wants --most, and no other policy does")
+    chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices
+    asked = invocation.asked(index, engine)
+    records = read_sources(
+        [file],
+        make_read_options(format, id_field, encoding, header),
+        retried=lambda letters: asked.hints.command("retry", letters, index=index),
+    )
+    run, watch = Run(), FieldWatch(())
+    with _kept(run), _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
+        pipeline, recipe = pipeline_of(asked, invocation)
+        watch.fields = raw_fields(pipeline.steps, recipe.field)
+        with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
+            run.take(gate, watch.watch(records), passages)
+    run.stopped = asked.hints.completed(run.stopped)
+    warned = [] if not watch.textless else list(_textless(asked, watch))
+    if invocation.json:
+        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warned})
+    else:
+        _print(index, run)
+    for line in warned:
+        remark(f"warning: {printable(line)}")
+    code = _exit_code(run)
+    return PARTLY if code == DONE and watch.textless else code
+
+
+def _textless(asked: "Asked", watch: "FieldWatch") -> Iterator[str]:
+    """Yield what is to be known where no document has a text that the gate could compare."""
+    from shinglefold.cli.framework.next_commands import together
+    from shinglefold.cli.render.text_warnings import text_warnings
+
+    def other(fields: Sequence[str]) -> str:
+        change = asked.hints.command("setup", asked.index, field=tuple(fields))
+        return together([change, asked.command("backfill")])
+
+    return text_warnings(watch, watch.documents, named=False, other=other)
+
+
+@contextmanager
+def _kept(run: "Run") -> Iterator[None]:
+    """Note what ends a run that has begun, also in closing what it opened; what it did is not to be lost."""
+    from shinglefold.errors import ShinglefoldError
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        run.stopped = str(error) or "interrupted"
+    except ShinglefoldError as error:
+        if not run.read:
+            raise
+        run.stopped = str(error)
+
+
+def _exit_code(run: "Run") -> int:
+    rest = "; what was not added can be given again"
+    if run.unknown:
+        rest = f"; of the {run.unknown:,} documents that were being decided, some may have been added{rest}"
+    return ended(run.stopped, run.read, run.read - run.count("accepted"), run.count("accepted"), rest)
+
+
+@contextmanager
+def _index_wanted(asked: "Asked", *, groups: bool) -> Iterator[None]:
+    """Say how the index is made where there is none: a gate makes none, as it can't know the recipe meant."""
+    from shinglefold.errors import IndexMissing
+
+    try:
+        yield
+    except IndexMissing as error:
+        make = asked.hints.command("setup", asked.index, groups=groups)
+        told = str(error)
+        raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
+
+
+def _print(index: str, run: "Run") -> None:
+    for line in _left_out(run.told):
+        write_line(printable(line))
+    accepted = run.count("accepted")
+    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
+    line = f"{accepted:,} of {run.read:,} added to {index}"
+    write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
+    if replaced := sum(one.get("replaced", False) for one in run.told):
+        have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
+        remark(f"note: {have} taken the place of a document with the same id")
+
+
+def _left_out(told: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for one in told:
+        if one["status"] != "accepted":
+            who = repr(one["_id"]) if "_id" in one else f"{one['source']}:{one['line']}"
+            yield f"{one['status']}: {who}: {one['reason']}"
+            for passage in one.get("passages", ()):
+                yield f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}"
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…"

@@ -1,0 +1,127 @@
+"""``shinglefold backfill INDEX``: fingerprints for the documents an index has already."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.session.maintenance import (
+    checkpoint_option,
+    checkpoint_path,
+    opened_index,
+    reporter,
+    scan_options,
+    stopped_early,
+)
+
+if TYPE_CHECKING:
+    from shinglefold.maintenance import BackfillSummary
+
+_LISTED = 10
+
+
+@command(
+    examples="""
+    shinglefold backfill pages
+    shinglefold backfill pages --only-missing --requests-per-second 500
+    """
+)
+@click.argument("index", metavar="INDEX")
+@click.option("--only-missing", is_flag=True, help="Read only documents without a fingerprint of the scheme.")
+@checkpoint_option
+@scan_options
+@click.pass_obj
+def backfill(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    only_missing: bool,
+    checkpoint: str | None,
+    engine: str | None,
+    pipeline: str | None,
+    part: str,
+    requests_per_second: float,
+    workers: int | None,
+    preset: str | None,
+) -> int:
+    """Give the documents of an INDEX their fingerprints.
+
+    Only fingerprints are written, and the INDEX may be in use. A document that somebody else changes
+    meanwhile keeps that change and gets the fingerprint of it. When it is cut short, the same command goes on
+    where it was. Exit code 3 says that some documents have no fingerprint.
+    """
+
+    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.session.missing_texts import unread_texts
+    from shinglefold.maintenance import BackfillOptions, Slice
+    from shinglefold.maintenance import backfill as run
+
+    share = Slice.parse(part)
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
+    with opened_index(invocation, asked) as (opened, chosen, recipe, _):
+        settings = asked.settings
+        options = BackfillOptions(
+            field=recipe.field,
+            part=share,
+            only_missing=only_missing,
+            requests_per_second=requests_per_second,
+            checkpoint=checkpoint or checkpoint_path(asked, "backfill", f"-{share.number}-of-{share.of}"),
+            workers=settings.workers if workers is None else workers,
+        )
+        with progress_bar("backfill") as bar:
+            summary = run(opened, index, chosen, options, progress=reporter(bar))
+        vain = 0 < summary.counts.empty == summary.counts.read
+        other = unread_texts(opened, asked, index, chosen, recipe) if vain else ""
+    if invocation.json:
+        write_json(summary.to_json())
+    else:
+        for line in _lines(summary):
+            write_line(printable(line))
+    if other:
+        remark(f"warning: {printable(other)}")
+    code = _exit_code(summary, invocation)
+    return PARTLY if code == DONE and vain else code
+
+
+def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
+    if summary.stopped:
+        return stopped_early(summary.stopped, invocation, anew=summary.anew)
+    failed = summary.counts.failed or summary.counts.kept
+    known = 0 <= summary.remaining <= summary.counts.dropped
+    return DONE if known and not failed else PARTLY
+
+
+def _lines(summary: "BackfillSummary") -> list[str]:
+    counts = summary.counts
+    speed = counts.read / summary.seconds if summary.seconds else 0.0
+    lines = [
+        f"{counts.updated:,} updated, {counts.unchanged:,} right already, {counts.dropped:,} dropped, "
+        f"{counts.failed:,} failed, {counts.gone:,} gone, of {counts.read:,} read in {summary.index}",
+        f"{summary.seconds:.1f} s, {speed:,.0f} documents/s; scheme {summary.scheme}",
+    ]
+    if summary.resumed:
+        lines.append("went on from its checkpoint; the figures are of all runs")
+    # What a killed run had updated last may be lost, and is then updated again.
+    if earlier := min(counts.earlier, counts.unchanged):
+        were = "was" if earlier == 1 else "were"
+        lines.append(f"{earlier:,} of those right already {were} updated before the scan had to begin anew")
+    if counts.empty:
+        listed = ", ".join(counts.without_text[:_LISTED])
+        keep = "keeps the fingerprint it has" if counts.kept == 1 else "keep the fingerprint they have"
+        kept = f"; {counts.kept:,} of them {keep}: {listed}" if counts.kept else ""
+        have = "has" if counts.empty == 1 else "have"
+        lines.append(f"{counts.empty:,} {have} no text in the fields the pipeline reads{kept}")
+    if counts.changed:
+        more = ", …" if len(counts.changed) > _LISTED else ""
+        shown = ", ".join(counts.changed[:_LISTED])
+        lines.append(f"{len(counts.changed):,} had changed meanwhile and were done again: {shown}{more}")
+    lines += [f"failed {times(count)}: {reason}" for reason, count in list(counts.reasons.items())[:5]]
+    if counts.failures:
+        lines.append(f"failed: {', '.join(counts.failures[:_LISTED])}")
+    if summary.remaining < 0:
+        lines.append("how many documents have no fingerprint is unknown: the engine does not say")
+    elif summary.remaining:
+        lines.append(f"{summary.remaining:,} documents have no fingerprint of this scheme")
+    return lines

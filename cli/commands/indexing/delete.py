@@ -1,0 +1,156 @@
+"""``shinglefold delete INDEX``: a whole index, or some of its documents."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.sizes import size_of
+from shinglefold.cli.options.definitions import engine_option
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.contracts.engine import Engine
+    from shinglefold.maintenance import Deletion
+
+_SHOWN = 10
+
+
+@command(
+    examples="""
+    shinglefold delete pages --id page-17 --id page-18 --yes
+    shinglefold delete pages --query '{"term": {"host": "mirror.example"}}' --dry-run
+    shinglefold delete old --yes
+    """
+)
+@click.argument("index", metavar="INDEX")
+@engine_option
+@click.option(
+    "--id", "ids", multiple=True, metavar="ID", help="Id of a document to delete; repeat it for more."
+)
+@click.option(
+    "--query", metavar="JSON", help="Delete the documents that a query finds, written as for the engine."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to answer on.")
+@click.pass_obj
+def delete(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    engine: str | None,
+    ids: tuple[str, ...],
+    query: str | None,
+    dry_run: bool,
+    yes: bool,
+) -> int:
+    """Delete an INDEX, or some of its documents.
+
+    With --id or --query only those documents go. What goes is shown first. On a terminal the command asks;
+    elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or not there.
+    """
+    from shinglefold.maintenance import delete as carry_out
+    from shinglefold.maintenance import plan_deletion
+    from shinglefold.rerank.request.field_check import check_fields, query_fields
+
+    wanted = None if query is None else _parsed(query)
+    asked = invocation.asked(index, engine)
+    with _opened(asked, analysed=query is not None) as opened:
+        if wanted is not None and opened.index_exists(index):
+            check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
+        plan = plan_deletion(opened, index, ids or None, wanted)
+        if plan.unread:
+            remark(printable(f"{plan.index} can't be read: {asked.hints.completed(plan.unread)}"))
+        if dry_run:
+            unread = "; without --dry-run it is deleted all the same" if plan.unread else ""
+            _show(invocation, plan, f"nothing was deleted: this was a dry run{unread}", deleted=0)
+            return PARTLY if plan.missing else DONE
+        if plan.documents or plan.query is None:
+            _confirm(plan, yes)
+            result = carry_out(opened, plan)
+            deleted = None if plan.documents is None else result.indexed
+            reasons = [failure.reason for failure in result.failures]
+        else:
+            deleted, reasons = 0, []
+    done = "deleted" if deleted is None else f"{deleted:,} deleted"
+    _show(invocation, plan, done, deleted=deleted, reasons=reasons)
+    if reasons and not deleted:
+        return FAILED
+    return PARTLY if reasons or plan.missing else DONE
+
+
+def _parsed(query: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(query)
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"--query is no JSON: {error}") from error
+    if isinstance(found, dict) and set(found) == {"query"}:
+        # The body of a search, as it is kept in files.
+        found = found["query"]
+    if not isinstance(found, dict) or not found:
+        raise click.UsageError('--query wants a query, such as {"term": {"host": "mirror.example"}}')
+    return found
+
+
+@contextmanager
+def _opened(asked: "Asked", *, analysed: bool) -> Iterator["Engine"]:
+    """Open the engine; an index that can't be analysed any more can still be deleted."""
+    from shinglefold.engines import is_server, open_engine
+
+    if analysed and not is_server(asked.where):
+        from shinglefold.cli.session.open_index import opened_store
+
+        with opened_store(asked) as store:
+            yield store.engine
+        return
+    with closing(open_engine(asked.where)) as opened:
+        yield opened
+
+
+def _confirm(plan: "Deletion", yes: bool) -> None:
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError(f"this deletes {_what(plan)} for good; with --yes it is done without asking")
+    click.confirm(f"Delete {_what(plan)} for good?", abort=True, err=True)
+
+
+def _what(plan: "Deletion") -> str:
+    some = (
+        "an unknown number of documents, as it can't be read"
+        if plan.documents is None
+        else f"{plan.documents:,} document{'' if plan.documents == 1 else 's'}"
+    )
+    if plan.query is not None:
+        return printable(f"{some} of the index {plan.index}")
+    also = f" (also called {', '.join(plan.aliases)})" if plan.aliases else ""
+    size = "" if plan.size is None else f", {size_of(plan.size)}"
+    return printable(f"the whole index {plan.index}{also} with {some}{size}")
+
+
+def _show(
+    invocation: Invocation,
+    plan: "Deletion",
+    done: str,
+    *,
+    deleted: int | None,
+    reasons: "list[str] | None" = None,
+) -> None:
+    if invocation.json:
+        write_json({**plan.to_json(), "deleted": deleted, "failures": reasons or []})
+        return
+    more = ", …" if (plan.documents or 0) > len(plan.ids) else ""
+    shown = f": {', '.join(plan.ids)}{more}" if plan.ids else ""
+    write_line(printable(f"{_what(plan)}{shown}"))
+    if plan.missing:
+        more = ", …" if len(plan.missing) > _SHOWN else ""
+        write_line(printable(f"not there: {', '.join(plan.missing[:_SHOWN])}{more}"))
+    for reason in dict.fromkeys(reasons or ()):
+        remark(f"not deleted: {printable(reason)}")
+    write_line(done)

@@ -1,0 +1,351 @@
+"""``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.options.definitions import (
+    engine_options,
+    fields_option,
+    groups_verified,
+    pipeline_option,
+    preset_option,
+    workers_option,
+)
+from shinglefold.cli.options.rules import rules_of_groups
+from shinglefold.cli.options.sources import (
+    check_dead_letters,
+    make_read_options,
+    read_sources,
+    reading_options,
+)
+from shinglefold.cli.render.run_summary import retry_command, summary_lines
+from shinglefold.cli.render.warnings import code_of_run, id_warnings, page_notes, warnings_of
+from shinglefold.cli.session.field_types import check_types, mapping_told, read_properties
+
+if TYPE_CHECKING:
+    from shinglefold.canon import Lexicon
+    from shinglefold.cli.session.kept_layout import Layout
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.contracts.engine import Engine
+    from shinglefold.groups.numbering import Numbering
+    from shinglefold.groups.rules import Rules
+    from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
+    from shinglefold.model.recipe import Recipe
+
+#: Fields that dynamic mapping would take for running text.
+PROPERTIES = {
+    # Numbers at first and letters later are both ids.
+    "id": {"type": "keyword"},
+    "title": {"type": "text"},
+    "body": {"type": "text"},
+    "url": {"type": "keyword"},
+    "host": {"type": "keyword"},
+    "lang": {"type": "keyword"},
+    "format": {"type": "keyword"},
+}
+
+
+@command(
+    examples="""
+    shinglefold index articles.jsonl.gz
+    shinglefold index site/ --index site --recreate
+    shinglefold index dump.csv --id-field page_id --dead-letters failed.jsonl
+    zcat pages.jsonl.gz | shinglefold index - --index news --pipeline pipeline.json
+    shinglefold index --replay failed.jsonl
+    """
+)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@engine_options
+@click.option(
+    "--recreate",
+    is_flag=True,
+    help="Build the index anew beside the old one, and swap them once it is whole.",
+)
+@pipeline_option("the index's, or that for pages")
+@fields_option("Field with text, whose fingerprint is made", "title and body")
+@click.option(
+    "--mapping", metavar="FILE", help="Types of fields of a new index, as JSON: the properties of a mapping."
+)
+@click.option(
+    "--groups",
+    is_flag=True,
+    help="Number the groups: each document gets the number of its group; the index remembers that.",
+)
+@groups_verified
+@click.option(
+    "--passages",
+    is_flag=True,
+    help="Store what passages of other texts are found by (shinglefold matches). The index remembers that.",
+)
+@reading_options
+@click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
+@click.option("--replay", is_flag=True, help="The sources are dead-letter files: try their documents again.")
+@preset_option
+@workers_option
+@click.pass_obj
+def index(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    index: str,
+    engine: str | None,
+    recreate: bool,
+    pipeline: str | None,
+    fields: tuple[str, ...],
+    replay: bool,
+    dead_letters: str | None,
+    preset: str | None,
+    workers: int | None,
+    mapping: str | None,
+    groups: bool,
+    verify: str | None,
+    min_similarity: float | None,
+    passages: bool,
+    format: str,  # noqa: A002
+    id_field: str,
+    encoding: str,
+    header: bool | None,
+) -> int:
+    """Index documents with their fingerprints.
+
+    SOURCE is JSONL or CSV (also .gz), an HTML or text file, a folder of such files, or - for standard input.
+    The index is made where it is missing. Exit code 3 says that some documents failed.
+    """
+    from dataclasses import replace
+
+    from shinglefold.cli.commands.indexing.recreate import Kept, kept_groups, left_beside
+    from shinglefold.cli.session.elements import passages_too
+    from shinglefold.cli.session.kept_layout import Layout, kept_layout
+    from shinglefold.cli.session.open_index import pipeline_of, search_canonicalizer
+    from shinglefold.engines import open_engine
+    from shinglefold.ingest import rebuild
+    from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.ingest.pipeline.field_usage import raw_fields
+
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline, fields=fields)
+    settings = asked.settings
+    check_dead_letters(dead_letters, sources, asked.hints.command("retry", dead_letters or "", index=index))
+    options = make_read_options(format, id_field, encoding, header)
+    own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
+    types = read_properties(mapping)
+    if mapping and not recreate:
+        check_types(asked, types, mapping)
+    records = read_sources(
+        sources,
+        options,
+        replayed=replay,
+        retried=lambda file: asked.hints.command("retry", file, index=index),
+    )
+    chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
+    if passages and not recipe.passages:
+        chosen, recipe = passages_too(asked, chosen, recipe, fresh=recreate)
+    numbered = groups or recipe.groups
+    check_groups(asked, recipe, wanted=groups and not recreate)
+    rules = rules_of_groups(verify, min_similarity, numbered=numbered)
+    kept = kept_groups(asked, recipe, numbered=numbered) if recreate else Kept()
+    layout = kept_layout(asked) if recreate else Layout()
+    left = left_beside(asked) if recreate else []
+    recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
+    watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
+    lexicon = chosen.tools.canonicalizer.lexicon
+    if settings.lexicon_file:
+        lexicon.load(settings.lexicon_file)
+    opened = open_engine(asked.where, search_canonicalizer(recipe.scheme, chosen.tools.canonicalizer))
+    build = partial(
+        _built,
+        engine=opened,
+        asked=asked,
+        pipeline=chosen,
+        recipe=recipe,
+        rules=rules if numbered else None,
+        mapping=mapping,
+        records=watch.watch(records),
+        usual={**properties_of(recipe), **own},
+        layout=layout,
+        properties={**kept.properties, **types},
+        dead_letters=dead_letters,
+        workers=settings.workers if workers is None else workers,
+    )
+    try:
+        summary = rebuild(opened, index, build) if recreate else build(index)
+        retried = retry_command(
+            asked, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
+            groups=groups, passages=passages, id_field=id_field or None, verify=verify,
+            min_similarity=None if min_similarity is None else str(min_similarity),
+        )  # fmt: skip
+    finally:
+        unclosed = close(opened)
+    if unclosed and not summary.stopped:
+        summary = replace(summary, stopped=unclosed)
+    # One that was broken off in the middle of learning a word is not to be trusted.
+    if settings.lexicon_file and not summary.stopped:
+        keep_lexicon(lexicon, settings.lexicon_file)
+    summary = _whole(summary, options, () if replay else tuple(page_notes(sources, options, summary)))
+    warned = [*left, *warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
+    if summary.made:
+        warned += filter(None, (kept.left, layout.left))
+    _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)
+    return code_of_run(summary, watch, named=bool(fields))
+
+
+def _built(
+    name: str,
+    *,
+    engine: "Engine",
+    asked: "Asked",
+    pipeline: "Pipeline",
+    recipe: "Recipe",
+    rules: "Rules | None",
+    mapping: str | None,
+    records: Any,  # noqa: ANN401 - as they are read
+    usual: dict[str, Any],
+    layout: "Layout",
+    properties: dict[str, Any],
+    **options: Any,  # noqa: ANN401 - of the run
+) -> "Summary":
+    """Index documents under a name.
+
+    Args:
+        rules: by which groups are numbered, None for no numbers.
+        usual: mappings of fields for which nothing else is said: by the server's templates, by ``layout``,
+            or by ``properties``, the last of which goes before all.
+    """
+    from shinglefold.cli.session.templates import templated
+    from shinglefold.groups.numbering import Numbering
+
+    if not engine.index_exists(name):
+        given = templated(engine, name)
+        properties = {**given.unsaid({**usual, **layout.properties}), **properties}
+        options["settings"] = {at: one for at, one in layout.settings.items() if at not in given.settings}
+
+    numbering, tools = None, pipeline.tools
+    if rules is not None:
+        numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
+    with mapping_told(mapping), numbering_told(asked, numbering):
+        return run(
+            engine,
+            name,
+            records,
+            pipeline,
+            field=recipe.field,
+            groups=numbering,
+            properties=properties,
+            **options,
+        )
+
+
+def _whole(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
+    """Return a summary with what was passed over in reading, and what is to be said of it."""
+    from dataclasses import replace
+
+    passed = {name: count for name, count in options.passed_over.items() if count}
+    return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
+
+
+def _tell(invocation: Invocation, summary: "Summary", lines: Iterable[str], warned: Sequence[str]) -> None:
+    """Print the summary of a run, and what is to be known of it beside."""
+    if invocation.json:
+        write_json({**summary.to_json(), "warnings": list(warned)})
+    else:
+        for line in lines:
+            write_line(line)
+    for line in warned:
+        remark(f"warning: {printable(line)}")
+
+
+@contextmanager
+def numbering_told(asked: "Asked", numbering: "Numbering | None") -> Iterator[None]:
+    """Say where another run has numbered groups at the same time, and what mends them."""
+    try:
+        yield
+    finally:
+        if numbering is not None:
+            numbering.beside.end()
+            if numbering.beside.seen:
+                remark(
+                    f"warning: another run numbered groups of {asked.index!r} at the same time, or was cut "
+                    "short within the last minute; copies that came by both may be in two groups. "
+                    f"To number them anew: {asked.hints.command('regroup', asked.index)}; several at once "
+                    f"may use: {asked.hints.command('add', asked.index, 'FILE', policy='tag')}"
+                )
+
+
+def check_groups(asked: "Asked", recipe: "Recipe", *, wanted: bool) -> None:
+    """Refuse to number the groups of an index that is there and has no numbers, where that is wanted.
+
+    Raises:
+        ConfigError: its documents would be without one.
+    """
+    from shinglefold.cli.session.recipe import recipe_of_index
+    from shinglefold.errors import ConfigError, IndexMissing
+
+    if recipe.groups or not wanted:
+        return
+    try:
+        recipe_of_index(asked)
+    except IndexMissing:
+        return
+    change = asked.hints.command("setup", asked.index, groups=True)
+    raise ConfigError(
+        f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or build it anew: --recreate"
+    )
+
+
+def close(engine: "Engine") -> str:
+    """Close an engine and return what went wrong with that: a summary must not get lost over it."""
+    from shinglefold.errors import EngineError
+
+    try:
+        engine.close()
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
+    """Keep the words learned for the next run."""
+    from shinglefold.errors import InputError
+
+    try:
+        lexicon.save(path)
+    except InputError as error:
+        # The documents are indexed; what is lost is only learned again.
+        remark(f"note: {printable(error)}")
+
+
+def properties_of(recipe: "Recipe") -> dict[str, Any]:
+    """Return the mappings of the fields that a new index knows beforehand."""
+    return {**{name: {"type": "text"} for name in recipe.fields if "." not in name}, **PROPERTIES}
+
+
+def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
+    """Index documents with a progress bar."""
+    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.ingest import index_documents
+
+    with progress_bar("indexing") as bar:
+        return index_documents(
+            engine,
+            index,
+            records,
+            pipeline,
+            progress=indexing_progress(bar),
+            **options,
+        )
+
+
+def indexing_progress(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
+    """Return what shows the progress of indexing on a bar."""
+
+    def report(progress: "Progress") -> None:
+        failed = f", {progress.failed:,} failed" if progress.failed else ""
+        bar(progress.fraction, f"{progress.indexed:,} indexed{failed}")
+
+    return report

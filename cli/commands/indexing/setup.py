@@ -1,0 +1,221 @@
+"""``shinglefold setup [INDEX…]``: mappings and templates, so that indices take fingerprints."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.options.definitions import (
+    engine_option,
+    fields_option,
+    pipeline_option,
+    preset_option,
+    tell_left_out,
+)
+
+if TYPE_CHECKING:
+    from shinglefold.cli.framework.next_commands import Hints
+    from shinglefold.contracts.engine import Engine
+    from shinglefold.maintenance import Plan
+
+
+@command(
+    examples="""
+    shinglefold setup pages --dry-run
+    shinglefold setup pages archive
+    """
+)
+@click.argument("indices", nargs=-1, metavar="[INDEX]...")
+@engine_option
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Pattern of indices to come, such as 'news-*': they get an index template; again for more.",
+)
+@click.option(
+    "--name", default="shinglefold", show_default=True, metavar="NAME", help="Name of the templates."
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Priority of the index template among others that match.",
+)
+@pipeline_option("the index's, or that for pages")
+@fields_option("Field with text, whose fingerprint is made", "as now, or title and body")
+@click.option(
+    "--languages",
+    metavar="CODES",
+    help="Languages of the scheme, such as ru,uk,any, as they are installed, or all. By default as now.",
+)
+@click.option(
+    "--dedup-field",
+    metavar="NAME",
+    help="Field for fingerprints, where the usual one is somebody else's. By default as now, or the setting.",
+)
+@click.option(
+    "--shadow-templates",
+    is_flag=True,
+    help="Install the index template even where others match the same indices, which then don't apply.",
+)
+@click.option(
+    "--seal",
+    is_flag=True,
+    help="Seal the fingerprints of indices that are there with the key of the setting seal_key, or with that "
+    "key instead of another; new ones are sealed wherever it is set.",
+)
+@click.option(
+    "--groups",
+    is_flag=True,
+    help="Number the groups: a document gets the number of its group when it is indexed. By default as now.",
+)
+@click.option(
+    "--keywords/--no-keywords",
+    default=None,
+    help="Store supershingles, or leave them out: pages are folded without them in about half the space, but "
+    "no copies found and no groups numbered. By default as now.",
+)
+@click.option(
+    "--passages",
+    is_flag=True,
+    help="Store what passages of other texts are found by (shinglefold matches). By default as now.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@preset_option
+@click.pass_obj
+def setup(
+    invocation: Invocation,
+    /,
+    *,
+    indices: tuple[str, ...],
+    engine: str | None,
+    patterns: tuple[str, ...],
+    name: str,
+    priority: int,
+    pipeline: str | None,
+    fields: tuple[str, ...],
+    languages: str | None,
+    dedup_field: str | None,
+    shadow_templates: bool,
+    seal: bool,
+    groups: bool,
+    keywords: bool | None,
+    passages: bool,
+    dry_run: bool,
+    preset: str | None,
+) -> int:
+    """Set up indices for fingerprints: mappings and templates.
+
+    An INDEX that is missing is made. What is there already stays as it is, so a second run changes nothing.
+    Exit code 3 says that something can't be changed in place.
+    """
+    from contextlib import closing
+    from dataclasses import replace
+
+    from shinglefold.cli.commands.indexing.new_recipe import recipe_storing, setup_recipe
+    from shinglefold.cli.session.missing_texts import unread_texts
+    from shinglefold.cli.session.open_index import search_canonicalizer
+    from shinglefold.engines import open_engine
+    from shinglefold.ingest import Pipeline
+    from shinglefold.ingest.pipeline.field_usage import not_repeatable
+    from shinglefold.maintenance import SetupRequest, carry_out, make_plan
+    from shinglefold.model.recipe import check_field, with_passages
+
+    codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
+    flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
+    asked = invocation.asked(indices[0] if indices else "", engine, **flags)
+    if dedup_field is not None:
+        check_field("--dedup-field", dedup_field)
+        given = {**asked.settings.given, "field": "--dedup-field"}
+        asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
+    recipe = setup_recipe(asked, invocation, indices, patterns, name, seal=seal)
+    if "all" in codes:
+        tell_left_out(recipe.scheme)
+    if keywords is not None:
+        recipe = recipe_storing(recipe, keywords=keywords)
+    if groups:
+        recipe = replace(recipe, groups=True)
+    if passages:
+        recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
+    # Each index keeps the rules of its own groups.
+    wanted = replace(recipe, grouping={})
+    request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
+    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
+        check_fitting(opened, indices, asked.hints)
+        plan = make_plan(opened, request)
+        made = Pipeline.from_json(recipe.pipeline, recipe.scheme)
+        unread = [unread_texts(opened, asked, name, made, recipe) for name in plan.backfills]
+        if not dry_run:
+            carry_out(opened, plan)
+    if invocation.json:
+        write_json({**plan.to_json(), "done": not dry_run})
+    else:
+        for line in _lines(plan, dry_run, asked.hints):
+            write_line(printable(asked.hints.completed(line)))
+    _tell(filter(None, unread), not_repeatable(made.steps, recipe.field))
+    return PARTLY if plan.problems else DONE
+
+
+def _tell(warnings: Iterable[str], notes: Iterable[str]) -> None:
+    for told in warnings:
+        remark(f"warning: {printable(told)}")
+    for told in notes:
+        remark(f"note: {printable(told)}")
+
+
+def check_fitting(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
+    """Refuse a pattern that no index fits: one of that name can't be made.
+
+    Raises:
+        IndexMissing: none fits.
+    """
+    from shinglefold.errors import IndexMissing
+
+    for pattern in indices:
+        if "*" in pattern and not engine.indices(pattern):
+            raise IndexMissing(
+                f"no index fits {pattern!r}; this lists all: {hints.command('list')}. For indices to come "
+                "there is --pattern"
+            )
+
+
+def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
+    lines = []
+    for change in plan.changes:
+        # The kind of an index to come says so itself.
+        new = " (new)" if change.new and not change.kind.startswith("new") else ""
+        lines.append(f"{change.kind} {change.name}{new}:")
+        lines += [f"  {line}" for line in change.lines]
+    for place, problems in plan.problems.items():
+        lines += [f"{place}: {problem}" for problem in problems]
+    lines += [
+        f"{index}: {count:,} documents have no fingerprint of this scheme; then: "
+        f"{hints.command('backfill', index)}"
+        for index, count in plan.backfills.items()
+    ]
+    lines += [
+        f"{change.name}: its fingerprints {said}; then: {hints.command('backfill', change.name)}"
+        for change in plan.changes
+        if change.kind == "mappings" and change.name not in plan.backfills and (said := _other(change.lines))
+    ]
+    if not plan.changes:
+        return [*lines, "nothing was changed" if plan.problems else "nothing to change"]
+    return [*lines, "nothing was changed: this was a dry run" if dry_run else "done"]
+
+
+def _other(lines: Iterable[str]) -> str:
+    """Return what an index that noted a recipe is to have otherwise, in words; mostly nothing."""
+    from shinglefold.model.recipe import META_KEY
+
+    told = {
+        f"~ _meta.{META_KEY}.pipeline": "are of another pipeline",
+        f"~ _meta.{META_KEY}.sealed": "are sealed with another key, and no search compares them",
+        f"+ _meta.{META_KEY}.sealed": "are not sealed, and no search compares them",
+    }
+    return next((said for start, said in told.items() for line in lines if line.startswith(start)), "")

@@ -1,0 +1,1 @@
+"""Commands that show an index or the settings."""

@@ -1,0 +1,137 @@
+"""``shinglefold doctor INDEX``: whether the stored fingerprints are those of the texts."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.next_commands import together
+from shinglefold.cli.framework.output import printable, write_json, write_line
+from shinglefold.cli.session.maintenance import opened_index, reporter, scan_options
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.maintenance import Diagnosis
+    from shinglefold.model.recipe import Recipe
+
+#: Findings in words, in the order of the report.
+_SAID = {
+    "sound": "have the fingerprint of their text",
+    "unsigned": "have no fingerprint",
+    "other_scheme": "have one of another scheme",
+    "stale": "have one of an earlier text: somebody updated the text alone",
+    "unsealed": "have one that lacks the seal of the index: altered, or made without its key",
+    "damaged": "have one with parts missing or altered",
+    "textless": "have a fingerprint, and no text in the fields the pipeline reads",
+    "hidden": "have one of more text than you are shown",
+    "foreign": "have something else in its place, which is left alone",
+    "unreadable": "can't be fingerprinted: the pipeline fails on them",
+    "dropped": "are such as the pipeline drops",
+    "kept": "are no documents yet: a gate keeps their places while it decides",
+}
+_MENDED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
+
+
+@command(
+    examples="""
+    shinglefold doctor pages
+    """
+)
+@click.argument("index", metavar="INDEX")
+@scan_options
+@click.pass_obj
+def doctor(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    engine: str | None,
+    pipeline: str | None,
+    part: str,
+    requests_per_second: float,
+    workers: int | None,
+    preset: str | None,
+) -> int:
+    """Examine the mappings and the fingerprints of an INDEX.
+
+    Tells whether each fingerprint is that of its text; nothing is changed. Exit code 3 says that something
+    has to be mended; the last lines say how.
+    """
+    from dataclasses import replace
+
+    from shinglefold.cli.commands.indexing.recreate import left_beside
+    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.maintenance import DoctorOptions, Slice, diagnose
+
+    share = Slice.parse(part)
+    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
+    with opened_index(invocation, asked) as (opened, chosen, recipe, _):
+        count = asked.settings.workers if workers is None else workers
+        options = DoctorOptions(recipe.field, share, requests_per_second, count)
+        with progress_bar("doctor") as bar:
+            found = diagnose(opened, index, chosen, options, progress=reporter(bar))
+    found = replace(found, remarks=(*found.remarks, *left_beside(asked)))
+    if invocation.json:
+        write_json(found.to_json())
+    else:
+        for line in _lines(found, asked, recipe):
+            write_line(printable(asked.hints.completed(line)))
+    return DONE if found.healthy else PARTLY
+
+
+def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
+    lines = [f"{found.documents:,} documents in {found.index}, scheme {found.scheme}"]
+    for finding, said in _SAID.items():
+        count = found.findings.get(finding, 0)
+        if count:
+            ids = found.listed.get(finding, ())
+            lines.append(f"  {count:,} {said}{': ' if ids else ''}{', '.join(ids)}")
+    if found.ungrouped:
+        lines.append(f"  {found.ungrouped:,} have no number of a group, though the index numbers its groups")
+    if found.misread:
+        lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
+    lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
+    lines += [f"mappings: {problem}" for problem in found.mapping]
+    lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
+    lines += [f"remark: {remark}" for remark in found.remarks]
+    return [*lines, *_remedies(found, asked, recipe)]
+
+
+def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
+    if found.healthy and not found.findings.get("kept"):
+        return ["all is well"]
+    if found.obstacles:
+        return []
+    flags = {"preset": asked.preset, "pipeline": asked.pipeline}
+    elsewhere = found.misread or found.findings.get("textless")
+    commands = []
+    if found.mapping:
+        commands.append(asked.hints.command("setup", found.index, **flags))
+    if any(found.findings.get(finding) for finding in _MENDED):
+        commands.append(asked.hints.command("backfill", found.index, **flags))
+    if found.ungrouped:
+        commands.append(asked.hints.command("regroup", found.index))
+    lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
+    if found.unseen:
+        lines.append(
+            f"no field {', '.join(found.unseen)} is shown to this user, so that its texts can't be compared: "
+            "examine the index as a user who sees it"
+        )
+    if found.findings.get("kept"):
+        lines.append(f"places that dead writers have left: {asked.hints.command('sweep', found.index)}")
+    if found.findings.get("unreadable"):
+        lines.append("mend the documents the pipeline fails on, or the pipeline")
+    return [*lines, *([f"to mend it: {together(commands)}"] if commands else [])]
+
+
+def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
+    """Return what to do where fingerprints are not of the fields read: a backfill would spoil good ones."""
+    told = f"the pipeline reads {', '.join(recipe.fields)}"
+    if not found.misread or found.findings.get("textless"):
+        told += ", and the fingerprints are of other texts"
+    other = tuple(name for name in found.text_in if name not in recipe.fields)
+    if not other:
+        return f"{told}: restore the texts, or set the index up with the pipeline that made the fingerprints"
+    change = asked.hints.command("setup", found.index, field=found.text_in)
+    commands = together([change, asked.command("backfill")])
+    return f"{told}; there is text in {', '.join(other)}. If that is it: {commands}"

@@ -1,0 +1,123 @@
+"""``shinglefold stats INDEX``: what an index holds, and what its fingerprints are made with."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.sizes import share_of, size_of
+from shinglefold.cli.options.definitions import engine_option
+
+if TYPE_CHECKING:
+    from shinglefold.cli.framework.next_commands import Hints
+    from shinglefold.maintenance import IndexStatistics
+    from shinglefold.model.recipe import Recipe
+
+
+@command(
+    examples="""
+    shinglefold stats pages
+    shinglefold stats pages --json
+    """
+)
+@click.argument("index", metavar="INDEX")
+@engine_option
+@click.pass_obj
+def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
+    """Show what an INDEX holds.
+
+    Its documents, how many of them are signed, their languages, its bytes, and the recipe of its
+    fingerprints. For an alias or a pattern, each index behind it is shown. Exit code 3 says that some of it
+    could not be read.
+    """
+    from contextlib import closing
+
+    from shinglefold.engines import open_engine
+    from shinglefold.maintenance import statistics
+
+    asked = invocation.asked(index, engine)
+    with closing(open_engine(asked.where)) as opened:
+        found = statistics(opened, index)
+    if invocation.json:
+        write_json({"indices": [one.to_json() for one in found]})
+    else:
+        for number, one in enumerate(found):
+            for line in [""] * bool(number) + _lines(one, asked.hints):
+                write_line(printable(line))
+    for one in found:
+        if one.problem:
+            remark(f"{printable(one.info.name)}: {printable(asked.hints.completed(one.problem))}")
+    return PARTLY if any(one.problem for one in found) else DONE
+
+
+def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    documents = "unknown" if one.documents is None else f"{one.documents:,}"
+    lines = [f"index         {one.info.name}"]
+    if one.info.aliases:
+        lines.append(f"also called   {', '.join(one.info.aliases)}")
+    lines += [f"documents     {documents}", f"size          {size_of(one.info.size)}"]
+    if one.scheme:
+        lines.append(f"scheme        {one.scheme}")
+    if one.recipe is None:
+        name = one.info.name
+        return (
+            lines
+            if one.scheme or one.unknown
+            else [*lines, f"not made for fingerprints: {hints.command('setup', name)}"]
+        )
+    return [*lines, *_signed(one, hints), *_recipe(one.recipe)]
+
+
+def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    if one.problem:
+        # What could not be asked is not none.
+        return ["signed        ?", "languages     ?"]
+    languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
+    lines = [
+        f"signed        {one.signed:,} ({share_of(one.signed_share)})",
+        f"languages     {languages or 'none'}",
+    ]
+    short = one.fingerprints - one.signed
+    if short > 0:
+        lines.append(f"too short     {short:,}: they fold with equal texts only")
+    if one.unsigned > 0:
+        lines.append(
+            f"unsigned      {one.unsigned:,}; to sign them: {hints.command('backfill', one.info.name)}"
+        )
+    return [*lines, *_grouped(one, hints)]
+
+
+def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
+    lines = []
+    if one.grouped is not None:
+        lines.append(f"in groups     {one.grouped:,}")
+        if one.ungrouped:
+            number = hints.command("regroup", one.info.name)
+            lines.append(
+                f"ungrouped     {one.ungrouped:,} have no number of a group; to number them: {number}"
+            )
+    if one.kept:
+        lines.append(
+            f"places kept   {one.kept:,} by a gate, for documents that it decides on; they are none yet. "
+            f"What dead writers have left: {hints.command('sweep', one.info.name)}"
+        )
+    return lines
+
+
+def _recipe(recipe: "Recipe") -> list[str]:
+    sketch = recipe.scheme.sketch
+    dictionaries = ", ".join(f"{ref.code} {ref.version}" for ref in recipe.scheme.languages)
+    steps = [next(iter(step)) for step in recipe.pipeline.get("processors", ()) if step]
+    lines = [
+        f"preset        {recipe.scheme.name}: {sketch.groups} supershingles of {sketch.group_size} values, "
+        f"{sketch.values} values of {sketch.bits} bits",
+        f"dictionaries  {dictionaries}",
+        f"texts         {', '.join(recipe.fields) or 'title, body'}, fingerprints in {recipe.field}"
+        + (f", sealed with the key {recipe.sealed}" if recipe.sealed else ""),
+    ]
+    if steps:
+        lines.append(f"pipeline      {', '.join(steps)}")
+    if recipe.product:
+        lines.append(f"made by       shinglefold {recipe.product}")
+    return lines

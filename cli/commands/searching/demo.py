@@ -1,0 +1,97 @@
+"""``shinglefold demo``: the example corpus indexed and searched, before and after folding."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import DONE, Invocation, command
+from shinglefold.cli.framework.output import make_console, write_json
+from shinglefold.cli.options.definitions import chosen_scheme
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.open_index import Store
+    from shinglefold.ingest import Summary
+
+_INDEX = "demo"
+_NEXT = """What to try next:
+  shinglefold index FILE.jsonl       your own pages: title, body, and more fields as you like
+  shinglefold search WORDS           one hit a group; --show-duplicates shows what was folded
+  shinglefold compare A.txt B.html   two texts, how alike they are and where
+  shinglefold groups FILE.jsonl      the near-duplicates of a collection, without an index"""
+
+
+@command(
+    examples="""
+    shinglefold demo
+    shinglefold demo --json | jq '.searches[0].after.dedup'
+    """
+)
+@click.option("--size", type=click.IntRange(1, 100), default=5, show_default=True, help="Results per page.")
+@click.pass_obj
+def demo(invocation: Invocation, /, *, size: int) -> int:
+    """Show results of an example site before and after folding.
+
+    Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
+    """
+    from shinglefold.cli.commands.searching.before_after import print_search
+    from shinglefold.cli.framework.next_commands import Hints
+    from shinglefold.cli.render.run_summary import exit_code, summary_lines
+    from shinglefold.examples import queries
+
+    with indexed_examples(invocation) as (store, summary):
+        if summary.stopped:
+            return exit_code(summary)
+        searches = [(query, *both_pages(store, query.text, size)) for query in queries()]
+    if invocation.json:
+        told = [
+            {"query": query.text, "shows": query.shows, "before": before, "after": after}
+            for query, before, after in searches
+        ]
+        write_json({"summary": summary.to_json(), "searches": told})
+        return DONE
+    console = make_console()
+    for line in summary_lines(summary, Hints())[:3]:
+        console.print(line)
+    for query, before, after in searches:
+        print_search(console, query, before, after)
+    console.print()
+    console.print(_NEXT)
+    return DONE
+
+
+@contextmanager
+def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
+    """Index the example corpus into a temporary folder."""
+    from shinglefold.cli.commands.indexing.index import PROPERTIES, run
+    from shinglefold.cli.options.pipelines import load_pipeline
+    from shinglefold.cli.session.open_index import Store, search_canonicalizer
+    from shinglefold.engines import open_engine
+    from shinglefold.examples import articles
+    from shinglefold.runtime.signals import deferred
+
+    settings = invocation.settings()
+    scheme = chosen_scheme(invocation)
+    with ExitStack() as opened:
+        with deferred():
+            # A signal in between would leave a folder that nobody knows of.
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
+        engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
+        # So few that starting workers would take longer than they save.
+        pipeline = load_pipeline(None, scheme, settings.field)
+        summary = run(
+            engine, _INDEX, articles(), pipeline, properties=PROPERTIES, field=settings.field, workers=1
+        )
+        yield Store(engine, pipeline.recipe(settings.field), engine.all_mappings(_INDEX)), summary
+
+
+def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a page of a search as the engine gives it, and folded."""
+    from shinglefold.cli.commands.searching.search import search_body
+    from shinglefold.rerank import FoldedSearch, FoldOptions
+
+    body = search_body(query, ("title^2", "body"), store.field, size=size)
+    search = FoldedSearch(store.engine, store.scheme, store.field)
+    return search.search(_INDEX, body, FoldOptions(fold=False)), search.search(_INDEX, body)

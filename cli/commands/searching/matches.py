@@ -1,0 +1,144 @@
+"""``shinglefold matches FILE | -``: the documents of an index that contain a part of a text, and where."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
+from shinglefold.cli.framework.output import make_console, remark, write_json
+from shinglefold.cli.options.definitions import NumberRange, engine_options, text_options
+from shinglefold.cli.render.found import SHOWN, found_line, page_options, print_end, print_found
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shinglefold.cli.session.open_index import Store
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.rerank.matching import MatchPage, TextMatch
+
+
+@command(
+    examples="""
+    shinglefold matches draft.txt --index library
+    shinglefold matches draft.txt --index library --min-share 0.2 --json
+    """
+)
+@click.argument("what", metavar="FILE|-", type=Name("file"))
+@engine_options
+@text_options("What is given is the text itself", "of the text")
+@click.option(
+    "--min-share",
+    type=NumberRange(0, 1, min_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the text's words that a document must have, five in a row.",
+)
+@page_options("documents", 1)
+@click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Passages to print of each document; 0 prints all of them in full.",
+)
+@click.pass_obj
+def matches(
+    invocation: Invocation,
+    /,
+    *,
+    what: str,
+    index: str,
+    engine: str | None,
+    text: bool,
+    kind: str,
+    encoding: str,
+    language: str | None,
+    min_share: float,
+    size: int,
+    after: str | None,
+    filters: tuple[str, ...],
+    passages: int,
+) -> int:
+    """Find the documents that contain a part of a text.
+
+    The index must store what passages are found by ("index --passages"). The largest share comes first. What
+    is given is a file, or - for standard input.
+    """
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.options.text_input import check_language, read_text
+    from shinglefold.cli.render.filters import checked_terms
+    from shinglefold.cli.session.elements import passages_remedy
+    from shinglefold.cli.session.open_index import opened_store
+    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.errors import ConfigError
+    from shinglefold.rerank.matching import MatchOptions, MatchSearch
+
+    if text and not what.strip():
+        raise click.UsageError("there is no text: --text wants it in the place of the file")
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        check_language(store.scheme, language)
+        if not store.recipe.passages:
+            raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(asked)}")
+        terms = checked_terms(store, index, filters)
+        wanted = what if text else read_text(what, kind, encoding)
+        seal = seal_of_index(asked, store.recipe)
+        search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
+        options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
+        page = search.find(index, wanted, options, place=after)
+        _tell_unstored(store, index, asked)
+    if invocation.json:
+        write_json(page.to_json())
+    else:
+        _print_page(make_console(), page, "A text" if text else what, passages, invocation.arguments)
+    return PARTLY if page.lacks else DONE
+
+
+def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
+    """Say of how many documents no passage can be found, because nothing of them is stored."""
+    from shinglefold.model.placeholders import placeholder_query
+
+    stored = {"exists": {"field": f"{store.field}.passages"}}
+    query = {"bool": {"must_not": [stored, placeholder_query(store.field)]}}
+    body = {"size": 0, "track_total_hits": True, "query": query}
+    count = store.engine.search(index, body)["hits"]["total"]["value"]
+    if count:
+        backfill = asked.hints.command("backfill", index)
+        those = "1 document stores" if count == 1 else f"{count:,} documents store"
+        found = "is" if count == 1 else "are"
+        remark(f"warning: {those} no elements of passages and {found} not found: {backfill}")
+
+
+def _print_page(
+    console: "Console", page: "MatchPage", name: str, most: int, arguments: tuple[str, ...]
+) -> None:
+    from shinglefold.cli.render.side_by_side import print_matched
+
+    for place, match in enumerate(page.matches, 1):
+        print_found(console, place, match.id, match.source or {}, _shares(match))
+        shown = match.passages[:most] if most else match.passages
+        print_matched(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
+        if len(shown) < len(match.passages):
+            console.print(
+                f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
+            )
+        console.print()
+    print_end(console, summary(page), page, arguments)
+
+
+def _shares(match: "TextMatch") -> str:
+    return f"has {match.share:.1%} of the text, which is {match.of_document:.1%} of the document"
+
+
+def summary(page: "MatchPage") -> str:
+    """Return in a line how many documents there are, and of how many texts read."""
+    if page.stopped_by == "nothing_to_compare":
+        return "no documents: a text of fewer than five words has no passage to be found by"
+    return found_line(
+        page,
+        ("document", "documents"),
+        ("that shares an element with the text", "that share an element with the text"),
+        "show no text that has it (hidden, or changed)",
+    )

@@ -1,0 +1,174 @@
+"""``shinglefold similar ID | FILE | -``: all documents of an index that are copies of one, or of a text."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
+from shinglefold.cli.framework.output import make_console, printable, remark, write_json
+from shinglefold.cli.options.definitions import deciding_options, engine_options, text_options, verify_options
+from shinglefold.cli.render.found import SHOWN, found_line, page_options, print_end, print_found
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from shinglefold.cli.session.open_index import Store
+    from shinglefold.rerank.similar import Match, QueryDocument, SimilarOptions, SimilarPage
+
+
+@command(
+    examples="""
+    shinglefold similar ru-bridge-repair-1
+    shinglefold similar draft.txt --index site --min-resemblance 0.8
+    curl -s https://example.org/ | shinglefold similar - --format html --json
+    """
+)
+@click.argument("what", metavar="ID|FILE|-", type=Name("file"))
+@engine_options
+@click.option("--id", "by_id", is_flag=True, help="What is given is an id, whatever files there are.")
+@text_options("What is given is the text itself", "of the text")
+@page_options("copies", 0)
+@click.option(
+    "--scope",
+    multiple=True,
+    metavar="FIELD",
+    help="Find only copies with the same FIELD as the document or, with FIELD:7d, with dates that close.",
+)
+@verify_options("a copy", "shares a supershingle")
+@deciding_options("a copy")
+@click.option("--across-languages", is_flag=True, help="Compare with documents of other languages too.")
+@click.pass_obj
+def similar(
+    invocation: Invocation,
+    /,
+    *,
+    what: str,
+    index: str,
+    engine: str | None,
+    by_id: bool,
+    text: bool,
+    kind: str,
+    encoding: str,
+    language: str | None,
+    after: str | None,
+    filters: tuple[str, ...],
+    **asked_for: Any,  # noqa: ANN401 - as click gives them
+) -> int:
+    """Find the copies of a document or a text, anywhere in an index.
+
+    What is given is the id of a document, a file if there is one of this name, or - for standard input.
+    Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
+    of the index. The most alike come first.
+    """
+    from shinglefold.cli.options.text_input import text_as_indexed
+    from shinglefold.cli.render.filters import checked_terms
+    from shinglefold.cli.session.open_index import opened_store, same_id, stored_hit
+    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.rerank.similar import SimilarSearch
+
+    if by_id and text:
+        raise click.UsageError("--id and --text exclude each other")
+    if not what and not text:
+        raise click.UsageError("what is given is empty: name an id, a file, or - for standard input")
+    is_text = text or what == "-" or (not by_id and _is_readable(what))
+    if not is_text and (language or encoding or kind != "auto"):
+        raise click.UsageError(
+            f"--language, --encoding and --format are of a text, and {what!r} is no file here"
+        )
+    if is_text and asked_for["scope"]:
+        raise click.UsageError(
+            "--scope compares the fields of a document, and a text has none: narrow with --filter FIELD=VALUE"
+        )
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        terms = checked_terms(store, index, filters)
+        options = _options(terms, **asked_for)
+        seal = seal_of_index(asked, store.recipe)
+        search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
+        if is_text:
+            said = what if text else text_as_indexed(what, kind, encoding, store.recipe)
+            wanted: tuple[str, str] | QueryDocument = _asked(store, said, language)
+            if not text and what != "-" and same_id(store, index, what):
+                remark(f"note: {printable(what)} is a file and an id; for the document add --id")
+        else:
+            missing = f"no file {what!r}, and no document of this id"
+            hit = stored_hit(store, asked, what, invocation.arguments, missing)
+            wanted = hit["_index"], hit["_id"]
+        page = search.find(index, wanted, options, place=after)
+    if invocation.json:
+        write_json(page.to_json())
+    else:
+        _print_page(make_console(), page, invocation.arguments, several=len(store.mappings) > 1)
+    return PARTLY if page.lacks else DONE
+
+
+def _is_readable(what: str) -> bool:
+    """Tell whether there is a file of this name, or a pipe; an id may be too long for a name."""
+    return os.path.exists(what) and not os.path.isdir(what)
+
+
+def _options(
+    filters: tuple[dict[str, Any], ...],
+    *,
+    size: int,
+    scope: tuple[str, ...],
+    **decision: Any,  # noqa: ANN401 - as click gives them
+) -> "SimilarOptions":
+    from shinglefold.rerank import Scope
+    from shinglefold.rerank.similar import SimilarOptions
+
+    scopes = tuple(Scope.parse(one) for one in scope)
+    return SimilarOptions(size=size, source=SHOWN, filters=filters, scope=scopes, **decision)
+
+
+def _asked(store: "Store", text: str, language: str | None) -> "QueryDocument":
+    """Return a text with its fingerprint, as the index has them."""
+    from shinglefold.cli.options.text_input import check_language
+    from shinglefold.errors import InputError
+    from shinglefold.ingest import Fingerprinter
+    from shinglefold.rerank.similar import QueryDocument
+
+    check_language(store.scheme, language)
+    (made,) = Fingerprinter(store.scheme).fingerprint([text], [language])
+    if not made.digest:
+        raise InputError(
+            "the text has no word to find copies by; give another, or see what is left of it: "
+            "shinglefold compare --help"
+        )
+    return QueryDocument(made, text=text)
+
+
+def _print_page(
+    console: "Console", page: "SimilarPage", arguments: tuple[str, ...], *, several: bool
+) -> None:
+    for place, match in enumerate(page.matches, 1):
+        name = f"{match.index}/{match.id}" if several else match.id
+        print_found(console, place, name, match.hit.get("_source") or {}, _alike(match))
+    if page.unasked:
+        remark(f"note: by signatures alone, as texts can't be read: {page.unasked}")
+    if page.matches:
+        console.print()
+    print_end(console, summary(page), page, arguments)
+
+
+def _alike(match: "Match") -> str:
+    if match.same_text:
+        return "the same canonical text"
+    told = f"resemblance {match.resemblance:.2f} ± {match.standard_error:.2f} by estimate"
+    if match.similarity is not None:
+        told += f", edit similarity {match.similarity:.2f} by text"
+    return told if match.group is None else f"{told}, group {match.group}"
+
+
+def summary(page: "SimilarPage") -> str:
+    """Return in a line how many copies there are, and of how many documents looked at."""
+    return found_line(
+        page,
+        ("copy", "copies"),
+        (
+            "document that shares a supershingle or the text",
+            "documents that share a supershingle or the text",
+        ),
+        "have a damaged fingerprint or lack the seal",
+    )

@@ -1,0 +1,1 @@
+"""What all commands share: their class, output, progress, exit codes."""

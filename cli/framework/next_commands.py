@@ -1,0 +1,100 @@
+"""What to type next, as a complete command: every option in force is in it, quoted for the shell."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shinglefold.options.remedies import Value, completed, line, option, together
+
+__all__ = ["Hints", "again", "together"]
+_ENGINE = "--engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Builds commands with the options that say where and how: ``--engine``, ``--config``.
+
+    Credentials in an address are left out: whoever types the command gives them again.
+    """
+
+    engine: str | None = None
+    config: str | None = None
+
+    def command(self, name: str, *arguments: str, **options: Value) -> str:
+        """Return a command.
+
+        Args:
+            options: by their names with underscores, such as ``dead_letters="failed.jsonl"``.
+        """
+        words = [
+            word for key, value in options.items() for word in option(f"--{key.replace('_', '-')}", value)
+        ]
+        return line(name, arguments, [*words, *self._in_force()])
+
+    def completed(self, text: str) -> str:
+        """Return a message of the library with the options in force in the commands that it names."""
+        return completed(text, self._complete)
+
+    def _complete(self, words: list[str]) -> list[str]:
+        place = words.index("--") if "--" in words else len(words)
+        return [*words[:place], *self._in_force(), *words[place:]]
+
+    def _in_force(self) -> list[str]:
+        engine = None if self.engine is None else _safe(self.engine)
+        return [*option(_ENGINE, engine), *option("--config", self.config)]
+
+
+def again(arguments: Iterable[str], **changed: Value) -> str:
+    """Return the command that was typed, with some options set otherwise.
+
+    Args:
+        arguments: as they were typed, behind ``shinglefold``.
+    """
+    words = list(arguments)
+    for name, value in changed.items():
+        flag = f"--{name.replace('_', '-')}"
+        words = _without(words, flag, takes_value=not isinstance(value, bool))
+        place = words.index("--") if "--" in words else len(words)
+        words[place:place] = option(flag, value)
+    return shlex.join(["shinglefold", *_safe_words(words)])
+
+
+def instead(arguments: Iterable[str], word: str, other: str) -> str:
+    """Return the command that was typed, with another word in the place of one that names something."""
+    words = list(arguments)
+    at = len(words) - 1 - words[::-1].index(word)
+    return shlex.join(["shinglefold", *_safe_words([*words[:at], other, *words[at + 1 :]])])
+
+
+def _safe(where: str) -> str:
+    """Return an address without credentials: what is printed ends up in logs and on screens."""
+    from shinglefold.engines.http import without_secrets
+
+    return without_secrets(where)
+
+
+def _safe_words(words: list[str]) -> list[str]:
+    safe = list(words)
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word.startswith(f"{_ENGINE}="):
+            safe[place] = f"{_ENGINE}={_safe(word.removeprefix(f'{_ENGINE}='))}"
+        elif place and words[place - 1] == _ENGINE:
+            safe[place] = _safe(word)
+    return safe
+
+
+def _without(words: list[str], flag: str, takes_value: bool) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*kept, *words[place:]]
+        if skip:
+            skip = False
+        elif word == flag:
+            skip = takes_value
+        elif not word.startswith(f"{flag}="):
+            kept.append(word)
+    return kept

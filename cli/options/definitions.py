@@ -1,0 +1,222 @@
+"""Options that several commands share."""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from shinglefold.cli.framework.output import remark
+
+if TYPE_CHECKING:
+    from shinglefold.cli.framework.command import Invocation
+    from shinglefold.model.scheme import Scheme
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers, which "nan" is none of."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's own
+        """Return the number.
+
+        Raises:
+            BadParameter: it is none, or beyond the range.
+        """
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Return one decorator for several options, shown in this order."""
+
+    def decorate(function: Function) -> Function:
+        return reduce(lambda inner, decorator: decorator(inner), reversed(decorators), function)
+
+    return decorate
+
+
+def pipeline_option(by_default: str) -> Callable[[Function], Function]:
+    """Return the option of a pipeline in a file; ``by_default`` says whose is taken where none is named."""
+    return click.option(
+        "--pipeline", metavar="FILE", help=f"Ingest pipeline as JSON; by default {by_default}."
+    )
+
+
+def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
+    """Return the option that names fields, ``what`` they are and which are taken ``by_default``."""
+    return click.option(
+        "--field",
+        "fields",
+        multiple=True,
+        metavar="FIELD",
+        help=f"{what}; again for more. By default {by_default}.",
+    )
+
+
+preset_option = click.option(
+    "--preset", metavar="NAME", help="Scheme: default, compact, once, classic or fetterly."
+)
+workers_option = click.option(
+    "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
+)
+
+
+def text_options(whose: str, language: str) -> Callable[[Function], Function]:
+    """Return the options that say what a text is: itself or a file, of which format, in which language.
+
+    Args:
+        whose: what the help calls it, such as ``A and B are``.
+        language: what the help says of the language's bearer, such as ``of both``.
+    """
+    return options(
+        click.option("--text", is_flag=True, help=f"{whose}."),
+        click.option(
+            "--format",
+            "kind",
+            type=click.Choice(["auto", "html", "text"]),
+            default="auto",
+            show_default=True,
+            help="What a file holds; auto goes by its name.",
+        ),
+        click.option(
+            "--encoding",
+            metavar="NAME",
+            default="",
+            help="Encoding; by default what the text declares, else UTF-8.",
+        ),
+        click.option(
+            "--language", metavar="CODE", help=f"Language {language}; by default chosen word by word."
+        ),
+    )
+
+
+passages_option = click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Matched passages to print; 0 prints all of them in full.",
+)
+
+
+def deciding_options(
+    who: str, least_shared: int = 1, shared_by_default: str = "the scheme's"
+) -> Callable[[Function], Function]:
+    """Return the options that decide what folds.
+
+    Args:
+        who: what is decided on, such as ``a pair``.
+        least_shared: the fewest supershingles that may be asked for.
+    """
+    return options(
+        click.option(
+            "--min-resemblance",
+            type=NumberRange(0, 1),
+            metavar="SHARE",
+            help=f"Estimated resemblance {who} must reach; by default the scheme's.",
+        ),
+        click.option(
+            "--min-shared",
+            type=click.IntRange(least_shared, 1024),
+            metavar="K",
+            help=f"Supershingles {who} must share; by default {shared_by_default}.",
+        ),
+        click.option(
+            "--min-length-ratio",
+            type=NumberRange(0, 1),
+            metavar="SHARE",
+            help=f"Similarity of lengths {who} must reach; by default the scheme's.",
+        ),
+    )
+
+
+def deciding_by(who: str, nominated: str) -> Callable[[Function], Function]:
+    """Return the options that say what decides, and from which similarity on where texts do.
+
+    Args:
+        who: what is decided on, such as ``a pair``.
+        nominated: by what it came to be looked at, such as ``shares supershingles``.
+    """
+    return options(
+        click.option(
+            "--verify",
+            type=click.Choice(["keywords", "signature", "text"]),
+            help=f"What decides on {who} that {nominated}; by default what a threshold here is of, or else "
+            "the scheme's.",
+        ),
+        click.option(
+            "--min-similarity",
+            type=NumberRange(0, 1),
+            metavar="SHARE",
+            help=f"Edit similarity of the words {who} must reach where texts decide; by default the "
+            "scheme's.",
+        ),
+    )
+
+
+def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
+    """Return the options that say what decides, facts included; see ``deciding_by``."""
+    return options(
+        deciding_by(who, nominated),
+        click.option(
+            "--facts",
+            type=click.Choice(["any", "numbers"]),
+            default="any",
+            show_default=True,
+            help="numbers: texts whose words with digits differ do not fold; texts must decide.",
+        ),
+    )
+
+
+groups_verified = deciding_by("a document", "shares a supershingle with the leader of a group")
+decision_options = options(verify_options("a pair", "shares supershingles"), deciding_options("a pair"))
+engine_option = click.option(
+    "--engine",
+    metavar="ADDRESS",
+    help="Address of a server, or folder of the embedded engine; by default the setting data_dir.",
+)
+engine_options = options(
+    click.option("--index", metavar="NAME", default="pages", show_default=True, help="Name of the index."),
+    engine_option,
+)
+
+
+def chosen_scheme(
+    invocation: "Invocation", preset: str | None = None, **decision: str | float | None
+) -> "Scheme":
+    """Return the scheme of the settings, with the preset and the decision given on the command line.
+
+    Raises:
+        ConfigError: no such preset, or a value that is not valid.
+    """
+    from dataclasses import replace
+
+    settings = invocation.settings()
+    if preset is not None:
+        settings = replace(settings, preset=preset)
+    given = {name: value for name, value in decision.items() if value is not None}
+    scheme = settings.scheme().with_options(**given)
+    if not settings.languages:
+        tell_left_out(scheme)
+    return scheme
+
+
+def tell_left_out(scheme: "Scheme") -> None:
+    """Say which installed languages the scheme lacks, because their dictionaries are not there."""
+    from shinglefold.registry import installed, usable
+
+    # Asking each language for its dictionary takes time; where none is missing it is not asked.
+    if installed().keys() == {reference.code for reference in scheme.languages}:
+        return
+    lacking = usable()[1]
+    extras = ",".join(dict.fromkeys(error.extra for error in lacking.values()))
+    remark(
+        f"note: left out because their dictionaries are not installed: {', '.join(lacking)}; their words "
+        f"are compared as written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
+    )

@@ -1,0 +1,1 @@
+"""How results, summaries and warnings are printed."""

@@ -1,0 +1,151 @@
+"""Matched passages printed next to each other, or one above the other where the terminal is narrow."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shinglefold.cli.framework.output import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from shinglefold.passages.alignment import Passage, Span
+
+#: Below this width the texts stand one above the other.
+NARROW = 60
+#: Characters of an equal stretch that are shown at either end when it is cut.
+_EDGE = 90
+
+
+class Piece(NamedTuple):
+    """A stretch of a passage, marked where the other text differs."""
+
+    text: str
+    marked: bool
+
+
+def pieces(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[Piece]:
+    """Yield a passage cut at its marks."""
+    at = span.start
+    for mark in marks:
+        yield Piece(text[at : mark.start], False)
+        yield Piece(text[mark.start : mark.end], True)
+        at = mark.end
+    yield Piece(text[at : span.end], False)
+
+
+def passage_json(passage: "Passage", a: str, b: str) -> dict[str, Any]:
+    """Return a passage as JSON: on each side its place, its text, and the differing words with theirs."""
+    return {
+        "equal_tokens": passage.equal,
+        "a": _side_json(a, passage.a, passage.marks_a),
+        "b": _side_json(b, passage.b, passage.marks_b),
+    }
+
+
+def _side_json(text: str, span: "Span", marks: Sequence["Span"]) -> dict[str, Any]:
+    differing = [{"start": m.start, "end": m.end, "text": text[m.start : m.end]} for m in marks]
+    return {"start": span.start, "end": span.end, "text": text[span.start : span.end], "differing": differing}
+
+
+def print_passages(
+    console: "Console",
+    passages: Sequence["Passage"],
+    texts: tuple[str, str],
+    names: tuple[str, str],
+    most: int,
+    *,
+    least: int = 0,
+) -> None:
+    """Print passages, at most ``most``, with the differing words marked; 0 prints all of them in full.
+
+    Args:
+        least: words a passage must have, for who is told that there is none; at least those it needs.
+    """
+    if not passages:
+        from shinglefold.passages.alignment import LEAST
+
+        console.print(f"No passage of {max(LEAST, least)} words or more matches.")
+        return
+    shown = passages[:most] if most else passages
+    rows = [_row(console, passage, texts, cut=bool(most)) for passage in shown]
+    _print_rows(console, rows, names)
+    if len(shown) < len(passages):
+        console.print(
+            f"… and {len(passages) - len(shown)} more passages; --passages 0 shows all of them in full."
+        )
+
+
+def print_matched(
+    console: "Console",
+    told: Sequence[Mapping[str, Any]],
+    names: tuple[str, str],
+    *,
+    sides: tuple[str, str] = ("shown", "member"),
+    cut: bool = True,
+) -> None:
+    """Print passages as a search tells them, under the names of their sides."""
+    both = [tuple(_told_pieces(one[side]) for side in sides) for one in told]
+    if both:
+        _print_rows(console, [_styled_row(console, a, b, cut=cut) for a, b in both], names)
+
+
+def _told_pieces(side: Mapping[str, Any]) -> list[Piece]:
+    from shinglefold.passages.alignment import Span
+
+    start, text = side["start"], side["text"]
+    marks = [Span(mark["start"] - start, mark["end"] - start) for mark in side["differing"]]
+    return list(pieces(text, Span(0, len(text)), marks))
+
+
+def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names: tuple[str, str]) -> None:
+    from rich.table import Table
+
+    if console.width < NARROW:
+        for row in rows:
+            for name, text in zip(names, row, strict=True):
+                console.print(f"{printable(name)}:", style="bold")
+                console.print(text)
+            console.print()
+        return
+    table = Table(show_lines=True, expand=True)
+    for name in names:
+        table.add_column(printable(name), ratio=1, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _row(console: "Console", passage: "Passage", texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
+    a = list(pieces(texts[0], passage.a, passage.marks_a))
+    b = list(pieces(texts[1], passage.b, passage.marks_b))
+    return _styled_row(console, a, b, cut)
+
+
+def _styled_row(
+    console: "Console", a: Sequence[Piece], b: Sequence[Piece], cut: bool
+) -> tuple["Text", "Text"]:
+    brackets = console.color_system is None or console.no_color
+    return _styled(a, "bold red", brackets, cut), _styled(b, "bold green", brackets, cut)
+
+
+def _styled(parts: Sequence[Piece], style: str, brackets: bool, cut: bool) -> "Text":
+    from rich.text import Text
+
+    line = Text()
+    for part in parts:
+        text = printable(part.text)
+        if part.marked:
+            # Where there are no colours, brackets mark.
+            line.append(f"[{text}]" if brackets else text, style=style)
+        else:
+            line.append(_cut(text) if cut else text)
+    return line
+
+
+def _cut(text: str) -> str:
+    """Leave out the middle of a long equal stretch."""
+    if len(text) <= 2 * _EDGE + 20:
+        return text
+    head, tail = text[:_EDGE].rsplit(" ", 1)[0], text[-_EDGE:].split(" ", 1)[-1]
+    return f"{head} … {tail}"

@@ -1,0 +1,46 @@
+"""Documents of an index that have no text in the fields its pipeline reads, and the fields that have it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shinglefold.cli.framework.next_commands import together
+from shinglefold.ingest.field_paths import cut
+from shinglefold.ingest.field_statistics import likely_texts
+from shinglefold.ingest.processors.texts import gather
+from shinglefold.model.placeholders import placeholder_query
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.contracts.engine import Document, Engine
+    from shinglefold.ingest import Pipeline
+    from shinglefold.model.recipe import Recipe
+
+#: Documents looked at.
+_SAMPLE = 20
+
+
+def unread_texts(engine: "Engine", asked: "Asked", index: str, pipeline: "Pipeline", recipe: "Recipe") -> str:
+    """Return what to do where the pipeline finds no text in documents of an index; nothing where it does.
+
+    Args:
+        asked: whose commands name the options in force.
+    """
+    body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
+    hits = engine.search(index, body)["hits"]["hits"]
+    sources = [cut(hit["_source"], recipe.field) for hit in hits]
+    if not sources or _has_text(pipeline, recipe.fields, sources):
+        return ""
+    none = "the document" if len(sources) == 1 else f"none of the {len(sources)} documents"
+    has = "has no text" if len(sources) == 1 else "has text"
+    told = f"{none} of {index} looked at {has} in {', '.join(recipe.fields)}, so that nothing would fold"
+    other = tuple(name for name in likely_texts(sources) if name not in recipe.fields)
+    if not other:
+        return told
+    commands = [asked.hints.command("setup", index, field=other), asked.hints.command("backfill", index)]
+    return f"{told}; there is text in {', '.join(other)}; to take it from there: {together(commands)}"
+
+
+def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence["Document"]) -> bool:
+    """Tell whether the pipeline finds text in a document, or fails on one, which is told elsewhere."""
+    outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
+    return any(one.document is None or gather(one.document, fields, True) for one in outcomes)

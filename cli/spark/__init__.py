@@ -1,0 +1,1 @@
+"""Commands that run on Apache Spark: ``python -m shinglefold.cli.spark``."""

@@ -1,0 +1,25 @@
+"""``python -m shinglefold.cli.spark COMMAND``, and what ``spark-submit`` is given."""
+
+import sys
+
+from shinglefold.cli.framework.command import HELP, Group, common_options
+from shinglefold.cli.main import main
+from shinglefold.cli.spark.groups import groups_command
+from shinglefold.cli.spark.read import read_command
+from shinglefold.cli.spark.sign import sign_command
+
+_HELP = """Sign and group collections that no single machine holds, on Apache Spark.
+
+Start with: python -m shinglefold.cli.spark sign pages/ -o signed/
+"""
+
+spark = Group(
+    "shinglefold.cli.spark",
+    commands={one.name or "": one for one in (sign_command, read_command, groups_command)},
+    params=[*common_options()],
+    help=_HELP,
+    context_settings={"help_option_names": HELP},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(program=spark))

@@ -1,0 +1,1 @@
+"""Documents as JSON: reading, filtering, encoding."""

@@ -1,0 +1,1 @@
+"""The values everything is made of: fingerprints, schemes, recipes, seals."""

@@ -1,0 +1,318 @@
+"""The recipe of an index: everything its fingerprints were made with, kept in the mapping's ``_meta``."""
+
+import copy
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold import __version__
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.model.scheme import Scheme
+from shinglefold.options.remedies import advised, together
+from shinglefold.options.validation import check_is_text, expected
+from shinglefold.quoted import shortened
+
+#: Where in a mapping's ``_meta`` the recipe is kept.
+META_KEY = "shinglefold"
+#: The key in the mappings of several indices (an alias, a pattern) whose recipes differ: their names.
+DIFFERING = "shinglefold_differing"
+#: The field of fingerprints where nobody names another.
+FIELD = "dedup"
+#: The fields with text where nobody names others.
+TEXTS = ("title", "body")
+#: The field with the language that a document declares, where nobody names another; it may be missing.
+LANGUAGE = "lang"
+#: The part beside a fingerprint by which passages of other texts are found in a document.
+PASSAGES = "passages"
+#: The pipeline that a recipe notes where documents bring their fingerprints themselves.
+NO_STEPS: Mapping[str, Any] = {"processors": []}
+#: What says nothing of how documents are changed: an index need not keep it.
+_REMARKS = ("description", "version", "_meta")
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Scheme, pipeline and field of an index.
+
+    ``pipeline``: its definition; ``NO_STEPS`` where it makes no fingerprints. ``field``: where fingerprints
+    are. ``fields``: whose texts they are of. ``sealed``: the id of the key that fingerprints are sealed with,
+    empty where they are not. ``product``: the version of shinglefold that noted it. ``groups``: whether
+    documents get the number of their group when they are indexed. ``grouping``: by which rules, where these
+    are not the scheme's (see ``shinglefold.groups.rules``).
+    """
+
+    scheme: Scheme
+    pipeline: Mapping[str, Any]
+    field: str = FIELD
+    fields: tuple[str, ...] = ()
+    sealed: str = ""
+    product: str = dataclasses.field(default=__version__, compare=False)
+    groups: bool = False
+    grouping: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.groups and not self.keywords:
+            raise ConfigError(
+                "groups are found by supershingles, and the pipeline leaves them out: number no groups, or "
+                'store supershingles (leave out "keywords": false, or give setup --keywords)'
+            )
+
+    @property
+    def keywords(self) -> bool:
+        """Whether supershingles are stored, which copies are found by; folding a page does without."""
+        return stores_keywords(self.pipeline, self.field)
+
+    @property
+    def passages(self) -> bool:
+        """Whether the pipeline stores elements by which passages of other texts are found."""
+        return stores_passages(self.pipeline, self.field)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
+        told: dict[str, Any] = {
+            **self.scheme.to_json(),
+            "field": self.field,
+            "product": self.product,
+            "pipeline": self.pipeline,
+        }
+        if self.fields:
+            told["fields"] = list(self.fields)
+        if self.sealed:
+            told["sealed"] = self.sealed
+        if self.groups:
+            told["groups"] = True
+        if self.grouping:
+            told["grouping"] = dict(self.grouping)
+        return told
+
+    @classmethod
+    def of(cls, mappings: Mapping[str, Any], index: str) -> "Recipe":
+        """Return the recipe in the mappings of an index.
+
+        Raises:
+            ConfigError: there is none: the index was not made for fingerprints.
+            SchemeMismatch: another version of shinglefold made the scheme.
+        """
+        stored = stored_recipe(mappings) or {}
+        if differing := (mappings.get("_meta") or {}).get(DIFFERING):
+            raise ConfigError(
+                f"{index!r} stands for indices of different recipes ({shortened(', '.join(differing))}): "
+                "name one, or make them alike by setup and backfill"
+            )
+        if not has_recipe(mappings):
+            lacking = "name a scheme but no pipeline" if stored else "have no recipe"
+            raise ConfigError(
+                f"index {index!r} was not made for fingerprints: its mappings {lacking}; set it up first: "
+                f"{together([advised('setup', index), advised('backfill', index)])}"
+            )
+        grouping = stored.get("grouping")
+        return cls(
+            Scheme.from_json(stored),
+            stored["pipeline"],
+            str(stored.get("field") or FIELD),
+            tuple(map(str, stored.get("fields") or ())),
+            str(stored.get("sealed") or ""),
+            str(stored.get("product", "")),
+            stored.get("groups") is True,
+            grouping if isinstance(grouping, Mapping) else {},
+        )
+
+    def check(self, wanted: "Recipe", index: str, remedy: str) -> None:
+        """Check that documents of another recipe may go into an index of this one.
+
+        Args:
+            remedy: how to go on where they may not.
+
+        Raises:
+            SchemeMismatch: the schemes differ.
+            RecipeMismatch: the fields differ, the seals, or the pipelines that make fingerprints.
+        """
+        where = f"index {index!r}"
+        if self.scheme.id != wanted.scheme.id:
+            raise SchemeMismatch(_named(self.scheme), _named(wanted.scheme), where, remedy)
+        if self.field != wanted.field:
+            raise RecipeMismatch("fingerprints in the field", self.field, wanted.field, where, remedy)
+        if self.sealed != wanted.sealed:
+            ours, theirs = (f"of key {one}" if one else "of no key" for one in (self.sealed, wanted.sealed))
+            raise RecipeMismatch("the seal", ours, theirs, where, remedy)
+        if wanted.pipeline not in (NO_STEPS, self.pipeline):
+            ours, theirs = first_difference(self.pipeline, wanted.pipeline)
+            raise RecipeMismatch("the pipeline", ours, theirs, where, remedy)
+
+
+def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the recipe in mappings as it stands there, also one without a pipeline; None without any."""
+    if not isinstance(mappings, Mapping):
+        raise expected("mappings", "those of an index, engine.mappings(index)", mappings)
+    stored = (mappings.get("_meta") or {}).get(META_KEY)
+    return stored if isinstance(stored, Mapping) and "id" in stored else None
+
+
+def has_recipe(mappings: Mapping[str, Any]) -> bool:
+    """Tell whether mappings note a whole recipe: a scheme and a pipeline."""
+    return isinstance((stored_recipe(mappings) or {}).get("pipeline"), Mapping)
+
+
+def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
+    """Return the field of fingerprints; one that is something else already is refused, as that would be lost.
+
+    Args:
+        name: of what it was given as.
+        texts: the fields whose texts fingerprints are made of.
+    """
+    path = check_is_text(name, field)
+    steps = path.removeprefix("_source.").split(".")
+    if not all(step.strip() for step in steps):
+        raise expected(name, "the name of a field, with points between its parts", field)
+    if steps[0].startswith("_"):
+        raise ConfigError(f"{name}: {path!r} is not for fingerprints: engines keep names that begin with _")
+    for text in texts:
+        if text == path or text.startswith(f"{path}.") or path.startswith(f"{text}."):
+            raise ConfigError(
+                f"{name}: {path!r} holds a text that fingerprints are made of ({text!r}), which would be "
+                f"lost: name a field of their own, such as {FIELD!r}"
+            )
+    return path
+
+
+def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the fields that fingerprints were made of, as the recipes in mappings tell."""
+    recipes = [stored_recipe(one) or {} for one in mappings]
+    named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
+    return tuple(dict.fromkeys(named)) or TEXTS
+
+
+def essence(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pipeline without descriptions: what decides how documents are changed."""
+    kept = {name: value for name, value in definition.items() if name not in _REMARKS}
+    return {name: _steps(value) if name in _LISTS else value for name, value in kept.items()}
+
+
+_LISTS = ("processors", "on_failure")
+
+
+def _steps(steps: object) -> object:
+    if not isinstance(steps, list):
+        return steps
+    return [
+        {name: _options(options) for name, options in step.items()} if isinstance(step, Mapping) else step
+        for step in steps
+    ]
+
+
+def _options(options: object) -> object:
+    if not isinstance(options, Mapping):
+        return options
+    return {
+        name: _steps(value) if name == "on_failure" else value
+        for name, value in options.items()
+        if name != "description"
+    }
+
+
+def retargeted(definition: Mapping[str, Any], old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a pipeline whose fingerprints go to another field, and are read from there."""
+    return _renamed(definition, old, new)
+
+
+def stores_passages(definition: Any, field: str) -> bool:  # noqa: ANN401 - JSON
+    """Tell whether a pipeline stores the elements of passages beside the fingerprints in a field."""
+    if isinstance(definition, list):
+        return any(stores_passages(one, field) for one in definition)
+    if not isinstance(definition, Mapping):
+        return False
+    if (made := _made_in(definition, field)) is not None and made.get(PASSAGES) is True:
+        return True
+    return any(stores_passages(one, field) for one in definition.values())
+
+
+def with_passages(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a pipeline that stores the elements of passages beside the fingerprints in a field."""
+    if isinstance(definition, list):
+        return [with_passages(one, field) for one in definition]
+    if not isinstance(definition, Mapping):
+        return definition
+    changed = {name: with_passages(one, field) for name, one in definition.items()}
+    if (made := _made_in(changed, field)) is not None:
+        changed["supershingle"] = {**made, PASSAGES: True}
+    return changed
+
+
+def _made_in(step: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
+    """Return the options of a step that makes the fingerprints of a field."""
+    made = step.get("supershingle")
+    return made if isinstance(made, Mapping) and made.get("target_field", FIELD) == field else None
+
+
+def _renamed(value: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, list):
+        return [_renamed(one, old, new) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    changed = {name: _renamed(one, old, new) for name, one in value.items()}
+    made = changed.get("supershingle")
+    if isinstance(made, dict) and made.get("target_field", FIELD) == old:
+        made["target_field"] = new
+    source = changed.get("copy_from")
+    if isinstance(source, str) and source.startswith(f"{old}."):
+        changed["copy_from"] = new + source[len(old) :]
+    return changed
+
+
+def stores_keywords(definition: object, field: str) -> bool:
+    """Tell whether a pipeline stores the supershingles of the fingerprints that it writes into a field."""
+    return not any(
+        made.get("keywords") is False and made.get("target_field", FIELD) == field
+        for made in _makers(definition)
+    )
+
+
+def with_keywords(definition: Mapping[str, Any], field: str, stored: bool) -> dict[str, Any]:
+    """Return a pipeline that stores the supershingles of the fingerprints in a field, or leaves them out."""
+    changed: dict[str, Any] = copy.deepcopy(dict(definition))
+    for made in _makers(changed):
+        if made.get("target_field", FIELD) == field:
+            made.pop("keywords", None)
+            if not stored:
+                made["keywords"] = False
+    return changed
+
+
+def _makers(value: object) -> Iterator[dict[str, Any]]:
+    """Yield the options of every step of a pipeline that makes fingerprints."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _makers(one)
+    elif isinstance(value, Mapping):
+        if isinstance(made := value.get("supershingle"), dict):
+            yield made
+        for one in value.values():
+            yield from _makers(one)
+
+
+def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where two pipelines first differ, in words for each of them."""
+    return next(_differences(one, other, ""))
+
+
+def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - JSON
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for name in dict.fromkeys([*one, *other]):
+            yield from _differences(one.get(name), other.get(name), f"{path}.{name}" if path else name)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(left, right, f"{path}[{number}]")
+    elif one != other:
+        yield f"{path} {_shown(one)}", f"{path} {_shown(other)}"
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _named(scheme: Scheme) -> str:
+    return f"{scheme.id} ({scheme.name})"

@@ -1,0 +1,282 @@
+"""A scheme: all parameters that decide a signature, under one id.
+
+Two documents may be compared only when their schemes have the same id. What merely decides how a comparison
+is judged (``Decision``) is kept beside the scheme and is no part of the id: it may change without a backfill.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import xxhash
+
+from shinglefold.errors import ConfigError, SchemeMismatch
+from shinglefold.options.validation import check_choice, check_known, check_number, check_truth, check_whole
+from shinglefold.quoted import quoted
+
+Mode = Literal["lemma", "stem", "surface"]
+#: What decides that a pair of documents is one of near-duplicates.
+Verify = Literal["keywords", "signature", "text"]
+#: Which words must be equal beside that: none, or those with digits.
+Facts = Literal["any", "numbers"]
+#: Counts up whenever the same parameters would yield other bytes.
+ALGORITHM = 2
+#: What decides where only a threshold is given.
+_THRESHOLDS: Mapping[str, Verify] = MappingProxyType(
+    {"min_resemblance": "signature", "min_similarity": "text"}
+)
+#: Options that came after schemes had been stored, with what those meant. They are part of an id only where
+#: they differ, so that what was stored keeps its id.
+_SINCE: Mapping[str, bool] = {"counted": False, "both_ends": False}
+
+
+@dataclass(frozen=True, slots=True)
+class CanonOptions:
+    """How words of a language become canonical tokens.
+
+    ``mode``: the strongest normalization wanted; a language that lacks it takes the next weaker one.
+    ``drop_function_words``: leave out prepositions, conjunctions, particles and pronouns. It makes copies
+    that differ in them alike (resemblance .50 → .94), but finds fewer real revisions
+    (bench/quality_schemes.py).
+    ``min_length``: words of fewer characters are dropped (1 keeps all; single Han characters always stay).
+    """
+
+    mode: Mode = "lemma"
+    drop_function_words: bool = False
+    drop_adjectives: bool = False
+    min_length: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice("mode", self.mode, get_args(Mode))
+        for name in ("drop_function_words", "drop_adjectives"):
+            check_truth(name, getattr(self, name))
+        check_whole("min_length", self.min_length, 1, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRef:
+    """One language of a scheme: its code, the version of its rules and dictionary, its options."""
+
+    code: str
+    version: str
+    options: CanonOptions = CanonOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class SketchOptions:
+    """How tokens become a signature and supershingles (Broder 1997, Fetterly 2003).
+
+    ``word_width``, ``char_width``: tokens in a shingle where the unit is the word, or the character.
+    ``values``: K min-hashes; ``bits`` of each are kept in the stored signature.
+    ``groups``, ``group_size``: M supershingles of N consecutive min-hashes, over the first M·N values.
+    ``min_shingles``: documents with fewer distinct shingles get no signature.
+    ``counted``: a shingle that comes again counts again: its second occurrence is another element than its
+    first. Resemblance is then that of bags, which is nearer to the edit similarity of words than that of
+    sets (bench/quality_schemes.py).
+    ``both_ends``: every function gives two values, its minimum and its maximum (as 2³² − 1 − maximum), so
+    that K values cost little more than K/2 do. The minima come first, then the maxima.
+    """
+
+    word_width: int = 2
+    char_width: int = 2
+    values: int = 336
+    bits: int = 2
+    groups: int = 21
+    group_size: int = 4
+    min_shingles: int = 4
+    seed: int = 1
+    counted: bool = True
+    both_ends: bool = True
+
+    def __post_init__(self) -> None:
+        check_whole("word_width", self.word_width, 1, 10)
+        check_whole("char_width", self.char_width, 1, 10)
+        check_whole("values", self.values, 1, 4096)
+        if self.bits not in (1, 2, 4, 8, 16, 32):
+            raise ConfigError(f"bits {self.bits} is none of 1, 2, 4, 8, 16, 32")
+        check_whole("groups", self.groups, 1, 1024)
+        check_whole("group_size", self.group_size, 1, self.values)
+        if self.groups * self.group_size > self.values:
+            raise ConfigError(
+                f"{self.groups} groups of {self.group_size} need {self.groups * self.group_size} values, "
+                f"the signature has {self.values}: raise values or lower groups or group_size"
+            )
+        check_whole("min_shingles", self.min_shingles, 1, 1_000_000)
+        check_whole("seed", self.seed, 0, 2**64 - 1)
+        for name in _SINCE:
+            check_truth(name, getattr(self, name))
+        if self.both_ends and self.values % 2:
+            raise ConfigError(
+                f"values {self.values} is odd, and every function gives two: "
+                f"take {self.values + 1}, or set both_ends to false"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When two documents of one scheme count as near-duplicates.
+
+    ``min_shared``: supershingles a candidate pair must share (k).
+    ``min_resemblance``: the estimate a pair must reach (t) where the signature decides.
+    ``min_length_ratio``: 2·min(a, b)/(a + b) of the shingle counts a pair must reach; 0 switches it off.
+    ``verify``: what decides on candidates. ``keywords``: nothing more; ``signature``: the estimate and the
+    ratio of lengths; ``text``: the texts themselves where they are at hand, else the signature.
+    ``min_similarity``: the edit similarity of the words that a pair must reach where the texts decide.
+    ``facts``: with ``numbers`` texts whose words with digits differ are none, however alike they are.
+    """
+
+    min_shared: int = 1
+    min_resemblance: float = 0.61
+    min_length_ratio: float = 0.8
+    verify: Verify = "text"
+    min_similarity: float = 0.8
+    facts: Facts = "any"
+
+    def __post_init__(self) -> None:
+        check_choice("way to verify", self.verify, get_args(Verify))
+        check_number("min_similarity", self.min_similarity, 0, 1)
+        check_choice("facts", self.facts, get_args(Facts))
+        if self.facts == "numbers" and self.verify != "text":
+            raise ConfigError(
+                f"facts: numbers stand in the texts, and {self.verify} decides: say verify text, too"
+            )
+        check_whole("min_shared", self.min_shared, 1, 1024)
+        check_number("min_resemblance", self.min_resemblance, 0, 1)
+        check_number("min_length_ratio", self.min_length_ratio, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """Name, languages and parameters; ``id`` belongs to every stored keyword."""
+
+    languages: tuple[LanguageRef, ...] = ()
+    name: str = "default"
+    sketch: SketchOptions = SketchOptions()
+    decision: Decision = field(default=Decision(), compare=False)
+
+    @property
+    def id(self) -> str:
+        """Return ``sf<algorithm>-<13 hex digits>`` of everything that decides a signature."""
+        return _id(self.languages, self.sketch)
+
+    def with_options(self, **options: Any) -> "Scheme":  # noqa: ANN401 - each option has its own type
+        """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name.
+
+        A threshold alone says what decides: ``min_resemblance`` the signature, ``min_similarity`` the text.
+
+        Raises:
+            ConfigError: no such option, or both thresholds and not which of them decides.
+        """
+        options = {**_verifying(options), **options}
+        sketch = {f.name for f in fields(SketchOptions)} & options.keys()
+        decision = {f.name for f in fields(Decision)} & options.keys()
+        known = [f.name for f in (*fields(SketchOptions), *fields(Decision))]
+        check_known("scheme option", options.keys() - sketch - decision, known)
+        return replace(
+            self,
+            sketch=replace(self.sketch, **{name: options[name] for name in sketch}),
+            decision=replace(self.decision, **{name: options[name] for name in decision}),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scheme as JSON, for a mapping's ``_meta.shinglefold``."""
+        return {"id": self.id, "algorithm": ALGORITHM, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Scheme":
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            ConfigError: it is not a scheme.
+            SchemeMismatch: its id is another than its parameters have here: another version made it.
+        """
+        try:
+            languages = tuple(
+                LanguageRef(ref["code"], ref["version"], CanonOptions(**ref["options"]))
+                for ref in data["languages"]
+            )
+            sketch = SketchOptions(**{**_SINCE, **data["sketch"]})
+            decision = Decision(**data["decision"])
+            scheme = cls(languages, data["name"], sketch, decision)
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"not a stored scheme: {error!r}") from error
+        if data.get("id", scheme.id) != scheme.id:
+            raise SchemeMismatch(
+                found=str(data["id"]),
+                expected=scheme.id,
+                where=f"the scheme {scheme.name!r}",
+                remedy="Use the version of shinglefold that made it, or index all documents again.",
+            )
+        return scheme
+
+
+def checked_scheme(scheme: object) -> Scheme:
+    """Return a scheme that was handed in.
+
+    Raises:
+        ConfigError: it is the name of a preset, or something else.
+    """
+    if not isinstance(scheme, Scheme):
+        raise ConfigError(
+            f"{quoted(scheme)} is no Scheme; give that of the index, "
+            "Recipe.of(engine.mappings(index), index).scheme (from shinglefold.model.recipe), "
+            'or a new one, make_scheme("default") (from shinglefold.registry)'
+        )
+    return scheme
+
+
+def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
+    """Return what decides where only a threshold of it is given."""
+    given = [name for name in _THRESHOLDS if name in options]
+    if "verify" in options or not given:
+        return {}
+    if len(given) > 1:
+        raise ConfigError(
+            f"{' and '.join(given)}: one of them decides; say which by verify: signature or text"
+        )
+    return {"verify": _THRESHOLDS[given[0]]}
+
+
+def verified_by(
+    decision: Decision, verify: Verify | None, min_resemblance: float | None, min_similarity: float | None
+) -> Verify:
+    """Return what decides: what is said, else what the threshold given is of, else what the scheme says.
+
+    Raises:
+        ConfigError: both thresholds are given, and not which of them decides.
+    """
+    given = {"min_resemblance": min_resemblance, "min_similarity": min_similarity}
+    told = {name: value for name, value in given.items() if value is not None}
+    return verify or _verifying(told).get("verify", decision.verify)
+
+
+@lru_cache(maxsize=64)  # asked for once a search
+def _id(languages: tuple[LanguageRef, ...], sketch: SketchOptions) -> str:
+    own = asdict(sketch)
+    named = {name: value for name, value in own.items() if value is not _SINCE.get(name)}
+    identity = {"languages": [asdict(ref) for ref in languages], "sketch": named}
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return f"sf{ALGORITHM}-{xxhash.xxh3_64_hexdigest(text.encode())[:13]}"
+
+
+_ONCE = SketchOptions(values=168, bits=4, counted=False, both_ends=False)
+#: Presets by name. "default" is measured best on real revisions; "compact" takes a third less space;
+#: "once" was the default before shingles were counted; the others follow the literature.
+PRESETS: Mapping[str, Scheme] = {
+    "default": Scheme(),
+    "compact": Scheme(name="compact", sketch=SketchOptions(values=240, groups=12, group_size=3)),
+    "once": Scheme(name="once", sketch=_ONCE, decision=Decision(min_resemblance=0.62)),
+    "classic": Scheme(
+        name="classic",
+        sketch=replace(_ONCE, word_width=3, char_width=3, values=84, bits=8, groups=14, group_size=6),
+        decision=Decision(min_resemblance=0.62, verify="signature"),
+    ),
+    "fetterly": Scheme(
+        name="fetterly",
+        sketch=replace(_ONCE, word_width=5, char_width=5, values=84, bits=8, groups=6, group_size=14),
+        decision=Decision(min_shared=2, min_resemblance=0.0, min_length_ratio=0.0, verify="keywords"),
+    ),
+}

@@ -1,0 +1,1 @@
+"""Validation of options, settings files, and remedies in messages."""

@@ -1,0 +1,1 @@
+"""The driver of sans-IO generators, durable files, signals, optional imports."""

@@ -1,0 +1,118 @@
+"""Exclusive write access to an index: for one batch, or for longer."""
+
+import threading
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.engines.embedded.store.index import Index
+
+#: The file by which a process asks another to release an index.
+_WANTED = ".wanted"
+
+
+class ExclusiveAccess:
+    """The part of ``EmbeddedEngine`` that implements ``ExclusiveWrites``."""
+
+    path: Path
+    _lock: threading.RLock
+
+    @abstractmethod
+    def _index(self, index: str) -> Index:
+        """Return an open index."""
+
+    @abstractmethod
+    def _opened(self, index: str) -> Index | None:
+        """Return an index if it is open."""
+
+    @abstractmethod
+    def _whole(self, index: str) -> AbstractContextManager[None]:
+        """Name corrupt files if the block fails because of them."""
+
+    @contextmanager
+    def exclusive(self, index: str) -> Iterator[None]:
+        """Hold the write lock of an index; see ``ExclusiveWrites``.
+
+        Other threads of this engine wait meanwhile, for searches too. The lock is released at the end, unless
+        this engine had it before, and also when the process dies.
+
+        Raises:
+            EngineUnavailable: another process writes to the index.
+        """
+        with self._lock:
+            own = self._index(index)
+            had = own.writes
+            own.begin()
+            try:
+                own.refresh()
+                yield
+                own.refresh()
+            finally:
+                if not had:
+                    own.end()
+
+    @contextmanager
+    def deciding(self, index: str, fields: Collection[str]) -> Iterator[None]:
+        """Hold the write lock of an index for one decision of many; see ``ExclusiveWrites``.
+
+        Other threads of this engine wait meanwhile. Writes are logged, and committed in the background about
+        once a second, and when the index is released.
+
+        Raises:
+            EngineUnavailable: another process writes to the index, or its files can't be written.
+        """
+        with self._lock:
+            own = self._index(index)
+            had = own.writes
+            try:
+                own.watch(fields)
+                yield
+                own.note()
+            finally:
+                if not had:
+                    own.end()
+
+    def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return pending documents by value; see ``ExclusiveWrites``."""
+        with self._lock:
+            return self._index(index).unsearched(field, values)
+
+    @contextmanager
+    def held(self, index: str) -> Iterator[None]:
+        """Keep other processes from writing to an index; see ``ExclusiveWrites``.
+
+        Merges run in the background. Releasing the index waits for them, unless this engine had it before.
+
+        Raises:
+            EngineUnavailable: another process writes to the index.
+        """
+        with self._lock:
+            own = self._index(index)
+            had = own.writes
+            own.begin()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if not had and self._opened(index) is own:
+                    own.end()
+
+    def want(self, index: str) -> None:
+        """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""
+        with suppress(OSError):
+            (self.path / index / _WANTED).touch()
+
+    def wanted(self, index: str) -> bool:
+        """Return whether another process asked for an index since the last call; see ``ExclusiveWrites``."""
+        try:
+            (self.path / index / _WANTED).unlink()
+        except OSError:
+            return False
+        return True
+
+    def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
+        """Return the current sources of documents, None for deleted ones; see ``get``."""
+        with self._lock, self._whole(index):
+            return self._index(index).sources(ids)

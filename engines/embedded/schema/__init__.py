@@ -1,0 +1,1 @@
+"""Mappings, field types, and request options of the embedded engine."""

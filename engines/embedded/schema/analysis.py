@@ -1,0 +1,101 @@
+"""Text to searchable tokens, for documents and for queries."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, cast
+
+from shinglefold.engines.embedded.schema.field_types import well_formed
+from shinglefold.errors import ConfigError, EngineError
+from shinglefold.model.scheme import CanonOptions
+from shinglefold.model.values import Token
+from shinglefold.options.remedies import advised
+
+#: The options of a language that nobody has changed.
+_USUAL = asdict(CanonOptions())
+
+
+class Analysis:
+    """What the engine needs of a canonicalizer, or of a callable ``text -> list[Token]``.
+
+    With neither, an index can be asked what it was made with, and nothing that takes words.
+    """
+
+    def __init__(self, canonicalizer: Any) -> None:  # noqa: ANN401 - a Canonicalizer or a callable
+        tokens: Any = _refuse if canonicalizer is None else getattr(canonicalizer, "tokens", canonicalizer)
+        if not callable(tokens):
+            raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
+        self._tokens = cast(Callable[..., Sequence[Token]], tokens)
+        # Many texts go together where that can be: each alone has numpy's cost a call.
+        self._batch: Callable[[Sequence[str]], list[str]] = getattr(
+            canonicalizer, "text_batch", self._one_by_one
+        )
+        self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
+        # The same query is often asked again, for the next window or page.
+        self._readings = lru_cache(maxsize=1024)(self._read)
+        references = getattr(canonicalizer, "references", None)
+        #: What decides the tokens, kept with an index; empty for a mere callable, which can't tell.
+        self.identity: str = (
+            json.dumps([asdict(ref) for ref in references], sort_keys=True) if references else ""
+        )
+
+    def tokens(self, text: str) -> Sequence[Token]:
+        """Return the tokens of a document's text, with offsets into it."""
+        return self._tokens(text)
+
+    def column_texts(self, texts: Sequence[str]) -> list[str]:
+        """Return the tokens of each text as the text columns hold them: one space between them."""
+        return [well_formed(text) for text in self._batch(texts)]
+
+    def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
+        """Return the different ways to read a query.
+
+        A query is too short to tell Russian from Ukrainian, so it is also read in each language alone. A
+        reading without any token is left out.
+        """
+        return self._readings(text)
+
+    def _one_by_one(self, texts: Sequence[str]) -> list[str]:
+        return [" ".join([token.text for token in self._tokens(text)]) for text in texts]
+
+    def _read(self, text: str) -> tuple[tuple[str, ...], ...]:
+        found = [self._tokens(text), *(self._tokens(text, code) for code in self._codes)]
+        lists = {tuple(well_formed(token.text) for token in tokens): None for tokens in found if tokens}
+        return tuple(lists)
+
+
+def _refuse(_: str) -> Sequence[Token]:
+    raise ConfigError("this engine was opened without a canonicalizer: give it one to write or search text")
+
+
+def check_analysis(index: str, made: str, analysis: Analysis) -> None:
+    """Check that texts are analysed as those of an index are.
+
+    Args:
+        made: what decided the tokens of the index; empty where that is not known.
+
+    Raises:
+        EngineError: they are not, so that hardly any word would be found.
+    """
+    if made and analysis.identity and made != analysis.identity:
+        raise EngineError(
+            f"the index {index} was made with other languages, dictionaries or options than are asked for, "
+            f"and its words stand there by these: {_languages(made)}. To have others index its documents "
+            f"again: {advised('index', 'FILE', index=index, recreate=True)}"
+        )
+
+
+def _languages(identity: str) -> str:
+    """Return the languages that decide tokens, with their versions and the options that are not the usual."""
+    told = []
+    for one in json.loads(identity):
+        options = [
+            f"{name} {json.dumps(value)}"
+            for name, value in one["options"].items()
+            if value != _USUAL.get(name, value)
+        ]
+        told.append(
+            " ".join([one["code"], one["version"], *(f"({', '.join(options)})" for _ in options[:1])])
+        )
+    return ", ".join(told)

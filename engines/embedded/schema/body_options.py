@@ -1,0 +1,101 @@
+"""Options and URL parameters, checked by name: one that is silently ignored is a wrong answer."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from shinglefold.errors import UnsupportedQuery, nearest
+from shinglefold.options.validation import check_number, check_object, check_truth, check_whole, expected
+from shinglefold.quoted import quoted
+
+
+def unsupported(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
+    """Return the error for a name the embedded engine does not know, with the nearest one it does."""
+    names = sorted(known)
+    near = nearest(name, names)
+    hint = f"; did you mean {near!r}?" if near else "."
+    return UnsupportedQuery(
+        f"the embedded engine supports no {what} {name!r}{hint} Supported: {', '.join(names) or 'none'}."
+    )
+
+
+def checked(what: str, given: object, known: Iterable[str]) -> Mapping[str, Any]:
+    """Return an object of options after making sure that every key is known.
+
+    Raises:
+        UnsupportedQuery: it is no object, or has a key that is not known.
+    """
+    names = tuple(known)
+    found = check_object(what, given, f"an object with {', '.join(names)}", UnsupportedQuery)
+    for key in found:
+        if key not in names:
+            raise unsupported(f"option of {what}", str(key), names)
+    return found
+
+
+def single(what: str, given: object) -> tuple[str, Any]:
+    """Return key and value of an object that must have exactly one key."""
+    if not isinstance(given, Mapping) or len(given) != 1:
+        raise expected(what, "an object with exactly one key", given, UnsupportedQuery)
+    key, value = next(iter(given.items()))
+    return str(key), value
+
+
+def whole(what: str, value: object, low: int = 0) -> int:
+    """Return a whole number of at least ``low``."""
+    check_whole(what, value, low, error=UnsupportedQuery)
+    return cast("int", value)
+
+
+def number(what: str, value: object, low: float = 0.0) -> float:
+    """Return a number of at least ``low``."""
+    check_number(what, value, low, error=UnsupportedQuery)
+    return float(cast("float", value))
+
+
+def truth(what: str, value: object) -> bool:
+    """Return true or false."""
+    check_truth(what, value, UnsupportedQuery)
+    return cast("bool", value)
+
+
+def strings(what: str, value: object) -> tuple[str, ...]:
+    """Return strings given as one or as a list."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+        raise expected(what, "a string or a list of strings", value, UnsupportedQuery)
+    return tuple(items)
+
+
+#: With one copy of one shard these mean the same whatever they say.
+_ANY = frozenset(
+    {
+        "preference", "request_cache", "allow_partial_search_results", "batched_reduce_size",
+        "max_concurrent_shard_requests", "pre_filter_shard_size", "ccs_minimize_roundtrips",
+    }
+)  # fmt: skip
+#: These mean what they mean anywhere only with such values.
+_VALUES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "search_type": frozenset({"query_then_fetch", "dfs_query_then_fetch"}),
+        "ignore_unavailable": frozenset({"false"}),
+        "allow_no_indices": frozenset({"true"}),
+        "expand_wildcards": frozenset({"open", "all"}),
+    }
+)
+
+
+def check_parameters(parameters: Mapping[str, Any] | None) -> None:
+    """Refuse what this engine can't do.
+
+    Raises:
+        UnsupportedQuery: a parameter that would mean something here, and is not supported.
+    """
+    for name, value in (parameters or {}).items():
+        if name in _ANY:
+            continue
+        if name not in _VALUES:
+            raise unsupported("search parameter", str(name), [*_ANY, *_VALUES])
+        if str(value).lower() not in _VALUES[name]:
+            has = " or ".join(sorted(_VALUES[name]))
+            raise UnsupportedQuery(f"the embedded engine has {name} {has} only, not {quoted(value)}")

@@ -1,0 +1,127 @@
+"""Bulk actions: from the shape of the clients' helpers to one small value."""
+
+import base64
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold.contracts.exclusive_writes import Ready
+
+_VERBS = ("index", "create", "update", "delete")
+_META = frozenset({"_op_type", "_index", "_id", "_ready"})
+#: Metadata the servers know and this engine does not.
+_REFUSED = frozenset(
+    {"_routing", "routing", "_version", "version", "version_type", "if_seq_no", "if_primary_term", "pipeline",
+     "_parent", "parent", "script", "retry_on_conflict", "require_alias", "dynamic_templates"}
+)  # fmt: skip
+#: Names that are of no document's own fields, on servers either.
+_METADATA = frozenset(
+    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
+     "_nested_path"}
+)  # fmt: skip
+_LONGEST_ID = 512
+
+
+class Refused(Exception):
+    """An action that can't be done: HTTP status and reason. It never leaves the engine."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do to one document.
+
+    ``source`` is the document, or what an update merges into it; ``otherwise`` what an update of a missing
+    document writes, None where it is to fail. ``ready``: what is made of it already.
+    """
+
+    verb: str
+    index: str
+    id: str
+    source: Mapping[str, Any]
+    otherwise: Mapping[str, Any] | None = None
+    ready: Ready | None = None
+
+
+def read_action(given: Mapping[str, Any]) -> Action:
+    """Read an action.
+
+    Raises:
+        Refused: it is not valid.
+    """
+    verb = given.get("_op_type", "index")
+    if verb not in _VERBS:
+        raise Refused(400, f"unknown _op_type {verb!r}; known: {', '.join(_VERBS)}")
+    for name in given.keys() & _REFUSED:
+        raise Refused(400, f"the embedded engine has no {name!r} for bulk actions; leave it out")
+    index = given.get("_index")
+    if not isinstance(index, str) or not index:
+        raise Refused(400, "_index is missing")
+    id = _id(verb, given.get("_id"))  # noqa: A001
+    if verb == "delete":
+        return Action(verb, index, id, {})
+    source = given["_source"] if "_source" in given else _rest(given)
+    if verb == "update":
+        return _update(index, id, source, given)
+    return Action(verb, index, id, _document("_source", source), ready=given.get("_ready"))
+
+
+def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with an update's changes: objects are merged, everything else is replaced."""
+    result = dict(old)
+    for name, value in changes.items():
+        before = result.get(name)
+        result[name] = (
+            merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+        )
+    return result
+
+
+def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Action:  # noqa: A002
+    body = dict(_object("update", source))
+    if "doc" in given:
+        body = {name: given[name] for name in ("doc", "upsert", "doc_as_upsert") if name in given}
+    unknown = body.keys() - {"doc", "upsert", "doc_as_upsert"}
+    if unknown or "doc" not in body:
+        raise Refused(400, f"an update takes doc, upsert and doc_as_upsert, got {sorted(body)}")
+    changes = _document("doc", body["doc"])
+    otherwise = changes if body.get("doc_as_upsert") is True else body.get("upsert")
+    return Action("update", index, id, changes, None if otherwise is None else _document("upsert", otherwise))
+
+
+def _id(verb: str, given: object) -> str:
+    if given is None and verb in ("index", "create"):
+        return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
+    if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
+        raise Refused(400, f"{given!r} is no _id for {verb}; give a string that is not empty")
+    id = str(given)  # noqa: A001
+    try:
+        size = len(id.encode())
+    except UnicodeEncodeError:
+        raise Refused(400, "the _id is no valid Unicode") from None
+    if size > _LONGEST_ID:
+        raise Refused(400, f"the _id has {size} bytes, {_LONGEST_ID} are allowed")
+    return id
+
+
+def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an action's own keys: the helpers take them for the document when there is no ``_source``."""
+    return {name: value for name, value in given.items() if name not in _META}
+
+
+def _document(what: str, value: object) -> Mapping[str, Any]:
+    document = _object(what, value)
+    for name in document.keys() & _METADATA:
+        raise Refused(400, f"{name!r} is metadata and can't be a field of a document; leave it out")
+    return document
+
+
+def _object(what: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Refused(400, f"{what}: expected an object, got {type(value).__name__}")
+    return value

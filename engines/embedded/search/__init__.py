@@ -1,0 +1,1 @@
+"""Searches of the embedded engine: sorting, collapse, aggregations, highlights."""

@@ -1,0 +1,148 @@
+"""``aggs``: terms of keywords and numbers counted, and distinct values, over all that was found."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import tantivy
+
+from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported, whole
+from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.tantivy_schema import find
+from shinglefold.engines.embedded.search.collapse import collapse_field, column_values
+from shinglefold.engines.embedded.store.snapshots import Snapshot
+from shinglefold.errors import UnsupportedQuery
+
+_KINDS = ("terms", "cardinality", "sampler")
+
+
+def aggregate(snapshot: Snapshot, query: tantivy.Query, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the aggregations of a response.
+
+    Within the buckets of terms, distinct values may be counted too; within a sample, terms of numbers.
+
+    Raises:
+        UnsupportedQuery: it is none of these, or the field is none they take.
+    """
+    samples = {name: body for name, body in given.items() if isinstance(body, Mapping) and "sampler" in body}
+    told = {name: sampled(snapshot, query, name, body) for name, body in samples.items()}
+    wanted = {name: _read(snapshot, name, body) for name, body in given.items() if name not in samples}
+    found = snapshot.searcher.aggregate(query, wanted) if wanted else {}
+    return {name: told[name] if name in told else _told(given[name], found[name]) for name in given}
+
+
+def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
+    """Return an aggregation as tantivy takes it."""
+    inner, rest = split(name, body)
+    kind, options = single(f"aggregation {name!r}", rest)
+    if kind == "cardinality":
+        if inner:
+            raise UnsupportedQuery(f"aggregation {name!r}: cardinality takes no sub-aggregations")
+        return _distinct(snapshot, options)
+    if kind != "terms":
+        raise unsupported("aggregation", kind, _KINDS)
+    checked("terms aggregation", options, ("field", "size"))
+    own = _counted(snapshot, options.get("field"))
+    size = whole("size of terms aggregation", options.get("size", 10), 1)
+    made: dict[str, Any] = {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}
+    for sub, one in inner.items():
+        if "cardinality" not in one:
+            raise UnsupportedQuery(f"sub-aggregation {sub!r}: only cardinality is supported within terms")
+        made.setdefault("aggs", {})[sub] = _read(snapshot, sub, one)
+    return made
+
+
+def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
+    # Whatever the threshold, tantivy counts by HyperLogLog++ of the size it has.
+    checked("cardinality aggregation", options, ("field", "precision_threshold"))
+    path = str(options.get("field"))
+    own = snapshot.catalog.fields.get(path)
+    if own is None or own.kind in (Kind.TEXT, Kind.BINARY) or not own.has_order:
+        fields = snapshot.catalog.fields.items()
+        known = [p for p, f in fields if f.kind not in (Kind.TEXT, Kind.BINARY) and f.has_order]
+        raise UnsupportedQuery(str(unsupported("cardinality aggregation of the field", path, known)))
+    return {"cardinality": {"field": own.column}}
+
+
+def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tantivy found as servers tell it."""
+    if "buckets" not in found:
+        return {"value": round(found["value"])}
+    inner, _ = split("", body)
+    buckets = sorted(found["buckets"], key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
+    return {
+        "doc_count_error_upper_bound": found.get("doc_count_error_upper_bound", 0),
+        "sum_other_doc_count": found.get("sum_other_doc_count", 0),
+        "buckets": [
+            {"key": bucket["key"], "doc_count": bucket["doc_count"]}
+            | {name: {"value": round(bucket[name]["value"])} for name in inner}
+            for bucket in buckets
+        ],
+    }
+
+
+def _counted(snapshot: Snapshot, path: object) -> Field:
+    """Return a field whose terms can be counted: one of keywords or of whole numbers."""
+    own = snapshot.catalog.fields.get(str(path))
+    if own is None or not _has_terms(own):
+        known = [path for path, field in snapshot.catalog.fields.items() if _has_terms(field)]
+        raise UnsupportedQuery(str(unsupported("terms aggregation of the field", str(path), known)))
+    return own
+
+
+def _has_terms(own: Field) -> bool:
+    return own.kind in (Kind.KEYWORD, Kind.LONG) and own.has_order
+
+
+_INNER = ("aggs", "aggregations")
+_TERMS = ("field", "size", "shard_size", "min_doc_count")
+
+
+def sampled(snapshot: Snapshot, query: tantivy.Query, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how often each number of a field occurs among the best hits.
+
+    Raises:
+        UnsupportedQuery: something else than terms of whole numbers is asked for, one in a document.
+
+    Cost: one pass over the hits, and 0.5 µs for each that is looked at.
+    """
+    inner, rest = split(name, body)
+    _, options = single(f"aggregation {name!r}", rest)
+    checked("sampler aggregation", options, ("shard_size",))
+    _, hits = find(snapshot.searcher, query, whole("shard_size", options.get("shard_size", 100), 1))
+    addresses = [address for _, address in hits]
+    told: dict[str, Any] = {"doc_count": len(addresses)}
+    for sub, one in inner.items():
+        told[sub] = _sampled_terms(snapshot, addresses, sub, one)
+    return told
+
+
+def _sampled_terms(
+    snapshot: Snapshot, addresses: list[tantivy.DocAddress], name: str, body: Mapping[str, Any]
+) -> dict[str, Any]:
+    kind, options = single(f"aggregation {name!r}", body)
+    if kind != "terms":
+        raise unsupported("aggregation within a sample", kind, ("terms",))
+    checked("terms aggregation", options, _TERMS)
+    own = collapse_field(snapshot, str(options.get("field")))
+    least = whole("min_doc_count", options.get("min_doc_count", 1), 1)
+    size = whole("size of terms aggregation", options.get("size", 10), 1)
+    found = Counter(value for value in column_values(snapshot, own, addresses) if value is not None)
+    several = [(value, count) for value, count in found.items() if count >= least]
+    several.sort(key=lambda one: (-one[1], one[0]))
+    shown = several[:size]
+    return {
+        "doc_count_error_upper_bound": 0,
+        "sum_other_doc_count": found.total() - sum(count for _, count in shown),
+        "buckets": [{"key": value, "doc_count": count} for value, count in shown],
+    }
+
+
+def split(name: str, body: object) -> tuple[Mapping[str, Any], object]:
+    """Return the sub-aggregations of an aggregation, and the rest of it."""
+    if not isinstance(body, Mapping):
+        return {}, body
+    inner = body.get("aggs", body.get("aggregations")) or {}
+    if not isinstance(inner, Mapping) or not all(isinstance(one, Mapping) for one in inner.values()):
+        raise UnsupportedQuery(f"sub-aggregations of {name!r}: expected objects, got {inner!r}")
+    return inner, {key: value for key, value in body.items() if key not in _INNER}

@@ -1,0 +1,250 @@
+"""A search: compile, find, rank, and put together the response in the servers' shape."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import numpy as np
+import tantivy
+
+from shinglefold.documents.source_values import values_at
+from shinglefold.engines.embedded.query.compiler import compile_query
+from shinglefold.engines.embedded.query.context import Context, Mark, constant
+from shinglefold.engines.embedded.schema.analysis import Analysis
+from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.tantivy_schema import counted, find
+from shinglefold.engines.embedded.search.aggregations import aggregate
+from shinglefold.engines.embedded.search.collapse import (
+    Collapse,
+    collapse_field,
+    column_values,
+    first_of_each,
+    narrowed,
+)
+from shinglefold.engines.embedded.search.doc_values import Selection, select
+from shinglefold.engines.embedded.search.highlight import HighlightOptions, Style, highlight
+from shinglefold.engines.embedded.search.request import Request, read_request
+from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
+from shinglefold.engines.embedded.store.record_files import Head, read_head
+from shinglefold.engines.embedded.store.snapshots import Order, Snapshot
+from shinglefold.engines.embedded.store.source_codec import loaded, stored_main
+
+#: Characters of a text that are looked through for words to mark, as on servers.
+_HIGHLIGHTED = 1_000_000
+#: Hits tantivy is asked for in an order of its own; a page further down is taken from all in order.
+_NATIVE = 10_000
+
+
+class _Ranked(NamedTuple):
+    """A hit of the page: score, place, and its sort values."""
+
+    score: float
+    address: tantivy.DocAddress
+    sort: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loader:
+    """Makes hits of what was ranked, reading no more of the documents than was asked for."""
+
+    snapshot: Snapshot
+    request: Request
+    analysis: Analysis
+    marks: Sequence[Mark]
+    selection: Selection
+
+    def hits(self, page: Sequence[_Ranked]) -> list[dict[str, Any]]:
+        """Return the hits of the response."""
+        request = self.request
+        pages = bool(request.source.wanted or request.highlight or self.selection.in_main)
+        if not pages and not self.selection.in_parts and request.bare:
+            return [self._frame(ranked) for ranked in page]
+        heads = self.snapshot.heads.load(self.snapshot.searcher, [ranked.address for ranked in page])
+        return [self._hit(ranked, read_head(head)) for ranked, head in zip(page, heads, strict=True)]
+
+    def _hit(self, ranked: _Ranked, head: Head) -> dict[str, Any]:
+        hit = self._frame(ranked, "" if self.request.bare else head.id)
+        source = head.parts
+        if self._whole(head):
+            main = stored_main(self.snapshot.searcher, self.snapshot.heads, ranked.address)
+            source = loaded(main) | head.parts
+        if self.request.source.wanted:
+            hit["_source"] = self.request.source.apply(source)
+        if fields := self.selection.read(head.parts, source):
+            hit["fields"] = fields
+        if self.request.highlight and (marked := self._highlight(self.request.highlight, source)):
+            hit["highlight"] = marked
+        return hit
+
+    def _whole(self, head: Head) -> bool:
+        """Tell whether more than the head of a document is needed, which has to be decompressed."""
+        request = self.request
+        beyond = request.source.wanted and not request.source.within(head.parts)
+        return bool(beyond or request.highlight or self.selection.in_main)
+
+    def _frame(self, ranked: _Ranked, id: str = "") -> dict[str, Any]:  # noqa: A002
+        frame: dict[str, Any] = {"_index": self.snapshot.name}
+        if id:
+            frame["_id"] = id
+        frame["_score"] = ranked.score if self.request.scored else None
+        if self.request.sort:
+            frame["sort"] = ranked.sort
+        return frame
+
+    def _highlight(self, options: HighlightOptions, source: Mapping[str, Any]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for pattern, style in options.fields:
+            for own in self._highlighted(pattern):
+                fragments = self._fragments(own, style, source)
+                if fragments:
+                    found[own.path] = fragments[: style.fragments or None]
+        return found
+
+    def _highlighted(self, pattern: str) -> list[Field]:
+        fields = self.snapshot.catalog.fields.values()
+        return [own for own in fields if own.kind is Kind.TEXT and fnmatchcase(own.path, pattern)]
+
+    def _fragments(self, own: Field, style: Style, source: Mapping[str, Any]) -> list[str]:
+        marks = [mark for mark in self.marks if mark.path == own.path or not style.own_terms_only]
+        fragments: list[str] = []
+        if marks or style.no_match_size:
+            for value in values_at(source, own.source):
+                text = str(value)[:_HIGHLIGHTED]
+                fragments += highlight(text, self.analysis.tokens(text), marks, style)
+        return fragments
+
+
+def run_search(snapshot: Snapshot, analysis: Analysis, request: Request) -> dict[str, Any]:
+    """Return the response to a search.
+
+    Raises:
+        UnsupportedQuery: the query, a sort or an aggregation is not supported.
+    """
+    began = time.perf_counter()
+    context = Context(snapshot, analysis)
+    query = compile_query(context, request.query)
+    loader = _Loader(snapshot, request, analysis, context.marks, select(snapshot.catalog, request.docvalues))
+    if request.collapse is None:
+        count, best, page = _ranked(snapshot, query, request)
+        shown = loader.hits(page)
+    else:
+        count, best, shown = _collapsed(loader, query, request.collapse)
+    hits: dict[str, Any] = {"max_score": best if request.scored else None}
+    if request.total is not False:
+        hits = {"total": _total(count, request.total), **hits}
+    hits["hits"] = shown
+    response: dict[str, Any] = {
+        "took": round((time.perf_counter() - began) * 1000),
+        "timed_out": False,
+        "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
+        "hits": hits,
+    }
+    if request.aggregations:
+        response["aggregations"] = aggregate(snapshot, query, request.aggregations)
+    return response
+
+
+def _ranked(
+    snapshot: Snapshot, query: tantivy.Query, request: Request
+) -> tuple[int, float | None, list[_Ranked]]:
+    """Return how many were found, the best score, and the page."""
+    wanted = request.start + request.size
+    if request.by_rank and request.after is None:
+        # One more than nothing, so that there is a best score.
+        count, found = find(snapshot.searcher, query, max(wanted, 1))
+        best = found[0][0] if found else None
+        return count, best, [_by_rank(request, *hit) for hit in found[request.start : wanted]]
+    order = snapshot.sort_cache.get(key := _order_key(request))
+    if order is None and request.after is None and not request.scored:
+        native = tantivy_orders(request.sort, snapshot)
+        if native is not None and wanted <= _NATIVE:
+            return _sorted_by_tantivy(snapshot, query, request, *native)
+    if order is None:
+        order = _order(snapshot, query, request)
+        snapshot.sort_cache.keep(key, order)
+    start = request.start if request.after is None else order.after(request.after)
+    rows = range(start, min(start + request.size, order.places.size))
+    page = [
+        _Ranked(float(order.scores[row]), address_at(int(order.places[row])), order.sort_values(row))
+        for row in rows
+    ]
+    return order.places.size, order.best, page
+
+
+def _collapsed(
+    loader: _Loader, query: tantivy.Query, collapse: Collapse
+) -> tuple[int, float | None, list[dict[str, Any]]]:
+    """Return how many hits there are, the best score, and the first hit of each group of the page."""
+    snapshot, request = loader.snapshot, loader.request
+    own = collapse_field(snapshot, collapse.path)
+    count, best, firsts = first_of_each(
+        lambda size: _ranked(snapshot, query, replace(request, start=0, size=size)),
+        lambda page: column_values(snapshot, own, [ranked.address for ranked in page]),
+        request.start + request.size,
+    )
+    firsts = firsts[request.start :]
+    shown = loader.hits([ranked for ranked, _ in firsts])
+    for hit, (_, value) in zip(shown, firsts, strict=True):
+        hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
+        if collapse.inner:
+            hit["inner_hits"] = _others(loader, collapse, value)
+    return count, best, shown
+
+
+def _others(loader: _Loader, collapse: Collapse, value: int | None) -> dict[str, Any]:
+    query = narrowed(loader.request.query, collapse.path, value)
+    found = {}
+    for name, one in zip(collapse.names, collapse.inner, strict=True):
+        body = {key: given for key, given in one.items() if key != "name"}
+        request = read_request({"size": 3, **body, "query": query}, under_pit=False)
+        found[name] = {"hits": run_search(loader.snapshot, loader.analysis, request)["hits"]}
+    return found
+
+
+def _order_key(request: Request) -> str:
+    return json.dumps([request.query, [astuple(key) for key in request.sort]], sort_keys=True, default=repr)
+
+
+def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
+    """Return all that is found in order. Cost: about 2 µs a hit and key."""
+    count, _ = find(snapshot.searcher, query, 1)
+    # One request for all: an order by several fields, or after a cursor, is not tantivy's.
+    _, found = find(snapshot.searcher, query, count)
+    columns = [make_column(key, snapshot, query, found) for key in request.sort]
+    scores = np.fromiter((score for score, _ in found), np.float32, len(found))
+    return Order.of(places(found), scores, columns)
+
+
+def _sorted_by_tantivy(
+    snapshot: Snapshot, query: tantivy.Query, request: Request, column: str | None, descending: bool
+) -> tuple[int, None, list[_Ranked]]:
+    """Return a page near the top, which tantivy finds without the rest."""
+    wanted = max(request.start + request.size, 1)
+    if column is None:
+        count, found = find(snapshot.searcher, constant(query), wanted)
+        keyed: Sequence[tuple[Any, tantivy.DocAddress]] = [(place(address), address) for _, address in found]
+    else:
+        order = tantivy.Order.Desc if descending else tantivy.Order.Asc
+        result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
+        count, keyed = counted(result), result.hits
+    # Whatever follows the first key is the place.
+    rest = len(request.sort) - 1
+    chosen = keyed[request.start : request.start + request.size]
+    return (
+        count,
+        None,
+        [_Ranked(0.0, address, [value, *[place(address)] * rest]) for value, address in chosen],
+    )
+
+
+def _by_rank(request: Request, score: float, address: tantivy.DocAddress) -> _Ranked:
+    return _Ranked(score, address, [score, place(address)][: len(request.sort)])
+
+
+def _total(count: int, wanted: bool | int) -> dict[str, Any]:
+    if wanted is True or count <= wanted:
+        return {"value": count, "relation": "eq"}
+    return {"value": int(wanted), "relation": "gte"}

@@ -1,0 +1,237 @@
+"""``sort`` and ``search_after``: a total order over what was found."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from shinglefold.documents.source_values import values_at
+from shinglefold.engines.embedded.query.context import constant
+from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported
+from shinglefold.engines.embedded.schema.field_types import TYPES, Field, Kind, parse_date, to_index
+from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, Found, find
+from shinglefold.engines.embedded.store.document_encoder import indexed_values
+from shinglefold.engines.embedded.store.snapshots import GAP, Column, Places, Snapshot
+from shinglefold.engines.embedded.store.source_codec import stored_source
+from shinglefold.errors import UnsupportedQuery
+
+_OPTIONS = ("order", "missing", "unmapped_type")
+_PLACES = ("_doc", "_shard_doc")
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of an order; ``missing`` is ``_last``, ``_first`` or a value to sort by instead."""
+
+    name: str
+    descending: bool
+    missing: Any = "_last"
+    unmapped: bool = False
+
+
+def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
+    """Read the ``sort`` of a search body; under a point in time the place in the index is the last key.
+
+    Raises:
+        UnsupportedQuery: a key or an option is not supported.
+    """
+    if given is None:
+        return ()
+    keys = [_read_key(item) for item in (given if isinstance(given, list | tuple) else [given])]
+    if any(key.name == "_shard_doc" for key in keys) and not under_pit:
+        raise UnsupportedQuery("sort by _shard_doc needs a point in time: open one and name it in pit")
+    if under_pit and keys and not any(key.name in _PLACES for key in keys):
+        keys.append(SortKey("_shard_doc", descending=False))
+    return tuple(keys)
+
+
+def place(address: tantivy.DocAddress) -> int:
+    """Return a hit's place in the index, unique in a snapshot: what ``_doc`` and ``_shard_doc`` sort by."""
+    return (address.segment_ord << 32) | address.doc
+
+
+def address_at(number: int) -> tantivy.DocAddress:
+    """Return the address of a place."""
+    return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
+
+
+def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]) -> Column:
+    """Return one key of an order for every hit.
+
+    Raises:
+        UnsupportedQuery: the field can't be sorted by.
+    """
+    sign = -1 if key.descending else 1
+    if key.name == "_score":
+        return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
+    if key.name in _PLACES:
+        return Column(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
+    own = _sortable(key, snapshot)
+    if own is None:
+        return Column(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
+    if own.kind is Kind.KEYWORD:
+        values: list[Any] = _strings(own, snapshot, query, found)
+    else:
+        values = snapshot.searcher.fast_field_values(own.column, [address for _, address in found])
+    if key.descending and has_many(own, snapshot):
+        values = _with_greatest(own, snapshot, query, found, values)
+    return _field_column(key, own, _filled(key, values, own))
+
+
+def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
+    """Return the column and direction by which tantivy alone gives an order; no column for places.
+
+    None where it takes more than that: it sorts by one column, by its first values, equal ones by place, and
+    those without a value last.
+    """
+    first, *rest = keys
+    if any(key.name not in _PLACES or key.descending for key in rest):
+        return None
+    if first.name in _PLACES:
+        return None if first.descending else (None, False)
+    if first.name == "_score" or first.missing != "_last":
+        return None
+    own = _sortable(first, snapshot)
+    if own is None or (first.descending and has_many(own, snapshot)):
+        return None
+    return own.column, first.descending
+
+
+def has_many(own: Field, snapshot: Snapshot) -> bool:
+    """Tell whether a document has several values for a field."""
+    return snapshot.searcher.doc_freq(NAMES, MANY + own.path) > 0
+
+
+def places(found: Sequence[Found]) -> Places:
+    """Return the places of hits in the index."""
+    return np.fromiter((place(address) for _, address in found), np.int64, len(found))
+
+
+def _read_key(item: object) -> SortKey:
+    name, options = (item, {}) if isinstance(item, str) else single("sort", item)
+    assert isinstance(name, str)
+    if isinstance(options, str):
+        options = {"order": options}
+    checked(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
+    order = options.get("order", "desc" if name == "_score" else "asc")
+    if order not in ("asc", "desc"):
+        raise unsupported(f"order of sort by {name}", str(order), ("asc", "desc"))
+    if options.get("unmapped_type", "long") not in TYPES:
+        raise unsupported("unmapped_type", str(options["unmapped_type"]), TYPES)
+    return SortKey(name, order == "desc", options.get("missing", "_last"), "unmapped_type" in options)
+
+
+def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
+    own = snapshot.catalog.fields.get(key.name)
+    if own is None and key.unmapped:
+        return None
+    if own is None:
+        fields = snapshot.catalog.fields.items()
+        names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
+        raise unsupported("field to sort by", key.name, names)
+    if own.kind is Kind.TEXT:
+        beside = f"{key.name}.keyword"
+        how = "it has no keyword beside it, sort by another field"
+        if beside in snapshot.catalog.fields:
+            how = f"sort by a keyword, such as {beside}"
+        raise UnsupportedQuery(f"sort by the text field {key.name!r}: {how}")
+    if own.searched_only:
+        raise UnsupportedQuery(
+            f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"
+        )
+    if not own.has_order or own.kind is Kind.BINARY:
+        raise UnsupportedQuery(f"sort by {key.name!r}: it is only stored; sort by another field")
+    return own
+
+
+def _strings(
+    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]
+) -> list[str | None]:
+    """Return the strings of a keyword field for every hit.
+
+    tantivy reads numbers of given documents, but strings only while it orders by them.
+    """
+    if not found:
+        return []
+    ordered = snapshot.searcher.search(
+        constant(query), len(found), count=False, order_by_field=own.column, order=tantivy.Order.Asc
+    ).hits
+    by_place = {place(address): value for value, address in ordered}
+    return [by_place.get(place(address)) for _, address in found]
+
+
+def _with_greatest(
+    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found], values: list[Any]
+) -> list[Any]:
+    """Return the values with the greatest instead of the least where a document has several.
+
+    Cost: reads these documents; a column gives its first value only.
+    """
+    many = tantivy.Query.term_query(snapshot.schema, NAMES, MANY + own.path, "basic")
+    both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
+    greatest = {}
+    for _, address in find(snapshot.searcher, both, len(found))[1]:
+        source = stored_source(snapshot.searcher, snapshot.heads, address).load()
+        greatest[place(address)] = max(indexed_values(own, values_at(source, own.source)))
+    return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
+
+
+def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> Column:
+    there = np.fromiter((value is not None for value in values), bool, len(values))
+    known: Any = [value for value in values if value is not None]
+    if own.kind is Kind.KEYWORD:
+        distinct = sorted(set(known))
+        rank_of = {value: number for number, value in enumerate(distinct)}
+        ranks = np.full(len(values), _gap(key))
+        ranks[there] = _sign(key) * np.fromiter((rank_of[value] for value in known), np.int64, len(known))
+        return Column(ranks, distinct, _sign(key), _gap(key), str)
+    return _column(
+        key, np.array(known, np.float64 if own.kind is Kind.DOUBLE else np.int64), there, _number_of(own)
+    )
+
+
+def _column(
+    key: SortKey, known: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None, number: Callable[[Any], Any]
+) -> Column:
+    """Return the column of numbers; ``there`` tells which rows have one, None for all."""
+    distinct, inverse = np.unique(known, return_inverse=True)
+    ranks = np.full(known.size if there is None else there.size, _gap(key))
+    ranks[slice(None) if there is None else there] = _sign(key) * inverse.astype(np.int64)
+    return Column(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
+
+
+def _number_of(own: Field) -> Callable[[Any], Any]:
+    def number(value: object) -> int | float:
+        if own.kind is Kind.DATE and isinstance(value, str):
+            return parse_date(value).first
+        return value if isinstance(value, int | float) else _as_float(value)
+
+    return number
+
+
+def _filled(key: SortKey, values: Sequence[Any], own: Field) -> Sequence[Any]:
+    if key.missing in ("_last", "_first"):
+        return values
+    try:
+        instead = to_index(own, key.missing)
+    except ValueError as error:
+        raise UnsupportedQuery(f"sort by {key.name!r}: missing: {error}") from error
+    return [instead if value is None else value for value in values]
+
+
+def _gap(key: SortKey) -> int:
+    return -GAP if key.missing == "_first" else GAP
+
+
+def _sign(key: SortKey) -> int:
+    return -1 if key.descending else 1
+
+
+def _as_float(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise UnsupportedQuery(f"search_after: expected a number, got {value!r}") from None

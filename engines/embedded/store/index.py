@@ -1,0 +1,402 @@
+"""One index: its folder, its catalog, the snapshot that searches see, and its writer while there is one."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from shinglefold.engines.embedded.schema.analysis import Analysis, check_analysis
+from shinglefold.engines.embedded.schema.bulk_actions import Action
+from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
+from shinglefold.engines.embedded.schema.tantivy_schema import (
+    TANTIVY,
+    CommitLimits,
+    find,
+    make_schema,
+    translated,
+)
+from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
+from shinglefold.engines.embedded.store.compaction import live_counts, relocate, sparse_files
+from shinglefold.engines.embedded.store.index_folders import check_free, new_folder
+from shinglefold.engines.embedded.store.reader import Reader, stamp
+from shinglefold.engines.embedded.store.rebuild_columns import finish_rebuild, rebuild_columns
+from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
+from shinglefold.engines.embedded.store.snapshots import Snapshot
+from shinglefold.engines.embedded.store.write_ahead_log import age, files
+from shinglefold.engines.embedded.store.writer import CommittedState, Writer
+from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
+from shinglefold.runtime.durable_files import sync_folder
+
+#: Seconds between checks for a journal, and the age at which its writer counts as dead: it commits sooner.
+_CHECK_EVERY = 5.0
+
+
+class Index:
+    """An open index. One thread may write at a time; ``EmbeddedEngine`` sees to that.
+
+    ==========  ===============  ==============================================================
+    state       ``_writer``      what holds
+    ==========  ===============  ==============================================================
+    reading     None             any process may write; ``snapshot`` follows what it commits
+    writing     set by ``run``   this process alone may write, until ``close``
+    held        set by ``begin``  the same, until ``end``; see ``ExclusiveAccess``
+    ==========  ===============  ==============================================================
+    """
+
+    def __init__(self, folder: Path, analysis: Analysis, limits: CommitLimits) -> None:
+        self.folder = folder
+        self._analysis = analysis
+        self._limits = limits
+        self._catalog = Catalog.load(folder)
+        check_analysis(folder.name, self._catalog.analysis, analysis)
+        self._writer: Writer | None = None
+        finish_rebuild(folder)
+        self._stamp = stamp(folder)
+        #: The address behind the last head this process wrote; saves reading the file.
+        self._heads_end = 0
+        #: Whether this process committed more than the snapshot shows.
+        self._stale = False
+        self._reader = Reader(folder, self._catalog)
+        self._tantivy = self._reader.index
+        self._snapshot = self._make_snapshot()
+        self._checked_at = time.monotonic()
+        self._recover()
+
+    @classmethod
+    def create(cls, folder: Path, catalog: Catalog) -> None:
+        """Make an index; a crash leaves nothing or a hidden folder, see ``folders``.
+
+        Raises:
+            EngineUnavailable: the folder can't be written, or another process is making the index.
+        """
+        check_free(folder)
+        with translated(f"creating {folder.name}", _there(folder), lost=False), new_folder(folder) as part:
+            (part / TANTIVY).mkdir()
+            tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
+            replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
+            part.rename(folder)
+            sync_folder(folder.parent)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest catalog, with the fields of uncommitted documents."""
+        return self._writer.catalog if self._writer else self.snapshot.catalog
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What searches see: the last commit of another process, or the last refresh of our own writer.
+
+        Cost: ``stat`` of three files.
+        """
+        if self._writer is None:
+            if time.monotonic() - self._checked_at > _CHECK_EVERY:
+                self._checked_at = time.monotonic()
+                if age(self.folder) > _CHECK_EVERY:
+                    self._recover()
+            if self._reader.stamp() != self._stamp:
+                self._refresh_snapshot()
+        return self._snapshot
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another index has taken its place."""
+        return self._writer is None and self._reader.stamp()[0] != self._stamp[0]
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process holds the write lock."""
+        return self._writer is not None
+
+    def begin(self) -> None:
+        """Take the write lock.
+
+        Raises:
+            EngineUnavailable: another process writes.
+        """
+        self._open_writer()
+
+    def end(self) -> None:
+        """Commit all writes and release the write lock."""
+        self._finish_commit(wait=True)
+        writer, self._writer = self._writer, None
+        if writer:
+            self._close_writer(writer)
+            self._heads_end = writer.heads_end
+            self._refresh_snapshot()
+
+    def watch(self, fields: Collection[str]) -> None:
+        """Track the values of some fields in documents that searches do not see yet.
+
+        Raises:
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        if not writer.memtable.watched.issuperset(fields):
+            self.refresh()
+            writer.memtable.watched |= frozenset(fields)
+
+    def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return the ids of documents by their value in a watched field, unless searches see them surely."""
+        return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
+
+    def note(self) -> None:
+        """Log all writes durably; searches see them about a second later, if this is called again by then.
+
+        Raises:
+            EngineUnavailable: the files can't be written.
+        """
+        if (writer := self._writer) is None:
+            return
+        with self._released_on_error():
+            writer.note()
+            self._finish_commit(wait=False)
+            if writer.due and not writer.committing:
+                writer.commit_in_background()
+
+    def run(self, action: Action) -> bool:
+        """Run one bulk action, commit when a limit is reached, and return whether it replaced a document.
+
+        Raises:
+            Refused: the action is not possible.
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        if writer.committing:
+            self._finish_commit(wait=False)
+        with self._released_on_error():
+            try:
+                written_over = writer.run(action)
+            except NoColumnLeft as error:
+                writer = self._rebuilt(error)
+                written_over = writer.run(action)
+            if writer.full:
+                self._commit(writer)
+        return written_over
+
+    def put_mappings(self, mappings: Mapping[str, Any]) -> None:
+        """Add fields, and replace ``_meta`` where one is given.
+
+        Raises:
+            UnsupportedQuery: the mappings are not supported.
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        try:
+            writer.adopt(writer.catalog.with_mappings(mappings))
+        except NoColumnLeft as error:
+            if error.too_many:
+                raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
+            writer = self._rebuilt(error)
+            writer.adopt(writer.catalog.with_mappings(mappings))
+        self.refresh()
+
+    def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
+        """Delete what a query finds and return the count; ``query`` is called once all writes are visible.
+
+        Raises:
+            EngineUnavailable: another process writes, or the files can't be written.
+        """
+        writer = self._open_writer()
+        self.refresh()
+        found = query()
+        count, _ = find(self._snapshot.searcher, found, 1)
+        writer.delete(found)
+        self.refresh()
+        return count
+
+    def refresh(self) -> None:
+        """Commit all writes, and let searches see them and what other processes committed."""
+        with self._released_on_error():
+            self._finish_commit(wait=True)
+            if self._writer and self._writer.dirty:
+                self._commit(self._writer)
+        # Nobody else commits while this process writes.
+        if self._stale or self._writer is None:
+            self._refresh_snapshot()
+
+    def _refresh_snapshot(self) -> None:
+        # Read first: what is committed meanwhile shows at the next check.
+        seen = self._reader.stamp()
+        if self._writer is None:
+            self._reader.reload()
+        self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
+        self._stamp = seen
+        self._snapshot = self._make_snapshot()
+        self._stale = False
+
+    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+        """Return the current version of a document, refreshed or not."""
+        if self._writer:
+            return self._writer.source(id)
+        return self.snapshot.source(id)
+
+    def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
+        """Return the current versions of documents, refreshed or not. Columns are opened once for all."""
+        pending = self._writer.memtable.sources(ids) if self._writer else {}
+        snapshot = self._make_snapshot() if self._writer else self.snapshot
+        stored = snapshot.sources([id_ for id_ in ids if id_ not in pending])
+        return [pending[id_] if id_ in pending else stored.get(id_) for id_ in ids]
+
+    def close(self) -> None:
+        """Commit all writes and release the folder."""
+        try:
+            self._finish_commit(wait=True)
+            writer, self._writer = self._writer, None
+            if writer:
+                self._close_writer(writer)
+        finally:
+            self._reader.close()
+
+    def check(self) -> None:
+        """Check the contents of all files.
+
+        Raises:
+            EngineUnavailable: some are damaged; the message names them.
+        """
+        self._reader.check()
+
+    def _recover(self) -> None:
+        """Commit the journal of a killed writer; a living one does that itself.
+
+        If that fails, searches go on with what is committed.
+        """
+        if self._reader.read_only or not files(self.folder):
+            return
+        with suppress(EngineError):
+            self._open_writer()
+            self.end()
+
+    def _open_writer(self) -> Writer:
+        if self._writer is None:
+            if self._reader.read_only:
+                raise IndexReadOnly(
+                    f"the index in {self.folder} is read-only: you may not write to its folder. "
+                    "Ask for write access, or copy the folder"
+                )
+            committed = CommittedState(self._stored, self._holds, self._heads_end)
+            self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._limits, committed)
+            self._reader.reload()
+            self._stale = True
+            with self._released_on_error(always=True):
+                if self._writer.recover():
+                    self._reader.reload()
+        return self._writer
+
+    def _close_writer(self, writer: Writer) -> None:
+        """Commit all writes and release the lock."""
+        try:
+            if writer.dirty:
+                self._commit(writer)
+        except EngineError:
+            # This error says more than one of closing would.
+            with suppress(EngineError):
+                writer.close()
+            raise
+        writer.close()
+
+    def _rebuilt(self, error: NoColumnLeft) -> Writer:
+        """Rebuild the index with more columns and return a writer; the snapshot stays the same."""
+        self._finish_commit(wait=True)
+        watched = frozenset[str]()
+        if self._writer:
+            watched = self._writer.memtable.watched
+            self._close_writer(self._writer)
+            self._writer = None
+        rebuild_columns(self.folder, self._reader, self._analysis, error.pools, self._limits.memory)
+        self._reader.close()
+        self._catalog = Catalog.load(self.folder)
+        self._reader = Reader(self.folder, self._catalog)
+        self._tantivy = self._reader.index
+        self._stamp = self._reader.stamp()
+        writer = self._open_writer()
+        if watched:
+            # Fields stay watched across the rebuild.
+            self._refresh_snapshot()
+            writer.memtable.watched = watched
+        return writer
+
+    def _commit(self, writer: Writer) -> None:
+        self._finish_commit(wait=True)
+        writer.commit()
+        self._committed(writer)
+
+    def _finish_commit(self, *, wait: bool) -> None:
+        """Finish a background commit that has ended, or wait for it."""
+        with self._released_on_error():
+            if self._writer and self._writer.finish(wait=wait):
+                self._committed(self._writer)
+
+    def _committed(self, writer: Writer) -> None:
+        self._reader.reload()
+        self._stale = True
+        if writer.filled:
+            if writer.dirty:
+                # Compaction writes committed versions again, and must not replace newer ones.
+                writer.commit()
+                self._reader.reload()
+            try:
+                with translated(f"giving space back in {self.folder.name}", self.folder, lost=False):
+                    self._compact(writer)
+            except EngineError as error:
+                # All writes are committed.
+                error.lost = 0
+                raise
+        if writer.memtable.watched:
+            # The memtable no longer reports what is committed now, so searches have to see it.
+            self._refresh_snapshot()
+
+    @contextmanager
+    def _released_on_error(self, *, always: bool = False) -> Iterator[None]:
+        """Release the writer if writing fails; the next writer recovers from the journal.
+
+        Args:
+            always: also if this writer has no journal of its own.
+        """
+        try:
+            yield
+        except EngineError:
+            writer = self._writer
+            if writer and (always or writer.journal.used):
+                self._writer = None
+                writer.abandon()
+            raise
+
+    def _compact(self, writer: Writer) -> None:
+        """Reclaim the space of heads whose documents were replaced or deleted."""
+        searcher, schema = self._tantivy.searcher(), self._tantivy.schema
+        lives = live_counts(searcher)
+        *full, _ = record_files(self.folder / FOLDER)
+        records = {number: walk(file, contents=False).records for number, file in full}
+        emptied = sparse_files(lives, records)
+        for number in emptied:
+            relocate(searcher, schema, self._reader.heads, number, writer.rewrite)
+        if emptied:
+            writer.commit()
+            self._reader.reload()
+        for number, file in full:
+            if number not in lives or number in emptied:
+                file.unlink(missing_ok=True)
+
+    def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+        return self._make_snapshot().source(id)
+
+    def _holds(self, id: str) -> bool:  # noqa: A002
+        """Return whether a document is committed, without reading its source."""
+        searcher = self._tantivy.searcher()
+        if not searcher.num_docs:
+            return False
+        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id)
+        return bool(searcher.search(query, 1, count=False).hits)
+
+    def _make_snapshot(self) -> Snapshot:
+        searcher, schema = self._tantivy.searcher(), self._tantivy.schema
+        return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reader.heads)
+
+
+def _there(folder: Path) -> Path:
+    """Return a folder, or the nearest parent that exists."""
+    return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)

@@ -1,0 +1,285 @@
+"""Write-ahead log of one index.
+
+A tantivy commit costs more than a decision of the gate, so decisions are logged at once and committed in
+batches. A batch is a checksum, a length, and the newest version of each changed document, or that it is
+deleted. Replaying the log is idempotent: it may run several times, also over a commit that has part of it. A
+commit rotates to a new file; the earlier files are removed when it is done.
+
+A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller was
+told that such a batch is durable. Any other difference from what was written is damage.
+"""
+
+import json
+import os
+import re
+import shlex
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from shinglefold.engines.embedded.store.record_files import read_head
+from shinglefold.engines.embedded.store.source_codec import Source
+from shinglefold.errors import EngineUnavailable
+from shinglefold.runtime.durable_files import sync_folder
+
+#: The folder of journals in that of an index.
+FOLDER = "journal"
+_NAME = re.compile(r"\d{8}\.batches")
+#: Magic bytes, checksum of the rest, length of the batch.
+_HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<I")
+_MAGIC = b"sfj1"
+#: JSON has no zero bytes; a power cut leaves them where the system had not written yet.
+_NEVER_WRITTEN = bytes(16)
+_TRIES = 5
+
+
+class Damaged(ValueError):
+    """A journal is not as it was written."""
+
+
+class Changed(NamedTuple):
+    """The new version of a document, None if it is deleted."""
+
+    id: str
+    source: Source | None
+
+
+class Journal:
+    """The log of the single writer of an index; ``size`` in bytes.
+
+    The log of an earlier writer is replayed and committed before this one begins.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+        self._number = max((int(file.stem) for file in files(folder)), default=0)
+        self._file: IO[bytes] | None = None
+        #: Files to remove when the running commit is done.
+        self._before: list[Path] = []
+        self._begun = 0.0
+        self._torn = False
+        self.size = 0
+
+    @property
+    def used(self) -> bool:
+        """Whether the log holds changes that may not be committed."""
+        return self._file is not None or bool(self._before)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the first change after the last rotation; 0 if there is none."""
+        return time.monotonic() - self._begun if self._file else 0.0
+
+    def write(self, changes: Iterable[Changed]) -> None:
+        """Make changes durable.
+
+        Raises:
+            OSError: they can't be written.
+        """
+        if self._file is None:
+            self._file = self._next()
+            self._begun, self.size, self._torn = time.monotonic(), 0, False
+        batch = b"".join(map(_lines, changes))
+        length = _LENGTH.pack(len(batch))
+        whole = memoryview(_HEADER.pack(_MAGIC, _checksum(length, batch), len(batch)) + batch)
+        if self._torn:
+            # An interrupted write left part of a batch.
+            self._file.seek(self.size)
+            self._file.truncate()
+        self._torn = True
+        written = 0
+        while written < len(whole):
+            written += self._file.write(whole[written:])
+        os.fsync(self._file.fileno())
+        self._torn = False
+        self.size += len(whole)
+
+    def rotate(self) -> None:
+        """Start a new file with the next change; the earlier ones are about to be committed."""
+        if self._file is not None:
+            self._before.append(Path(self._file.name))
+            self.close()
+
+    def truncate(self) -> None:
+        """Remove the files from before the last rotation."""
+        if self._before:
+            remove(self._folder.parent, self._before)
+            self._before = []
+
+    def close(self) -> None:
+        """Close the file and keep it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _next(self) -> IO[bytes]:
+        if not self._folder.is_dir():
+            self._folder.mkdir()
+            sync_folder(self._folder.parent)
+        number = self._number + 1
+        # An interrupt here leaves an empty file; a missing number would count as damage.
+        opened = open(self._folder / f"{number:08d}.batches", "wb", buffering=0)  # noqa: SIM115
+        sync_folder(self._folder)
+        self._number = number
+        return opened
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files of an index's journal, oldest first."""
+    try:
+        names = sorted(name for name in os.listdir(folder / FOLDER) if _NAME.fullmatch(name))
+    except FileNotFoundError:
+        return []
+    return [folder / FOLDER / name for name in names]
+
+
+def read(folder: Path) -> list[Changed]:
+    """Return the changes in an index's journal, in order.
+
+    Raises:
+        Damaged: a file has other content than was written; the message names it.
+        OSError: it can't be read.
+    """
+    there = files(folder)
+    found: list[Changed] = []
+    for place, file in enumerate(there):
+        last = place == len(there) - 1
+        if not last and int(there[place + 1].stem) != int(file.stem) + 1:
+            raise Damaged(f"the file of {FOLDER} that follows {file.name} is missing")
+        batches, rest = _split(file.read_bytes())
+        if rest and not (last and _never_told(rest)):
+            raise Damaged(f"{FOLDER}/{file.name} has another content than was written")
+        for batch in batches:
+            found += _changes(batch)
+    return found
+
+
+def age(folder: Path) -> float:
+    """Return the seconds since a file of an index's journal was created or removed; 0 if there is none."""
+    if not files(folder):
+        return 0.0
+    with suppress(FileNotFoundError):
+        return time.time() - (folder / FOLDER).stat().st_mtime
+    return 0.0
+
+
+def problems(folder: Path) -> list[str]:
+    """Return what is wrong with an index's journal, in a line."""
+    found = ""
+    # A writer creates and removes files meanwhile.
+    for _ in range(_TRIES):
+        try:
+            read(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            found = f"{FOLDER} can not be read ({error.strerror})"
+        except Damaged as error:
+            found = str(error)
+        else:
+            return []
+    return [found] if found else []
+
+
+def check_journal(folder: Path) -> None:
+    """Check an index's journal.
+
+    Raises:
+        EngineUnavailable: it is damaged.
+    """
+    if found := problems(folder):
+        raise damaged(folder, found[0])
+
+
+def damaged(folder: Path, problem: str) -> EngineUnavailable:
+    """Return the error for an index with a damaged journal."""
+    return EngineUnavailable(
+        f"the journal of the index in {folder} is damaged: {problem}. Restore the folder from a copy; or "
+        "give up what a gate let in in the last seconds of a writer that was killed, and index that again: "
+        f"rm -r {shlex.quote(str(folder / FOLDER))}"
+    )
+
+
+def remove(folder: Path, needless: Iterable[Path]) -> None:
+    """Remove files of an index's journal durably, oldest first, so that a power cut does not bring them back.
+
+    Raises:
+        OSError: they can't be removed.
+    """
+    for file in needless:
+        file.unlink(missing_ok=True)
+    sync_folder(folder / FOLDER)
+
+
+def _lines(change: Changed) -> bytes:
+    """Return a change as two lines of JSON, which has no line breaks inside."""
+    if change.source is None:
+        return json.dumps([change.id]).encode() + b"\n\n"
+    return change.source.head + b"\n" + change.source.json() + b"\n"
+
+
+def _changes(batch: bytes) -> Iterator[Changed]:
+    lines = batch.split(b"\n")
+    for head, main in zip(lines[::2], lines[1::2], strict=False):
+        if main:
+            yield Changed(read_head(head).id, Source(main, head))
+        else:
+            (gone,) = json.loads(head)
+            yield Changed(gone, None)
+
+
+def _split(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return the whole batches at the start of a file, and the rest."""
+    found: list[bytes] = []
+    at = 0
+    while (batch := _batch(content, at)) is not None:
+        found.append(batch)
+        at += _HEADER.size + len(batch)
+    return found, content[at:]
+
+
+def _batch(content: bytes, at: int) -> bytes | None:
+    """Return the whole batch at an offset of a file, None if there is none."""
+    if len(content) - at < _HEADER.size:
+        return None
+    magic, checksum, length = _HEADER.unpack_from(content, at)
+    batch = content[at + _HEADER.size : at + _HEADER.size + length]
+    whole = magic == _MAGIC and len(batch) == length and _checksum(_LENGTH.pack(length), batch) == checksum
+    return batch if whole else None
+
+
+def _never_told(rest: bytes) -> bool:
+    """Return whether the end of a file looks like a batch whose write was cut short."""
+    if len(rest) < _HEADER.size or _NEVER_WRITTEN in rest:
+        return True
+    magic, checksum, length = _HEADER.unpack_from(rest)
+    there = rest[_HEADER.size :]
+    if magic != _MAGIC or len(there) >= length:
+        return False
+    # With only the length damaged, the whole batch is there.
+    if _checksum(_LENGTH.pack(len(there)), there) == checksum:
+        return False
+    return not any(_batch(rest, found.start()) is not None for found in re.finditer(_MAGIC, rest))
+
+
+def _checksum(length: bytes, batch: bytes) -> int:
+    return zlib.crc32(batch, zlib.crc32(length))
+
+
+__all__ = [
+    "FOLDER",
+    "Changed",
+    "Damaged",
+    "Journal",
+    "age",
+    "check_journal",
+    "damaged",
+    "files",
+    "problems",
+    "read",
+    "remove",
+]

@@ -1,0 +1,398 @@
+"""The single writer of an index.
+
+An action is validated, put into the memtable and queued. A flush analyses the queue and hands it to tantivy.
+A commit makes it durable, in the background while a gate decides. ``Journal``, the write-ahead log, makes
+decisions durable before they are committed.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tantivy
+
+from shinglefold.contracts.exclusive_writes import Ready
+from shinglefold.engines.embedded.schema.analysis import Analysis
+from shinglefold.engines.embedded.schema.bulk_actions import Action, Refused, merged
+from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
+from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, CommitLimits, translated
+from shinglefold.engines.embedded.store.checksums import read_meta
+from shinglefold.engines.embedded.store.document_encoder import Prepared, analyse, prepare
+from shinglefold.engines.embedded.store.memtable import Memtable
+from shinglefold.engines.embedded.store.record_files import FOLDER, RecordAppender
+from shinglefold.engines.embedded.store.write_ahead_log import Damaged, Journal, damaged, files, read, remove
+from shinglefold.errors import EngineError
+
+#: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
+_THREADS = 1
+#: Changes in the queue, and characters of their texts, at which the queue is flushed.
+_QUEUED, _CHARACTERS = 256, 1 << 18
+#: Age in seconds, bytes and documents at which the journal is committed.
+_AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
+
+
+class _Change(NamedTuple):
+    """A document to write, None to delete it; ``replaces``: an earlier one may have its id."""
+
+    id: str
+    ready: Prepared | None
+    replaces: bool
+
+
+class CommittedState(NamedTuple):
+    """Access to what is committed: ``source`` returns a document or None; ``holds`` is faster.
+
+    ``heads_end``: the address behind the last head, if this process wrote it; see ``RecordAppender``.
+    """
+
+    source: Callable[[str], dict[str, Any] | None]
+    holds: Callable[[str], bool]
+    heads_end: int = 0
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes to one index until closed; it holds the index's write lock until then."""
+
+    folder: Path
+    analysis: Analysis
+    limits: CommitLimits
+    catalog: Catalog
+    committed: CommittedState
+    journal: Journal
+    _tantivy: tantivy.IndexWriter
+    _heads: RecordAppender
+    #: Uncommitted writes, and those of them that tantivy does not have yet, in order.
+    memtable: Memtable = field(default_factory=Memtable)
+    _queue: deque[_Change] = field(default_factory=deque)
+    _characters: int = 0
+    #: Actions since the last commit, and actions of a running commit.
+    _actions: int = 0
+    _committing_actions: int = 0
+    _size: int = 0
+    #: Whether the catalog differs from the saved one, and the one that a running commit saves.
+    _grown: bool = False
+    _frozen_catalog: Catalog | None = None
+    _begun: int = 0
+    #: After a failed commit: more may be committed than is known here; ``_repair`` is due.
+    _uncertain: bool = False
+    _broken: bool = False
+    #: A running background commit.
+    _background: Future[None] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        index: tantivy.Index,
+        analysis: Analysis,
+        limits: CommitLimits,
+        committed: CommittedState,
+    ) -> "Writer":
+        """Take the index's write lock, then read the catalog, which another process may have changed.
+
+        Raises:
+            EngineUnavailable: another process holds the lock.
+        """
+        with translated(f"writing to {folder.name}"):
+            lock = index.writer(limits.memory, _THREADS)
+            names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
+            catalog = Catalog.load(folder).fitted(names)
+            heads = RecordAppender(folder / FOLDER, committed.heads_end)
+        return cls(folder, analysis, limits, catalog, committed, Journal(folder), lock, heads)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is anything to commit."""
+        return self._actions + self._committing_actions > 0 or self._grown
+
+    @property
+    def full(self) -> bool:
+        """Whether a limit is reached at which a bulk commits."""
+        return self._actions >= self.limits.actions or self._size >= self.limits.size
+
+    @property
+    def due(self) -> bool:
+        """Whether the journal should be committed."""
+        journal = self.journal
+        return journal.age > _AGE or journal.size > _JOURNAL or len(self.memtable) > _DOCUMENTS
+
+    @property
+    def committing(self) -> bool:
+        """Whether a background commit is running."""
+        return self._background is not None
+
+    @property
+    def heads_end(self) -> int:
+        """The address behind the last head; see ``RecordAppender``."""
+        return self._heads.end
+
+    @property
+    def filled(self) -> bool:
+        """Whether a new record file was begun since this was last asked."""
+        begun, self._begun = self._begun, self._heads.begun
+        return begun < self._begun
+
+    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+        """Return the current version of a document, committed or not."""
+        if id in self.memtable:
+            written = self.memtable[id]
+            return written.load() if written else None
+        return self.committed.source(id)
+
+    def run(self, action: Action) -> bool:
+        """Run one action and return whether it replaced a document.
+
+        Raises:
+            Refused: the action is not possible; nothing was changed.
+            NoColumnLeft: the index needs more columns first; nothing was changed.
+        """
+        if action.verb == "delete":
+            if self.source(action.id) is None:
+                raise Refused(404, f"[{action.id}]: document missing")
+            self._enqueue(action.id, None, {}, replaces=True)
+        elif action.verb == "update":
+            if (old := self.source(action.id)) is None and action.otherwise is None:
+                raise Refused(404, f"[{action.id}]: document missing")
+            source = action.otherwise or {} if old is None else merged(old, action.source)
+            self._validate(action.id, source, replaces=old is not None)
+        else:
+            there = (
+                self.memtable[action.id] is not None
+                if action.id in self.memtable
+                else self.committed.holds(action.id)
+            )
+            if action.verb == "create" and there:
+                raise Refused(409, f"[{action.id}]: version conflict, document already exists")
+            self._validate(action.id, action.source, action.ready, replaces=there)
+            return there
+        return False
+
+    def rewrite(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
+        """Write a committed document again, unchanged."""
+        self._validate(id, source, replaces=True)
+
+    def delete(self, query: tantivy.Query) -> None:
+        """Delete the committed documents that a query finds."""
+        self._flush()
+        self._repair()
+        with translated(f"writing to {self.folder.name}"):
+            self._tantivy.delete_documents_by_query(query)
+        self._actions += 1
+
+    def adopt(self, catalog: Catalog) -> None:
+        """Use a catalog with more fields; the next commit saves it."""
+        self.catalog = catalog
+        self._grown = True
+
+    def recover(self) -> bool:
+        """Commit the journal of a killed writer and return whether there was one.
+
+        Raises:
+            EngineUnavailable: the journal is damaged.
+        """
+        if not (there := files(self.folder)):
+            return False
+        try:
+            changes = read(self.folder)
+        except Damaged as error:
+            raise damaged(self.folder, str(error)) from error
+        except OSError as error:
+            raise damaged(self.folder, f"it can not be read ({error.strerror})") from error
+        try:
+            for change in changes:
+                if change.source is None:
+                    self._enqueue(change.id, None, {}, replaces=True)
+                else:
+                    self._validate(change.id, change.source.load(), replaces=True)
+        except (Refused, NoColumnLeft) as error:
+            # The document was accepted before, with the same mappings.
+            raise damaged(self.folder, f"a document in it does not fit ({error})") from error
+        if self.dirty:
+            self.commit()
+        with self._writing():
+            remove(self.folder, there)
+        return True
+
+    def note(self) -> None:
+        """Log all pending changes durably in the journal."""
+        if self.memtable.unlogged:
+            with self._writing():
+                self.journal.write(self.memtable.unlogged_changes())
+            self.memtable.mark_logged()
+        if not self.committing:
+            self._flush()
+
+    def commit(self) -> None:
+        """Commit all writes durably.
+
+        The catalog is saved first: unused fields in it do no harm.
+        """
+        self._freeze()
+        with self._writing():
+            self._commit_frozen(self._frozen_catalog, self._heads)
+            self._forget_frozen()
+
+    def commit_in_background(self) -> None:
+        """Start to commit all writes in a thread; see ``finish``."""
+        self._freeze()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="shinglefold-commit")
+        self._background = thread.submit(self._commit_frozen, self._frozen_catalog, self._heads)
+        thread.shutdown(wait=False)
+
+    def finish(self, *, wait: bool) -> bool:
+        """Finish a background commit and return whether there was one; its documents can be found then.
+
+        Args:
+            wait: wait for a running commit; otherwise only one that has ended is finished.
+        """
+        if self._background is None or not (wait or self._background.done()):
+            return False
+        commit = self._background
+        commit.exception()
+        self._background = None
+        with self._writing():
+            commit.result()
+            self._forget_frozen()
+        return True
+
+    def abandon(self) -> None:
+        """Discard everything that is not in the journal, and release the lock."""
+        if self._background is not None:
+            self._background.exception()
+        with suppress(EngineError):
+            self.close()
+
+    def close(self) -> None:
+        """Wait for merges and release the lock; what is neither committed nor in the journal is lost."""
+        self.journal.close()
+        self._heads.close()
+        with translated(f"closing {self.folder.name}", self.folder):
+            self._tantivy.wait_merging_threads()
+
+    def _freeze(self) -> None:
+        """Hand all writes to tantivy, and separate them from those that arrive during the commit."""
+        if self.journal.used:
+            # Otherwise a recovery after the commit would write older versions over newer ones.
+            self.note()
+        self._flush()
+        self.journal.rotate()
+        self.memtable.freeze()
+        self._committing_actions, self._actions, self._size = self._committing_actions + self._actions, 0, 0
+        self._frozen_catalog = self.catalog if self._grown else None
+
+    def _commit_frozen(self, catalog: Catalog | None, heads: RecordAppender) -> None:
+        """Make durable what tantivy has, the catalog first."""
+        if catalog is not None:
+            catalog.save(self.folder)
+        heads.flush()
+        self._tantivy.commit()
+
+    def _forget_frozen(self) -> None:
+        """Forget what is committed now."""
+        self.journal.truncate()
+        self.memtable.discard_frozen()
+        self._uncertain, self._committing_actions = False, 0
+        if self._frozen_catalog is self.catalog:
+            self._grown = False
+
+    def _validate(
+        self,
+        id: str,  # noqa: A002
+        source: Mapping[str, Any],
+        made: Ready | None = None,
+        *,
+        replaces: bool,
+    ) -> None:
+        try:
+            ready = prepare(self.catalog, id, source, made)
+        except NoColumnLeft as error:
+            if not error.too_many:
+                raise
+            raise Refused(400, f"illegal_argument_exception: {error}") from error
+        except ValueError as error:
+            raise Refused(400, f"mapper_parsing_exception: {error}") from error
+        self._grown = self._grown or ready.catalog is not self.catalog
+        self.catalog = ready.catalog
+        self._enqueue(id, ready, source, replaces=replaces)
+
+    def _enqueue(
+        self,
+        id: str,  # noqa: A002
+        ready: Prepared | None,
+        source: Mapping[str, Any],
+        *,
+        replaces: bool,
+    ) -> None:
+        """Add a valid change to the memtable and the queue."""
+        # A delete costs tantivy a look into every segment, so none is made for a new id.
+        self._queue.append(_Change(id, ready, replaces or self._uncertain))
+        self.memtable.put(id, ready.source if ready else None, source)
+        self._actions += 1
+        if ready:
+            self._size += ready.source.size
+            self._characters += ready.characters
+        if (len(self._queue) >= _QUEUED or self._characters >= _CHARACTERS) and not self.committing:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Analyse the queue and hand it to tantivy."""
+        # Most of the time is spent here. After an interrupt the queue holds what tantivy does not have.
+        analyse([change.ready for change in self._queue if change.ready], self.analysis)
+        with self._writing():
+            self._repair()
+            try:
+                while self._queue:
+                    self._index_one(self._queue[0])
+                    # Released at once: tantivy has a copy, and the document may be long.
+                    self._queue.popleft()
+            except (KeyboardInterrupt, SystemExit):
+                if self._queue:
+                    # Tantivy may have this one already.
+                    self._queue[0] = self._queue[0]._replace(replaces=True)
+                raise
+        self._characters = 0
+
+    def _index_one(self, change: _Change) -> None:
+        if change.replaces:
+            self._tantivy.delete_documents_by_term("_id", change.id)
+        if change.ready:
+            self._add_source(change.ready)
+            self._tantivy.add_document(change.ready.document)
+
+    def _add_source(self, ready: Prepared) -> None:
+        source = ready.source
+        address = self._heads.add(source.head, source.main if source.apart else None)
+        ready.document.add_unsigned(ADDRESS, address)
+        source.add_to(ready.document)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Translate errors of the block; they say how many changes are lost."""
+        lost = self._actions + self._committing_actions > 0
+        try:
+            with translated(f"writing to {self.folder.name}", self.folder, lost=lost):
+                yield
+        except EngineError as error:
+            error.lost = (
+                self.memtable.unlogged if self.journal.used else self._actions + self._committing_actions
+            )
+            self._actions = self._size = self._committing_actions = self._characters = 0
+            self._queue.clear()
+            self.memtable.clear()
+            self._uncertain = self._broken = self._grown = True
+            raise
+
+    def _repair(self) -> None:
+        """Roll tantivy back to the last commit after a failed one, as heads may be missing."""
+        if not self._broken:
+            return
+        with translated(f"writing to {self.folder.name}", self.folder):
+            self._tantivy.rollback()
+            self._heads.close()
+            self._heads = RecordAppender(self.folder / FOLDER)
+        self._broken = False

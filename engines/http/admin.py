@@ -1,0 +1,256 @@
+"""Indices as a whole, mappings in place, and templates: the clients name these requests alike."""
+
+import operator
+from collections.abc import Mapping
+from typing import Any, Self
+
+from shinglefold.contracts.engine import JSON, BulkResult, IndexInfo
+from shinglefold.engines.fallbacks import delete_found
+from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.engines.http.responses import check_given, check_name, plain
+from shinglefold.engines.http.retry import retry_when_busy
+from shinglefold.errors import IndexMissing, PermissionDenied, UnsupportedQuery
+from shinglefold.runtime.sans_io import run
+
+#: What an alias keeps when it moves to another index.
+_ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
+#: What Elasticsearch's answers add to a template.
+_DATES = ("created_date", "modified_date")
+
+
+class AdministeredEngine(HttpEngine):
+    """An engine whose indices can be looked at, replaced and set up."""
+
+    @property
+    def templates(self) -> Self:
+        """The server's templates."""
+        return self
+
+    def indices(self, pattern: str = "*") -> list[IndexInfo]:
+        """Return the indices that a name, an alias, a data stream or a pattern means, by name.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        check_given(pattern)
+        aliases = self._named(pattern)
+        stats = self._stats(pattern)
+        return [
+            _info(name, stats.get(name), names)
+            for name, names in sorted(aliases.items())
+            if pattern.startswith(".") or _of_users(name)
+        ]
+
+    def _named(self, pattern: str) -> dict[str, JSON]:
+        """Return the aliases of each index that a pattern means.
+
+        Aliases don't tell what is behind a data stream: OpenSearch calls that missing, Elasticsearch gives
+        the aliases of the stream itself, or nothing.
+        """
+        try:
+            aliases = self._aliases(pattern, expand_wildcards="open,closed")
+        except IndexMissing:
+            aliases = {}
+        try:
+            there = self.index_settings(pattern)
+        except PermissionDenied:
+            if not aliases:
+                raise
+            return aliases
+        return {name: aliases.get(name, {}) for name in there}
+
+    @retry_when_busy
+    def _stats(self, pattern: str) -> JSON:
+        with self._asking():
+            answer = plain(
+                self._client.indices.stats(
+                    index=pattern,
+                    metric="docs,store",
+                    expand_wildcards="open,hidden",
+                    forbid_closed_indices=False,
+                )
+            )
+        return dict(answer["indices"])
+
+    def check(self, index: str) -> None:
+        """Check that there is such an index; servers watch over their files themselves.
+
+        Raises:
+            IndexMissing: there is none.
+        """
+        self.all_mappings(index)
+
+    def replace_index(self, index: str, by: str) -> None:
+        """Make a name an alias of another index, and delete the index it meant, in one step.
+
+        Other aliases of the index deleted mean the new one afterwards.
+
+        Raises:
+            IndexMissing: there is no index ``by``.
+            UnsupportedQuery: the name is an alias of several indices.
+        """
+        check_name(index)
+        check_name(by)
+        old = self._behind(index)
+        if list(old) == list(self._aliases(by)):
+            return
+        if len(old) > 1:
+            raise UnsupportedQuery(
+                f"{index!r} is an alias of several indices ({', '.join(sorted(old))}): name one of them"
+            )
+        actions: list[JSON] = [{"remove_index": {"index": name}} for name in old]
+        moved = {index: {}, **{alias: options for names in old.values() for alias, options in names.items()}}
+        actions += [{"add": {"index": by, "alias": alias, **_kept(given)}} for alias, given in moved.items()]
+        with self._asking():
+            self._client.indices.update_aliases(body={"actions": actions})
+
+    def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
+        """Delete all documents that a query finds; see ``Engine.delete_by_query``."""
+        check_given(index)
+        return delete_found(self, index, query)
+
+    @retry_when_busy
+    def all_mappings(self, pattern: str) -> dict[str, JSON]:
+        """Return the mappings of each index that a name, an alias or a pattern means.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        return run(self._each_mapping(pattern), operator.call)
+
+    @retry_when_busy
+    def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
+        """Add fields to an index, and replace its ``_meta`` where one is given.
+
+        Raises:
+            UnsupportedQuery: a field is there already and of another kind.
+        """
+        check_name(index)
+        with self._asking():
+            self._client.indices.put_mapping(index=index, body=dict(mappings))
+
+    @retry_when_busy
+    def component_template(self, name: str) -> JSON | None:
+        """Return a component template, or None where there is none of this name."""
+        with self._asking():
+            if not self._client.cluster.exists_component_template(name=name):
+                return None
+            answer = plain(self._client.cluster.get_component_template(name=name))
+        return _installable(answer["component_templates"][0]["component_template"])
+
+    @retry_when_busy
+    def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
+        """Install or replace a component template.
+
+        Raises:
+            UnsupportedQuery: the server can't read it, or it does not fit a template made of it.
+        """
+        with self._asking():
+            self._client.cluster.put_component_template(name=name, body=dict(body))
+
+    @retry_when_busy
+    def index_templates(self) -> dict[str, JSON]:
+        """Return every index template by name."""
+        with self._asking():
+            answer = plain(self._client.indices.get_index_template())
+        return {entry["name"]: _installable(entry["index_template"]) for entry in answer["index_templates"]}
+
+    @retry_when_busy
+    def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
+        """Install or replace an index template.
+
+        Raises:
+            UnsupportedQuery: the server can't read it, or another one of its priority matches its indices.
+        """
+        with self._asking():
+            self._client.indices.put_index_template(name=name, body=dict(body))
+
+    @retry_when_busy
+    def resolved_template(self, name: str) -> JSON:
+        """Return what an index template makes, its components taken in: settings, mappings and aliases."""
+        with self._asking():
+            return dict(plain(self._client.indices.simulate_template(name=name))["template"])
+
+    @retry_when_busy
+    def legacy_templates(self) -> dict[str, JSON]:
+        """Return every template of the older kind by name."""
+        with self._asking():
+            return plain(self._client.indices.get_template())
+
+    @retry_when_busy
+    def index_settings(self, pattern: str) -> dict[str, JSON]:
+        """Return the settings of each index a name means, by flat names; of closed ones, too.
+
+        Raises:
+            IndexMissing: a name without ``*`` means none.
+        """
+        check_given(pattern)
+        with self._asking():
+            answer = plain(
+                self._client.indices.get_settings(
+                    index=pattern, flat_settings=True, expand_wildcards="open,closed"
+                )
+            )
+        return {name: dict(entry["settings"]) for name, entry in answer.items()}
+
+    @retry_when_busy
+    def data_streams(self, pattern: str) -> dict[str, str]:
+        """Return the data streams of a name or pattern, and the index template each is made from.
+
+        A server without data streams has none, and so has a name that means something else.
+        """
+        check_given(pattern)
+        try:
+            with self._asking():
+                answer = plain(self._client.indices.get_data_stream(name=pattern))
+        except (IndexMissing, UnsupportedQuery):
+            return {}
+        return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
+
+    def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
+        """Return the indices an alias means, and the one that takes new documents; empty where none does."""
+        options = {index: own[name] for index, own in self._behind(name).items() if name in own}
+        if not options:
+            return (name,), name
+        chosen = [index for index, given in options.items() if given.get("is_write_index")]
+        if not chosen and len(options) == 1:
+            chosen = [index for index, given in options.items() if given.get("is_write_index") is not False]
+        return tuple(sorted(options)), chosen[0] if chosen else ""
+
+    def _behind(self, index: str) -> dict[str, JSON]:
+        """Return the indices a name means, each with its aliases; none where there is no such name."""
+        try:
+            return self._aliases(index)
+        except IndexMissing:
+            return {}
+
+    @retry_when_busy
+    def _aliases(self, /, pattern: str, **options: str) -> dict[str, JSON]:
+        with self._asking():
+            answer = plain(self._client.indices.get_alias(index=pattern, **options))
+        return {name: dict(entry["aliases"]) for name, entry in answer.items()}
+
+
+def _installable(template: Mapping[str, Any]) -> JSON:
+    """Return a template without the dates that Elasticsearch tells of it and takes from nobody."""
+    return {key: value for key, value in template.items() if not key.startswith(_DATES)}
+
+
+def _info(name: str, stats: Mapping[str, Any] | None, aliases: JSON) -> IndexInfo:
+    primaries = stats["primaries"] if stats else {}
+    documents, size = primaries.get("docs"), primaries.get("store")
+    return IndexInfo(
+        name,
+        int(documents["count"]) if documents else None,
+        int(size["size_in_bytes"]) if size else None,
+        tuple(sorted(aliases)),
+    )
+
+
+def _of_users(name: str) -> bool:
+    """Tell whether an index is a user's: what begins with a dot is a plugin's, but for data streams."""
+    return not name.startswith(".") or name.startswith(".ds-")
+
+
+def _kept(options: Mapping[str, Any]) -> JSON:
+    return {name: options[name] for name in _ALIAS_OPTIONS if name in options}

@@ -1,0 +1,144 @@
+"""Which product answers at an address."""
+
+import json
+import re
+import ssl
+from collections.abc import Mapping
+from email.message import Message
+from http.client import HTTPException
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
+
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.errors import BUSY, reason, refusal, unavailable
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, why
+
+_MOST = 65_536
+_VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
+
+
+class _Answer(NamedTuple):
+    """What an address said; the names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: object
+
+
+def product_of(connection: Connection) -> str:
+    """Return ``opensearch`` or ``elasticsearch``: what the connection says, else what the server says.
+
+    Raises:
+        EngineError: it does not answer, does not let us in, or is neither.
+    """
+    if connection.product:
+        return connection.product
+    if connection.aws_region:
+        return "opensearch"
+    answer = _ask(connection)
+    if answer.headers.get("x-elastic-product") == "Elasticsearch":
+        return "elasticsearch"
+    if _version_header(answer.headers) or _is_opensearch(answer.body) or _guards_opensearch(answer):
+        return "opensearch"
+    if answer.status == 404:
+        raise EngineError(
+            f"server at {connection.address}: {reason(answer.body) or 'nothing is there'} (404). Check the "
+            "address, and the path in it where a proxy stands before the server; where nobody may ask there, "
+            "say which it is: opensearch+http://… or elasticsearch+http://…"
+        )
+    if answer.status >= 400:
+        raise refusal(answer.status, answer.body, f"server at {connection.address}")
+    raise EngineError(
+        f"{connection.address} answers, but neither as OpenSearch nor as Elasticsearch; check the address, "
+        "or say which it is: opensearch+http://… or elasticsearch+http://…"
+    )
+
+
+def _is_opensearch(body: object) -> bool:
+    if not isinstance(body, dict):
+        return False
+    version = body.get("version")
+    distribution = version.get("distribution") if isinstance(version, dict) else None
+    # A server may hide its distribution to please old clients, but not its motto.
+    return distribution == "opensearch" or "OpenSearch" in str(body.get("tagline"))
+
+
+def _guards_opensearch(answer: _Answer) -> bool:
+    """Tell whether OpenSearch's security plugin answers: it lets few users ask what the server is."""
+    return answer.status == 403 and "no permissions for [cluster:monitor/main]" in reason(answer.body)
+
+
+def _version_header(headers: Mapping[str, str]) -> str:
+    """Return the version that OpenSearch 3 tells with every answer; empty where it tells none."""
+    found = _VERSION_HEADER.match(headers.get("x-opensearch-version", ""))
+    return found[1] if found else ""
+
+
+def told_version(connection: Connection) -> str:
+    """Return the version that a server tells whoever may not ask for it; empty where it tells none."""
+    try:
+        return _version_header(_ask(connection).headers)
+    except EngineUnavailable:
+        return ""
+
+
+def _ask(connection: Connection) -> _Answer:
+    """Return the answer of the first address that has one; a busy one's only where no other answers."""
+    busy: _Answer | None = None
+    failed: Exception | None = None
+    for url in connection.urls:
+        request = Request(f"{url}/", headers={"Accept": "application/json"})  # noqa: S310 - checked: http(s)
+        if authorization := connection.authorization():
+            request.add_unredirected_header("Authorization", authorization)
+        try:
+            with _opener(connection).open(request, timeout=connection.timeout) as answer:
+                return _Answer(answer.status, _lower(answer.headers), _json(answer.read(_MOST)))
+        except HTTPError as error:
+            with error:
+                told = _Answer(error.code, _lower(error.headers), _json(error.read(_MOST)))
+            if told.status not in BUSY or _is_opensearch(told.body):
+                return told
+            busy = busy or told
+        except (OSError, HTTPException) as error:
+            failed = error
+    if busy:
+        return busy
+    cause = getattr(failed, "reason", failed)
+    said = why(cause) if isinstance(cause, BaseException) else cause
+    raise unavailable(f"server at {connection.address}", said) from failed
+
+
+def _lower(headers: Message) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _opener(connection: Connection) -> OpenerDirector:
+    # As the clients do, past the proxies the environment may name.
+    return build_opener(ProxyHandler({}), HTTPSHandler(context=tls_context(connection)))
+
+
+def tls_context(connection: Connection) -> ssl.SSLContext:
+    """Return the context for encrypted connections.
+
+    Raises:
+        ConfigError: a certificate file can't be used.
+    """
+    try:
+        context = ssl.create_default_context(cafile=connection.ca_file or None)
+        if connection.client_cert:
+            context.load_cert_chain(connection.client_cert, connection.client_key or None)
+    except OSError as error:
+        files = [connection.ca_file, connection.client_cert, connection.client_key]
+        raise ConfigError(f"certificates {', '.join(filter(None, files))}: {why(error)}") from error
+    if not connection.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _json(body: bytes) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""The protocol of the gate, as generators that know no engine."""

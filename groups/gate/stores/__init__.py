@@ -1,0 +1,1 @@
+"""How each kind of engine answers the requests of the protocol."""

@@ -1,0 +1,191 @@
+"""Values of scopes: the same whether a document tells them as it was given, or the index as it keeps them.
+
+What is being decided on is in no index yet, so that values are compared here. That is possible for kinds of
+fields whose values the index keeps as they are, or in a form that can be told beforehand.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.documents.source_values import values_at
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.rerank.hits import field_values
+from shinglefold.rerank.request.field_check import definition_of, of_nested
+
+Form = Callable[[Any], Any]
+#: Bytes of a term at most, in any index.
+_LONGEST = 32_766
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole(value: Any) -> int:  # noqa: ANN401 - JSON
+    return value if isinstance(value, int) else int(float(value)) if "." in str(value) else int(value)
+
+
+def _truth(value: object) -> str:
+    return {"true": "true", "false": "false", "": "false"}[_word(value)]
+
+
+def _address(value: object) -> str:
+    address = ip_address(str(value))
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+_FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "keyword": _word,
+        **dict.fromkeys(("byte", "short", "integer", "long", "unsigned_long"), _whole),
+        "boolean": _truth,
+        "ip": _address,
+    }
+)
+
+
+class _Field(NamedTuple):
+    """A field: where documents have its values, and how it is mapped."""
+
+    source: str
+    definition: Mapping[str, Any]
+
+
+class Values:
+    """Reads the values of fields, and brings them into the one form in which they can be compared.
+
+    Args:
+        fields: by their paths.
+        strict: whether a value that the index can't have is an error; else it is none.
+    """
+
+    def __init__(self, fields: Mapping[str, _Field], *, strict: bool = True) -> None:
+        self._strict = strict
+        self._sources = {path: one.source for path, one in fields.items()}
+        self._forms = {path: _FORMS[one.definition["type"]] for path, one in fields.items()}
+        self._longest = {path: one.definition.get("ignore_above", _LONGEST) for path, one in fields.items()}
+
+    @classmethod
+    def of(cls, mappings: JSON, paths: Sequence[str], index: str) -> "Values":
+        """Return what compares the values of some fields of an index.
+
+        Raises:
+            ConfigError: a field is not mapped, or of a kind whose values can't be told beforehand.
+        """
+        return cls({path: _mapped(mappings, path, index) for path in paths})
+
+    @classmethod
+    def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
+        """Return what compares the values of some fields of all indices behind a name; no value is an error.
+
+        Raises:
+            ConfigError: as ``of``; or a field is of one kind here and of another there.
+        """
+        fields: dict[str, _Field] = {}
+        for name, mappings in sorted(engine.all_mappings(index).items()) if paths else ():
+            for path in paths:
+                found = _mapped(mappings, path, name)
+                known = fields.setdefault(path, found)
+                kinds = known.definition["type"], found.definition["type"]
+                if kinds[0] != kinds[1]:
+                    raise ConfigError(
+                        f"{index!r}: the scope {path!r} is of type {kinds[0]} in one index and of type "
+                        f"{kinds[1]} in {name!r}; name one of them, or a field that is alike in all"
+                    )
+        return cls(fields, strict=False)
+
+    def source(self, path: str) -> str:
+        """Return where documents have the values of a field: those of a multi-field are its parent's."""
+        return self._sources[path]
+
+    def told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
+        """Return the values that a hit has of a field, from ``fields`` where they are, else ``_source``."""
+        if path in (hit.get("fields") or ()):
+            return field_values(hit, path)
+        return values_at(hit.get("_source") or {}, self._sources[path])
+
+    def given(self, path: str, values: Sequence[Any]) -> list[Any]:
+        """Return the values of a document that is not stored yet.
+
+        Raises:
+            InputError: the index would not take one of them, or not keep it.
+        """
+        if not self._strict:
+            return self.kept(path, values)
+        made: list[Any] = []
+        for value in values:
+            try:
+                made.append(self._forms[path](value))
+            except (ValueError, TypeError, KeyError, OverflowError) as error:
+                raise InputError(f"its scope {path!r} has a value that the field can't have") from error
+            if isinstance(made[-1], str) and len(made[-1]) > self._longest[path]:
+                raise InputError(
+                    f"its scope {path!r} has {len(made[-1]):,} characters, and the index keeps values of "
+                    f"{self._longest[path]:,} at most"
+                )
+        return sorted(set(made))
+
+    def kept(self, path: str, values: Sequence[Any]) -> list[Any]:
+        """Return the values that the index has of a stored document; none where they are of another kind."""
+        try:
+            made = {self._forms[path](value) for value in values}
+        except (ValueError, TypeError, KeyError, OverflowError):
+            return []
+        longest = self._longest[path]
+        return sorted(one for one in made if not isinstance(one, str) or len(one) <= longest)
+
+
+def _mapped(mappings: JSON, path: str, index: str) -> _Field:
+    found = definition_of(mappings, path)
+    source, node = found or ("", {})
+    kind = node.get("type")
+    if (
+        told := _incomparable(node) or _copied(mappings, source) or _nested(mappings, source)
+    ) or kind not in _FORMS:
+        raise ConfigError(
+            f"index {index!r}: the scope {path!r} is {told or _kind(node, path)}; name a keyword without a "
+            "normalizer, a whole number, a boolean or an ip, whose values can be compared before a document "
+            "is stored"
+        )
+    if not node.get("doc_values", True) or not node.get("index", True):
+        raise ConfigError(f"index {index!r}: the scope {path!r} has no doc values or is not indexed")
+    return _Field(source, node)
+
+
+def _incomparable(node: Mapping[str, Any]) -> str:
+    """Return what gives a field other values than documents tell; nothing where it has these."""
+    if node.get("normalizer"):
+        return "a keyword with a normalizer"
+    if node.get("script") is not None:
+        return "a field whose values a script makes"
+    return "a field with a null_value" if node.get("null_value") is not None else ""
+
+
+def _nested(mappings: JSON, path: str) -> str:
+    """Return in words that a field is of nested documents, whose values searches tell of no hit."""
+    return "a field of nested documents" if of_nested(mappings, path) else ""
+
+
+def _copied(mappings: JSON, path: str) -> str:
+    """Return in words what fills a field beside documents, as those tell no such values; nothing mostly."""
+    names = [name for name, targets in _copies(mappings) if path in targets]
+    return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""
+
+
+def _copies(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the paths of fields that are copied, each with those it is copied to."""
+    for name, own in (node.get("properties") or {}).items():
+        if targets := own.get("copy_to"):
+            yield f"{prefix}{name}", [targets] if isinstance(targets, str) else targets
+        yield from _copies(own, f"{prefix}{name}.")
+
+
+def _kind(node: Mapping[str, Any], path: str) -> str:
+    """Return in words what a field is, and which of its multi-fields would do."""
+    kind = node.get("type")
+    fit = [name for name, own in (node.get("fields") or {}).items() if own.get("type") in _FORMS]
+    told = "not mapped" if kind is None else f"of type {kind}"
+    return f"{told}, and {path}.{fit[0]} would do" if fit else told

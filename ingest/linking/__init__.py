@@ -1,1 +1,0 @@
-"""Pairs and groups of files without an index: fingerprints in columns, candidates slot by slot."""

@@ -1,0 +1,158 @@
+"""One configured step of a pipeline, and what happens to the documents of a block when it runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from shinglefold.contracts.engine import Document, Processor
+from shinglefold.errors import ProcessorError
+from shinglefold.ingest.field_paths import said
+from shinglefold.ingest.pipeline.condition import Condition
+
+#: Where a pipeline keeps its own facts while a document travels: the time, and why a step failed.
+META = "_ingest"
+#: Known to a document on its way, no part of what is stored.
+METADATA = ("_id", "_index")
+_ON_FAILURE = ("on_failure_message", "on_failure_processor_type", "on_failure_processor_tag")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Which processor failed on a document, and why."""
+
+    processor: str
+    tag: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        tag = f" [{self.tag}]" if self.tag else ""
+        return f"{self.processor}{tag}: {self.reason}"
+
+
+@dataclass(slots=True)
+class Run:
+    """One document on its way: ``document`` is None once it was dropped."""
+
+    document: Document | None
+    failure: Failure | None = None
+    finished: bool = False
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether further steps apply."""
+        return self.document is not None and self.failure is None and not self.finished
+
+
+class Trace(NamedTuple):
+    """What a step did to a document: ``success``, ``skipped``, ``dropped``, ``error``, ``error_ignored``."""
+
+    step: "Step"
+    run: Run
+    status: str
+    failure: Failure | None
+
+
+Tracer = Callable[[Trace], None]
+
+
+def no_trace(_: Trace) -> None:
+    """Trace nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A processor with the keys every processor may have."""
+
+    processor: Processor
+    condition: Condition | None = None
+    tag: str | None = None
+    description: str | None = None
+    ignore_failure: bool = False
+    on_failure: tuple["Step", ...] = field(default=())
+
+    def apply(self, runs: Sequence[Run], trace: Tracer = no_trace) -> None:
+        """Take the step with every document of a block that is still alive and meets the condition."""
+        chosen = [run for run in runs if run.alive and self._chosen(run, trace)]
+        failed: list[Run] = []
+        for run, outcome in zip(chosen, self._outcomes(chosen), strict=True):
+            if isinstance(outcome, Exception):
+                self._fail(run, outcome, failed, trace)
+            else:
+                run.document = outcome
+                trace(Trace(self, run, "dropped" if outcome is None else "success", None))
+        handle(failed, self.on_failure, trace)
+
+    def _outcomes(self, runs: Sequence[Run]) -> Sequence[Document | Exception | None]:
+        """Return what the processor says; where it raises against its contract, blame only the culprits."""
+        documents = [run.document for run in runs if run.document is not None]
+        try:
+            outcomes = self.processor.apply(documents) if documents else []
+            if len(outcomes) == len(documents):
+                return [self._checked(outcome) for outcome in outcomes]
+            wrong = f"{self.processor.type} returned {len(outcomes)} documents for {len(documents)}"
+            return [ProcessorError(wrong)] * len(documents)
+        except Exception as error:
+            return [error] if len(runs) == 1 else [self._outcomes([run])[0] for run in runs]
+
+    def _checked(self, outcome: Document | Exception | None) -> Document | Exception | None:
+        if outcome is None or isinstance(outcome, dict | Exception):
+            return outcome
+        return ProcessorError(
+            f"the processor returned {said(outcome)} where it should a document: a fault of its own"
+        )
+
+    def _chosen(self, run: Run, trace: Tracer) -> bool:
+        if self.condition is None or run.document is None:
+            return True
+        try:
+            chosen = self.condition.holds(run.document)
+        except ProcessorError as error:
+            # As on the servers, neither ignore_failure nor the step's own handlers see this one.
+            run.failure = self._failure(error)
+            trace(Trace(self, run, "error", run.failure))
+            return False
+        if not chosen:
+            trace(Trace(self, run, "skipped", None))
+        return chosen
+
+    def _failure(self, error: Exception) -> Failure:
+        reason = str(error) if isinstance(error, ProcessorError) else repr(error)
+        return Failure(self.processor.type, self.tag, reason)
+
+    def _fail(self, run: Run, error: Exception, failed: list[Run], trace: Tracer) -> None:
+        failure = self._failure(error)
+        if self.ignore_failure:
+            trace(Trace(self, run, "error_ignored", failure))
+            return
+        run.failure = failure
+        trace(Trace(self, run, "error", failure))
+        failed.append(run)
+
+
+def handle(failed: Sequence[Run], handlers: Sequence[Step], trace: Tracer) -> None:
+    """Run failure handlers: a document they bring through is alive again, without the failure."""
+    if not handlers or not failed:
+        return
+    for run in failed:
+        _tell(run)
+    for step in handlers:
+        step.apply(failed, trace)
+    for run in failed:
+        if run.document is not None and run.failure is None:
+            run.document = _forgotten(run.document)
+
+
+def _tell(run: Run) -> None:
+    """Put the failure where handlers can read it, and let the document live on."""
+    assert run.document is not None
+    assert run.failure is not None
+    facts = (run.failure.reason, run.failure.processor, run.failure.tag)
+    told: dict[str, Any] = {**run.document[META], **dict(zip(_ON_FAILURE, facts, strict=True))}
+    run.document, run.failure = {**run.document, META: told}, None
+
+
+def _forgotten(document: Document) -> Document:
+    meta = document.get(META)
+    if not isinstance(meta, dict):
+        return document
+    return {**document, META: {key: value for key, value in meta.items() if key not in _ON_FAILURE}}

@@ -1,1 +1,0 @@
-"""From file to file: documents get their fingerprints without any engine, in order and resumable."""

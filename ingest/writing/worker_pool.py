@@ -1,0 +1,221 @@
+"""Run blocks through a pipeline in worker processes: order kept, memory flat, a crash costs one document.
+
+A worker does not send unchanged texts back: the process that sent the document still has them.
+"""
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shinglefold.canon import Lexicon
+from shinglefold.contracts.engine import Document
+from shinglefold.contracts.exclusive_writes import MakeReady
+from shinglefold.errors import InputError
+from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
+from shinglefold.ingest.pipeline.steps import Failure
+from shinglefold.ingest.readers.encodings import without_surrogates
+from shinglefold.ingest.writing.worker_process import WorkerProcess, go_on, in_order, settled
+from shinglefold.options.validation import check_whole
+
+#: Characters from which on a text is spared; what stands for it is as heavy as a short one.
+_WORTH = 200
+_Documents = list[Document]
+#: Crashes in one block after which its other documents are given up instead of tried one by one.
+_PATIENCE = 3
+
+
+class Same(NamedTuple):
+    """Stands for the text of a field of the document that was asked about."""
+
+    field: str
+
+
+def spared(outcome: Outcome, asked: Mapping[str, Any]) -> Outcome:
+    """Return an outcome without the texts that its document was given.
+
+    Args:
+        asked: the document as it came; a text is the same where it is the very object.
+    """
+    same = {
+        name: Same(name)
+        for name, value in (outcome.document or {}).items()
+        if type(value) is str and len(value) >= _WORTH and asked.get(name) is value
+    }
+    return _replaced(outcome, same, {asked[name]: one for name, one in same.items()}) if same else outcome
+
+
+def restored(outcome: Outcome, given: Mapping[str, Any] | None) -> Outcome:
+    """Return an outcome with the texts of the document it was given."""
+    same = {name: value.field for name, value in (outcome.document or {}).items() if type(value) is Same}
+    if not same or given is None:
+        return outcome
+    texts = {name: given[field] for name, field in same.items()}
+    return _replaced(outcome, texts, {Same(name): text for name, text in texts.items()})
+
+
+def _replaced(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, Any]) -> Outcome:
+    """Return an outcome with other values in some fields, and other texts that its words are told by."""
+    document, ready = {**(outcome.document or {}), **fields}, outcome.ready
+    return outcome._replace(document=document, ready=ready and ready.of(texts))
+
+
+class Answer(NamedTuple):
+    """What became of each document of a block, and what it took."""
+
+    outcomes: list[Outcome]
+    meter: Meter
+
+
+def process(
+    pipeline: Pipeline,
+    documents: _Documents,
+    as_json: bool = False,
+    make_ready: MakeReady | None = None,
+) -> Answer:
+    """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for."""
+    meter = pipeline.meter
+    with meter.stage("pipeline"):
+        outcomes = pipeline.run_block(_clean(documents, meter))
+    if make_ready is not None:
+        with meter.stage("words"):
+            outcomes = _made_ready(outcomes, make_ready)
+    if as_json:
+        with meter.stage("json"):
+            outcomes = list(map(encoded, outcomes))
+    return Answer(outcomes, meter.take())
+
+
+def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
+    for document in documents:
+        value, replaced = without_surrogates(document)
+        meter.counts["replaced"] += replaced
+        yield value
+
+
+def _made_ready(outcomes: Sequence[Outcome], make_ready: MakeReady) -> list[Outcome]:
+    made = iter(make_ready([one.document for one in outcomes if one.document is not None]))
+    return [one if one.document is None else one._replace(ready=next(made)) for one in outcomes]
+
+
+def process_blocks(
+    pipeline: Pipeline,
+    blocks: Iterable[_Documents],
+    workers: int,
+    as_json: bool = False,
+    check: Callable[[], None] = go_on,
+    *,
+    make_ready: MakeReady | None = None,
+) -> Generator[Answer, None, None]:
+    """Yield the answer to each block, in order.
+
+    Args:
+        workers: processes; 0 means one per core, 1 means none but this one.
+        as_json: have the documents encoded by the workers.
+        check: called while a worker is waited for; what it raises ends the run.
+        make_ready: makes of the documents what an engine wants of them.
+
+    Raises:
+        ConfigError: ``workers`` is negative.
+    """
+    check_whole("workers (0 for one per core)", workers)
+    count = workers or cores()
+    if count == 1 or not forks():
+        return _here(pipeline, blocks, as_json, make_ready)
+    pipeline.tools.warm()
+    return _in_processes(
+        pipeline,
+        iter(blocks),
+        [WorkerProcess(partial(_work, pipeline, as_json, make_ready), check) for _ in range(count)],
+    )
+
+
+def _here(
+    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: MakeReady | None
+) -> Generator[Answer, None, None]:
+    with settled():
+        for block in blocks:
+            yield process(pipeline, block, as_json, make_ready)
+
+
+def forks() -> bool:
+    """Tell whether worker processes can be had here."""
+    return "fork" in multiprocessing.get_all_start_methods()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_processes(
+    pipeline: Pipeline, blocks: Iterator[_Documents], workers: Sequence[WorkerProcess]
+) -> Generator[Answer, None, None]:
+    try:
+        with settled():
+            yield from in_order(workers, blocks, _one_by_one)
+        learn(pipeline.tools.canonicalizer.lexicon, workers)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def learn(lexicon: Lexicon, workers: Sequence[WorkerProcess]) -> None:
+    """Take over the word forms the workers learned, so that they can be kept for the next run."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = {Path(folder) / str(number): one for number, one in enumerate(workers) if one.started}
+        for path, worker in asked.items():
+            worker.ask(path)
+        for path, worker in asked.items():
+            if worker.answer(patient=True):
+                lexicon.load(path)
+
+
+def _one_by_one(worker: WorkerProcess, block: _Documents) -> Answer:
+    """Return the answer to a block a worker died of: the guilty documents failed, the others as usual."""
+    outcomes: list[Outcome] = []
+    meter = Meter()
+    crashes = 0
+    for document in block:
+        if crashes >= _PATIENCE:
+            outcomes.append(_crashed(worker.fate))
+            continue
+        worker.ask([document])
+        if (answer := worker.answer()) is None:
+            crashes += 1
+            outcomes.append(_crashed(worker.fate))
+        else:
+            outcomes += answer.outcomes
+            meter.add(answer.meter)
+    meter.counts["crashes"] += crashes
+    return Answer(outcomes, meter)
+
+
+def _crashed(fate: str) -> Outcome:
+    return Outcome("failed", None, Failure("worker", None, f"the worker process died: {fate}"))
+
+
+def _work(
+    pipeline: Pipeline, as_json: bool, make_ready: MakeReady | None, asked: _Documents | Path
+) -> Answer | bool:
+    """Answer a block, or save the lexicon to a file."""
+    if isinstance(asked, Path):
+        return saved(pipeline.tools.canonicalizer.lexicon, asked)
+    if make_ready is None:
+        return process(pipeline, asked, as_json)
+    given: _Documents = list(map(dict, asked))
+    answer = process(pipeline, asked, as_json, make_ready)
+    return answer._replace(outcomes=list(map(spared, answer.outcomes, given)))
+
+
+def saved(lexicon: Lexicon, path: Path) -> bool:
+    """Save a lexicon to a file, and tell whether that went well."""
+    try:
+        lexicon.save(path)
+    except InputError:
+        return False
+    return True

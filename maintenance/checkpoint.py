@@ -1,0 +1,95 @@
+"""Keep how far a job is in a small JSON file that survives whatever ends the process."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shinglefold.errors import ConfigError, InputError, why
+from shinglefold.runtime.durable_files import replaced
+
+_FORMAT = 3
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The checkpoint of one job.
+
+    ``path``: the file; None keeps nothing. ``kind``: what messages call the job. ``job``: what identifies it;
+    the checkpoint of another job is refused.
+    """
+
+    path: Path | None
+    kind: str
+    job: Mapping[str, Any]
+
+    def load(self, parse: Callable[[Mapping[str, Any]], T]) -> T | None:
+        """Return what ``parse`` makes of the saved state; None where there is no checkpoint.
+
+        Raises:
+            ConfigError: the file belongs to another job.
+            InputError: it can't be read.
+        """
+        if self.path is None:
+            return None
+        try:
+            text = self.path.read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error) from error
+        try:
+            found = json.loads(text)
+            if found["format"] != _FORMAT:
+                raise InputError(f"format {found['format']!r}, this version reads {_FORMAT}")
+            differences = [
+                f"{name} {found['job'].get(name)!r}, not {value!r}"
+                for name, value in self.job.items()
+                if found["job"].get(name) != value
+            ]
+            if found["job"] == self.job:
+                return parse(found["state"])
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, InputError) as error:
+            raise self._unreadable(error) from error
+        raise ConfigError(
+            f"the checkpoint {self.path} is of another {self.kind} ({'; '.join(differences)}): finish that "
+            "one, delete the file, or give this one a checkpoint of its own"
+        )
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Replace the file in one step: a reader sees the old state or the new one.
+
+        Raises:
+            InputError: it can't be written.
+        """
+        if self.path is not None:
+            replace_lines(self.path, [json.dumps({"format": _FORMAT, "job": self.job, "state": state})])
+
+    def remove(self) -> None:
+        """Remove the file: the job is done."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _unreadable(self, error: Exception) -> InputError:
+        return InputError(
+            f"cannot read the checkpoint {self.path}: {why(error)}; name another "
+            "file, or delete it to begin anew, if it is one"
+        )
+
+
+def replace_lines(path: Path, lines: Iterable[str]) -> None:
+    """Replace a file by some lines in one step, and have them on disk on return.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise InputError(
+            f"cannot write the checkpoint {path}: {error.strerror}; give another path"
+        ) from error

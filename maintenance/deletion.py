@@ -1,0 +1,145 @@
+"""Deleting an index, or some of its documents: first what it comes to, then the deed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold.contracts.engine import JSON, BulkResult, Engine, IndexInfo
+from shinglefold.contracts.shard_failures import complete
+from shinglefold.errors import ConfigError, EngineError, IndexMissing
+from shinglefold.options.validation import check_engine, check_is_text, check_kind, strings
+
+#: Ids asked for, and shown, at a time.
+_AT_ONCE = 1000
+_SHOWN = 10
+_MOST_IDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What is to be deleted.
+
+    Attributes:
+        index: the index itself, also where an alias was named.
+        aliases: further names the index has; with it they go, too.
+        query: what finds the documents to delete; None for the whole index.
+        documents: how many go; None for an index that can't be read, and goes as a whole.
+        size: bytes of the whole index, where it is known and goes.
+        ids: some of the documents that a query finds.
+        missing: ids that were named and are not there.
+        unread: why the index can't be read, and what else may be done about it; "" where it can.
+    """
+
+    index: str
+    aliases: tuple[str, ...]
+    query: Mapping[str, Any] | None
+    documents: int | None
+    size: int | None = None
+    ids: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unread: str = ""
+
+    def to_json(self) -> JSON:
+        """Return the plan as JSON."""
+        return {
+            "index": self.index,
+            "aliases": list(self.aliases),
+            "whole_index": self.query is None,
+            "documents": self.documents,
+            "bytes": self.size,
+            "ids": list(self.ids),
+            "missing": list(self.missing),
+        } | ({"unread": self.unread} if self.unread else {})
+
+
+def plan_deletion(
+    engine: Engine, index: str, ids: Sequence[str] | None = None, query: Mapping[str, Any] | None = None
+) -> Deletion:
+    """Return what a deletion comes to, and change nothing.
+
+    Args:
+        index: an index, or an alias of one.
+        ids: documents to delete, one at least; where neither these nor a query are given, the whole index is
+            meant.
+        query: what finds the documents to delete.
+
+    Raises:
+        ConfigError: the name is a pattern, or an alias of several indices; or both ids and a query are given,
+            or a list of no ids, which does not mean the whole index.
+        IndexMissing: there is no such index.
+    """
+    check_engine(engine)
+    check_is_text("index", index)
+    if ids is not None and not strings("ids", ids, _MOST_IDS):
+        raise ConfigError("ids: there are none in the list; leave ids out to delete the whole index")
+    if ids and query is not None:
+        raise ConfigError("documents are named by ids or found by a query: give one of the two")
+    info = _one_index(engine, index)
+    own, aliases, size = info.name, info.aliases, info.size
+    if ids:
+        return _by_ids(engine, own, aliases, tuple(dict.fromkeys(ids)))
+    if query is None:
+        counted, unread = _counted(engine, info)
+        return Deletion(own, aliases, None, counted, size, unread=unread)
+    count, first = _found(engine, own, query, _SHOWN)
+    return Deletion(own, aliases, query, count, ids=first)
+
+
+def delete(engine: Engine, plan: Deletion) -> BulkResult:
+    """Carry out a deletion, and let searches see it.
+
+    Returns:
+        How many documents are gone, and those the engine would not delete.
+    """
+    check_engine(engine)
+    check_kind("plan", plan, Deletion, "what plan_deletion returns")
+    if plan.query is not None:
+        return engine.delete_by_query(plan.index, plan.query)
+    engine.delete_index(plan.index)
+    return BulkResult(plan.documents or 0)
+
+
+def _one_index(engine: Engine, index: str) -> IndexInfo:
+    if "*" in index or "," in index:
+        raise ConfigError(f"{index!r} may mean several indices; name the one to delete")
+    found = engine.indices(index)
+    if not found:
+        raise IndexMissing(f"no index {index!r}; check the name")
+    if len(found) > 1:
+        raise ConfigError(
+            f"{index!r} is an alias of {', '.join(one.name for one in found)}; name the one to delete"
+        )
+    (info,) = found
+    return info
+
+
+def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str, ...]) -> Deletion:
+    there: set[str] = set()
+    for begin in range(0, len(ids), _AT_ONCE):
+        query = {"ids": {"values": list(ids[begin : begin + _AT_ONCE])}}
+        there.update(_found(engine, index, query, _AT_ONCE)[1])
+    present = tuple(one for one in ids if one in there)
+    missing = tuple(one for one in ids if one not in there)
+    query = {"ids": {"values": list(present)}}
+    return Deletion(index, aliases, query, len(present), ids=present[:_SHOWN], missing=missing)
+
+
+def _counted(engine: Engine, info: IndexInfo) -> tuple[int | None, str]:
+    """Return how many documents an index has; None and why where it can't be read, as a damaged one."""
+    try:
+        counted, _ = _found(engine, info.name, None, 0)
+    except EngineError as error:
+        # As good a reason as any to delete it. Servers count the documents of an index that nobody may read.
+        return None, str(error)
+    return (None if info.documents is None else counted), ""
+
+
+def _found(
+    engine: Engine, index: str, query: Mapping[str, Any] | None, size: int
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many documents a query finds, and the ids of the first."""
+    body: JSON = {"size": size, "track_total_hits": True, "_source": False, **engine.can.unaltered}
+    if query is not None:
+        body["query"] = query
+    hits = complete(engine.search(index, body))["hits"]
+    return int(hits["total"]["value"]), tuple(str(hit["_id"]) for hit in hits["hits"])

@@ -1,0 +1,289 @@
+"""Write fingerprints by guarded updates, read documents again after a conflict, and count each outcome."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from shinglefold.backoff import Backoff, retry_unavailable
+from shinglefold.contracts.engine import JSON, BulkFailure, Engine
+from shinglefold.contracts.shard_failures import complete
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.writing.bulk_retry import send
+from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.maintenance.reconcile import (
+    Key,
+    document_of,
+    foreign,
+    found_by,
+    is_empty,
+    key_of,
+    key_of_action,
+    new_fingerprint,
+    stored_fingerprint,
+    update,
+)
+from shinglefold.model.placeholders import is_placeholder
+
+#: Ids and reasons kept; the counts go on.
+_LISTED = 1_000
+_LONGEST_REASON = 500
+_OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone", "kept")
+_COUNTS = (*_OUTCOMES, "conflicts", "earlier", "empty")
+Hit = Mapping[str, Any]
+#: How often a document is tried again whose other writers are always faster.
+ROUNDS = 10
+#: Documents read again in one request.
+_BATCH = 200
+_REFUSED, _MISSING, _CONFLICT = 400, 404, 409
+
+
+@dataclass(slots=True)
+class BackfillCounts:
+    """``read == updated + unchanged + dropped + failed + gone + kept``.
+
+    ``unchanged``: its fingerprint was the right one already; ``dropped``: the pipeline drops such documents,
+    they are left as they are; ``gone``: deleted while the backfill ran; ``kept``: they have a fingerprint
+    and no text to make another of, so that it stays. ``empty``: documents without any text, kept ones among
+    them. ``conflicts``: updates that another writer was faster than; each was made again from the newer
+    version. ``changed``: ids of documents that had changed between being read and being updated. ``earlier``:
+    documents updated before the point in time was lost and the scan began anew; they are met again as
+    unchanged.
+    """
+
+    read: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    dropped: int = 0
+    failed: int = 0
+    gone: int = 0
+    kept: int = 0
+    empty: int = 0
+    conflicts: int = 0
+    earlier: int = 0
+    changed: list[str] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    without_text: list[str] = field(default_factory=list)
+
+    def fail(self, id: str, reason: str) -> None:  # noqa: A002 - the engines' own word
+        """Count a document that can't be fingerprinted, and why."""
+        self.failed += 1
+        self._because(reason[:_LONGEST_REASON], 1)
+        self.failures.append(id)
+
+    def keep(self, id: str) -> None:  # noqa: A002
+        """Count a document whose fingerprint stays, because there is no text to make another of."""
+        self.kept += 1
+        self.without_text.append(id)
+
+    def change(self, id: str) -> None:  # noqa: A002
+        """List a document that changed meanwhile."""
+        if id not in self.changed:
+            self.changed.append(id)
+
+    def add(self, other: "BackfillCounts") -> None:
+        """Add the counts of some more documents."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for reason, count in other.reasons.items():
+            self._because(reason, count)
+        self.without_text = [*self.without_text, *other.without_text][:_LISTED]
+        self.failures = [*self.failures, *other.failures][:_LISTED]
+        self.changed = list(dict.fromkeys([*self.changed, *other.changed]))[:_LISTED]
+
+    def restart(self) -> None:
+        """Begin the counts anew with the scan; what was updated stays known."""
+        self.earlier += self.updated
+        for name in _OUTCOMES:
+            setattr(self, name, 0)
+        self.empty = 0
+        self.without_text.clear()
+        self.reasons.clear()
+        self.failures.clear()
+
+    def _because(self, reason: str, count: int) -> None:
+        known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
+        self.reasons[known] = self.reasons.get(known, 0) + count
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "BackfillCounts":
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            InputError: it is something else.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise InputError(f"not the counts of a backfill: {error}") from error
+
+
+def fate(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
+    """Return what became of an update that was not made.
+
+    Raises:
+        IndexMissing: the index is gone.
+        EngineUnavailable: the engine is too busy.
+        EngineError: it takes no updates at all.
+    """
+    if failure.status == _CONFLICT:
+        return "conflict"
+    if failure.status == _MISSING and "index_not_found" in failure.reason:
+        raise IndexMissing(f"the index {failure.action['_index']!r} was deleted meanwhile")
+    if failure.status == _MISSING:
+        return "gone"
+    if failure.status == _REFUSED:
+        return "refused"
+    if failure.status in (429, 503):
+        raise EngineUnavailable(f"the engine is too busy: {failure.reason}; go on later")
+    raise EngineError(f"the engine takes no updates ({failure.status}): {failure.reason}")
+
+
+def read_again(engine: Engine, keys: Iterable[Key], backoff: Backoff) -> Iterator[Hit]:
+    """Yield the newest versions of documents; those that are gone are missing.
+
+    Raises:
+        EngineError: the engine can't be asked.
+    """
+    ids = defaultdict(list)
+    for key in keys:
+        ids[key.index, key.routing].append(key.id)
+    for index in {index for index, _ in ids}:
+        retry_unavailable(partial(engine.refresh, index), backoff)
+    for (index, routing), several in ids.items():
+        for start in range(0, len(several), _BATCH):
+            yield from _fetch(engine, index, routing, several[start : start + _BATCH], backoff)
+
+
+def _fetch(
+    engine: Engine, index: str, routing: str | None, ids: Sequence[str], backoff: Backoff
+) -> list[Hit]:
+    body = {"query": found_by(routing, ids), "size": len(ids), **engine.can.unaltered}
+    if engine.can.seq_no:
+        body["seq_no_primary_term"] = True
+    answer = retry_unavailable(lambda: complete(engine.search(index, body)), backoff)
+    found: list[Hit] = answer["hits"]["hits"]
+    return found
+
+
+class _Change(NamedTuple):
+    """A fingerprint to store, and the version of the document it is of."""
+
+    hit: Hit
+    new: JSON
+
+
+@dataclass(slots=True)
+class Updater:
+    """Stores the fingerprints of documents read and accounts for each of them.
+
+    ``target`` is the field they are in, ``given_up`` the documents that can have none.
+    """
+
+    engine: Engine
+    pipeline: Pipeline
+    target: str
+    backoff: Backoff
+    stop: Callable[[], bool]
+    given_up: set[Key] = field(default_factory=set)
+
+    def write(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
+        """Account for documents, given what the pipeline made of each.
+
+        Raises:
+            EngineError: the engine can't go on; the documents must be written again.
+        """
+        counts = BackfillCounts(read=len(hits))
+        conflicts = self._send(list(self._changes(hits, outcomes, counts)), counts)
+        counts.conflicts = len(conflicts)
+        self._redo({key_of(change.hit): change.new for change in conflicts}, counts)
+        return counts
+
+    def _changes(
+        self, hits: Sequence[Hit], outcomes: Sequence[Outcome], counts: BackfillCounts
+    ) -> Iterator[_Change]:
+        """Yield the fingerprints to store; account for the documents that need none."""
+        for hit, outcome in zip(hits, outcomes, strict=True):
+            new = new_fingerprint(outcome, self.target)
+            if outcome.status == "dropped":
+                counts.dropped += 1
+                self.given_up.add(key_of(hit))
+            elif is_placeholder(hit["_source"], self.target):
+                counts.unchanged += 1
+            elif told := foreign(hit["_source"], self.target):
+                self._fail(hit, f"{told}; the document was left as it is", counts)
+            elif new is None:
+                self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
+            elif stored_fingerprint(hit["_source"], self.target) == new:
+                counts.empty += is_empty(new)
+                counts.unchanged += 1
+            elif is_empty(new) and not is_empty(stored_fingerprint(hit["_source"], self.target)):
+                counts.empty += 1
+                counts.keep(hit["_id"])
+                self.given_up.add(key_of(hit))
+            else:
+                counts.empty += is_empty(new)
+                yield _Change(hit, new)
+
+    def _send(self, changes: Sequence[_Change], counts: BackfillCounts) -> list[_Change]:
+        """Update documents and return the changes that another writer was faster than."""
+        if not changes:
+            return []
+        actions = [update(change.hit, self.target, change.new) for change in changes]
+        refused = send(self.engine, actions, self.backoff, self.stop).refused
+        by_key = {key_of(change.hit): change for change in changes}
+        counts.updated += len(changes) - len(refused)
+        conflicts = []
+        for failure in refused:
+            change = by_key[key_of_action(failure.action)]
+            if fate(failure) == "conflict":
+                conflicts.append(change)
+            else:
+                self._refuse(change, failure, counts)
+        return conflicts
+
+    def _refuse(self, change: _Change, failure: BulkFailure, counts: BackfillCounts) -> None:
+        if fate(failure) == "gone":
+            counts.gone += 1
+        else:
+            self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
+
+    def _redo(self, conflicts: Mapping[Key, JSON], counts: BackfillCounts) -> None:
+        """Make updates again from the newer versions: the other writer's edit stays and is fingerprinted.
+
+        Args:
+            conflicts: the fingerprints of the older versions.
+        """
+        for _ in range(ROUNDS):
+            if not conflicts:
+                return
+            hits = list(read_again(self.engine, conflicts, self.backoff))
+            counts.gone += len(conflicts) - len(hits)
+            outcomes = process(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
+            for hit, outcome in zip(hits, outcomes, strict=True):
+                # After a crash the faster writer may have been this backfill: then nothing has changed.
+                new = conflicts[key_of(hit)]
+                if (
+                    not new_fingerprint(outcome, self.target)
+                    == new
+                    == stored_fingerprint(hit["_source"], self.target)
+                ):
+                    counts.change(hit["_id"])
+            again = self._send(list(self._changes(hits, outcomes, counts)), counts)
+            conflicts = {key_of(change.hit): conflicts[key_of(change.hit)] for change in again}
+        for key in conflicts:
+            counts.fail(
+                key.id, "other writers change it faster than it can be updated; run the backfill again"
+            )
+            self.given_up.add(key)
+
+    def _fail(self, hit: Hit, reason: str, counts: BackfillCounts) -> None:
+        counts.fail(hit["_id"], reason)
+        self.given_up.add(key_of(hit))

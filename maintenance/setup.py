@@ -1,0 +1,357 @@
+"""Setting up: what must change so that indices take fingerprints, shown first and then done."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from shinglefold.contracts.engine import JSON, Engine, Templates
+from shinglefold.contracts.shard_failures import complete
+from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance.preconditions import (
+    field_obstacles,
+    in_another_field,
+    settings_of,
+    source_obstacles,
+    write_obstacles,
+)
+from shinglefold.maintenance.reconcile import missing
+from shinglefold.maintenance.template_check import lacking, layout, rivals
+from shinglefold.model.recipe import META_KEY, Recipe, first_difference, stored_recipe
+from shinglefold.options.validation import (
+    check_engine,
+    check_is_text,
+    check_kind,
+    check_truth,
+    check_whole,
+    strings,
+)
+
+_VERSION = 1
+_MOST_NAMES = 10_000
+#: What is replaced as one: a key it lacks must go.
+_WHOLE = f"{META_KEY}.pipeline"
+_MAKER = "shinglefold"
+Kind = Literal["component template", "index template", "new index", "mappings"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRequest:
+    """What is to be set up.
+
+    ``recipe``: what the indices are to be made with. ``indices``: names, aliases or patterns of indices to
+    set up themselves; a plain name that is missing is made. ``patterns``: of indices to come, and of those
+    there are; they need an index template. ``name``: of the templates. ``priority``: of the index template
+    among others. ``shadow``: the index template is installed even where others match the same indices, which
+    then don't apply.
+    """
+
+    recipe: Recipe
+    indices: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    name: str = "shinglefold"
+    priority: int = 100
+    _: KW_ONLY
+    shadow: bool = False
+
+    def __post_init__(self) -> None:
+        check_kind("recipe", self.recipe, Recipe, "pipeline.recipe()")
+        for name in ("indices", "patterns"):
+            # One name would be taken for its letters.
+            strings(name, getattr(self, name), _MOST_NAMES)
+        check_is_text("name", self.name)
+        check_whole("priority", self.priority)
+        check_truth("shadow", self.shadow)
+        if not self.indices and not self.patterns:
+            raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
+
+    @property
+    def component(self) -> str:
+        """The name of the component template."""
+        return f"{self.name}-{self.recipe.field.replace('.', '-')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to install or change: the ``body`` to send, and in words what is different."""
+
+    kind: Kind
+    name: str
+    body: JSON
+    lines: tuple[str, ...]
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What setting up will do.
+
+    ``problems``: by index or template what can't be done in place, in words; ``backfills``: documents
+    without a fingerprint of the scheme, by index.
+    """
+
+    changes: tuple[Change, ...] = ()
+    problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    backfills: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> JSON:
+        """Return the plan as JSON."""
+        return asdict(self)
+
+
+def make_plan(engine: Engine, request: SetupRequest) -> Plan:
+    """Return what must change; nothing is changed yet. A plan that was carried out leaves nothing to do.
+
+    Raises:
+        ConfigError: the engine has no templates.
+        EngineError: the engine can't be asked.
+    """
+    check_engine(engine)
+    check_kind("request", request, SetupRequest, "SetupRequest(…)")
+    templates = engine.templates
+    if request.patterns and templates is None:
+        raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
+    changes: list[Change] = []
+    problems: dict[str, tuple[str, ...]] = {}
+    if templates is not None:
+        others = rivals(templates, request.patterns, request.name, request.component)
+        users = _users_of_another_recipe(templates, request)
+        if not users:
+            changes += _component(templates, request)
+            changes += _template(templates, request, others)
+        elif request.patterns:
+            problems |= users
+        problems |= {} if request.shadow else others
+        problems |= _not_ours(templates, request)
+        for name in request.indices:
+            problems |= lacking(templates, name, request.component)
+    found, absent = _indices(engine, request)
+    changes += [_new_index(name, request) for name in absent]
+    told = {name: _against(engine, name, there, request) for name, there in found.items()}
+    refused = {name: reasons for name, reasons in told.items() if reasons}
+    problems |= refused
+    changes += [
+        change
+        for name, there in found.items()
+        if name not in refused
+        for change in _mappings(name, there, request)
+    ]
+    ready = [name for name in found if name not in refused]
+    if not (ready or absent or request.patterns):
+        # Templates are for indices like those set up, and none is.
+        changes.clear()
+    backfills = {name: count for name in ready if (count := _without(engine, name, request))}
+    return Plan(tuple(changes), problems, backfills)
+
+
+def carry_out(engine: Engine, plan: Plan) -> None:
+    """Make the changes of a plan, in its order.
+
+    Raises:
+        EngineError: the engine refuses one; those before it are made, and setting up again goes on.
+    """
+    check_engine(engine)
+    check_kind("plan", plan, Plan, "what make_plan returns")
+    for change in plan.changes:
+        if change.kind == "new index":
+            engine.create_index(change.name, change.body, {})
+        elif change.kind == "mappings":
+            engine.put_mappings(change.name, change.body)
+        else:
+            assert engine.templates is not None
+            put = engine.templates.put_component_template
+            if change.kind == "index template":
+                put = engine.templates.put_index_template
+            put(change.name, change.body)
+
+
+def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
+    """Yield what of ``wanted`` is not in ``found``, a line each; what is found beside it does not matter."""
+    if path.endswith(_WHOLE) and isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        if found != wanted:
+            ours, theirs = first_difference(found, wanted)
+            yield f"~ {path}: {ours} → {theirs}"
+    elif isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        for name, value in wanted.items():
+            below = f"{path}.{name}" if path else str(name)
+            yield from differences(found.get(name), value, below)
+    elif found is None:
+        yield f"+ {path}: {_short(wanted)}"
+    elif found != wanted:
+        yield f"~ {path}: {_short(found)} → {_short(wanted)}"
+
+
+def component_body(request: SetupRequest) -> JSON:
+    """Return the component template: the fields and the scheme, to be composed into any index template."""
+    return {
+        "template": {"mappings": _plain(recipe_mappings(request.recipe))},
+        "version": _VERSION,
+        "_meta": {"made_by": _MAKER, "scheme": request.recipe.scheme.id},
+    }
+
+
+def template_body(request: SetupRequest) -> JSON:
+    """Return the index template for the patterns."""
+    return {
+        "index_patterns": list(request.patterns),
+        "composed_of": [request.component],
+        "priority": request.priority,
+        "version": _VERSION,
+        "_meta": {"made_by": _MAKER},
+    }
+
+
+def _component(templates: Templates, request: SetupRequest) -> Iterator[Change]:
+    found = templates.component_template(request.component)
+    if _is_ours(found):
+        there = ((found or {}).get("template") or {}).get("mappings") or {}
+        wanted = component_body(request)
+        wanted["template"]["mappings"]["_meta"][META_KEY] = _noted(there, request.recipe)
+        yield from _change("component template", request.component, found, wanted)
+
+
+def _users_of_another_recipe(templates: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
+    """Return the index templates that give a recipe other than this one to indices not meant now."""
+    lines = [line for change in _component(templates, request) for line in change.lines]
+    if not any(line.startswith("~") for line in lines):
+        return {}
+    return {
+        f"index template {name}": (
+            f"gives indices of {', '.join(body.get('index_patterns', ()))} the recipe of the component "
+            f"template {request.component!r}, which is another one; give this recipe templates of its own: "
+            "--name NAME",
+        )
+        for name, body in templates.index_templates().items()
+        if request.component in body.get("composed_of", ())
+        and not set(body.get("index_patterns", ())) <= set(request.patterns)
+    }
+
+
+def _template(
+    templates: Templates, request: SetupRequest, others: Mapping[str, Sequence[str]]
+) -> Iterator[Change]:
+    """Yield the change of the index template; where others match the same indices only if asked for."""
+    found = templates.index_templates().get(request.name)
+    if not request.patterns or not _is_ours(found) or (others and not request.shadow):
+        return
+    wanted = template_body(request)
+    # Patterns of earlier runs stay.
+    wanted["index_patterns"] = list(
+        dict.fromkeys([*(found or {}).get("index_patterns", ()), *wanted["index_patterns"]])
+    )
+    for change in _change("index template", request.name, found, wanted):
+        told = tuple(f"! {name} {one}" for name, several in others.items() for one in several)
+        yield replace(change, lines=(*change.lines, *told))
+
+
+def _not_ours(templates: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
+    """Return the templates of our names that somebody else made."""
+    why = "was not made by shinglefold, and is left as it is; give ours another name: --name NAME"
+    found = {
+        f"component template {request.component}": templates.component_template(request.component),
+        f"index template {request.name}": templates.index_templates().get(request.name),
+    }
+    return {name: (why,) for name, body in found.items() if not _is_ours(body)}
+
+
+def _is_ours(body: Mapping[str, Any] | None) -> bool:
+    return body is None or (body.get("_meta") or {}).get("made_by") == _MAKER
+
+
+def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[Change]:
+    lines = tuple(differences(found or {}, wanted))
+    if lines:
+        yield Change(kind, name, _merged(found or {}, wanted), lines, new=found is None)
+
+
+def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
+    """Return what is wanted, and what others added beside it: a template is replaced as a whole."""
+    return {
+        **found,
+        **{
+            name: _merged(found[name], value)
+            if name != META_KEY and isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
+            else value
+            for name, value in wanted.items()
+        },
+    }
+
+
+def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
+    """Return the mappings of the indices there are, and the names of those to make."""
+    found: dict[str, JSON] = {}
+    absent = []
+    for name in request.indices:
+        try:
+            found |= engine.all_mappings(name)
+        except IndexMissing:
+            absent.append(name)
+    for pattern in request.patterns:
+        found |= engine.all_mappings(pattern)
+    return dict(sorted(found.items())), absent
+
+
+def _against(engine: Engine, name: str, there: Mapping[str, Any], request: SetupRequest) -> tuple[str, ...]:
+    """Return what stands against fingerprints in an index; it is left as it is then."""
+    settings = settings_of(engine, name).get(name, {})
+    wrong = layout(there, request.recipe).wrong
+    beside = in_another_field(name, there)
+    return (
+        *source_obstacles(there, settings),
+        *field_obstacles(name, there, request.recipe.field),
+        *(f"{one}; this can't be changed in place: index into a new one, or {beside}" for one in wrong),
+        *write_obstacles(name, settings),
+    )
+
+
+def _new_index(name: str, request: SetupRequest) -> Change:
+    body = _plain(recipe_mappings(request.recipe))
+    return Change("new index", name, body, tuple(differences({}, body)), new=True)
+
+
+def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[Change]:
+    own = layout(found, request.recipe)
+    meta = {**(found.get("_meta") or {}), META_KEY: _noted(found, request.recipe)}
+    lines = [f"+ {field}: {definition['type']}" for field, definition in own.lacking.items()]
+    lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
+    if lines:
+        yield Change("mappings", name, {"_meta": meta, **_additions(own.lacking)}, tuple(lines))
+
+
+def _noted(found: Mapping[str, Any], recipe: Recipe) -> JSON:
+    """Return the recipe to note; where nothing else changes, the version that noted it first stays."""
+    noted = _plain(stored_recipe(found) or {})
+    told = _plain(recipe.to_json())
+    same = not list(differences(noted, {**told, "product": noted.get("product")}))
+    return noted if same else {**noted, **told}
+
+
+def _additions(lacking: Mapping[str, JSON]) -> JSON:
+    """Return fields by dotted path as nested ``properties``; those that are there must not be sent again."""
+    body: JSON = {}
+    for path, definition in lacking.items():
+        node = body
+        *way, last = path.split(".")
+        for name in way:
+            node = node.setdefault("properties", {}).setdefault(name, {})
+        node.setdefault("properties", {})[last] = definition
+    return body
+
+
+def _without(engine: Engine, index: str, request: SetupRequest) -> int:
+    """Return how many documents of an index have no fingerprint of the scheme."""
+    query = missing(request.recipe.field, request.recipe.scheme.id)
+    body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
+    return int(complete(engine.search(index, body))["hits"]["total"]["value"])
+
+
+def _plain(value: Mapping[str, Any]) -> JSON:
+    """Return a value as JSON has it: lists, no tuples."""
+    plain: JSON = json.loads(json.dumps(value))
+    return plain
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:99]}…"

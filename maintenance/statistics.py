@@ -1,0 +1,178 @@
+"""What indices hold: documents, how many are signed, their languages, and what they were made with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shinglefold.contracts.engine import JSON, Engine, IndexInfo
+from shinglefold.contracts.shard_failures import complete
+from shinglefold.errors import EngineError, ShinglefoldError
+from shinglefold.model.placeholders import placeholder_query
+from shinglefold.model.recipe import Recipe, stored_recipe
+from shinglefold.options.validation import check_engine, check_is_text
+
+#: More schemes and languages than an index has.
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatistics:
+    """An index and what was counted in it.
+
+    Attributes:
+        info: its name, size and aliases.
+        documents: None where they can't be counted.
+        recipe: what its fingerprints are made with; None where it was not made for fingerprints.
+        scheme: the id of the scheme it notes, also of one that this version does not know.
+        fingerprints: documents with a fingerprint of the scheme.
+        signed: documents whose fingerprint has a signature; shorter texts have a digest at most.
+        languages: documents with a fingerprint by language, the most frequent first.
+        grouped: documents with the number of their group; None where the index numbers no groups.
+        kept: of ``documents`` those that are none yet: a gate keeps their places while it decides.
+        problem: why something is missing here.
+        unknown: whether its mappings can't be read, so that nobody knows what it was made for.
+    """
+
+    info: IndexInfo
+    documents: int | None = None
+    recipe: Recipe | None = None
+    scheme: str = ""
+    fingerprints: int = 0
+    signed: int = 0
+    languages: dict[str, int] = field(default_factory=dict)
+    grouped: int | None = None
+    kept: int = 0
+    problem: str = ""
+    unknown: bool = False
+
+    @property
+    def unsigned(self) -> int:
+        """Documents without a fingerprint of the scheme."""
+        return (self.documents or 0) - self.fingerprints - self.kept
+
+    @property
+    def ungrouped(self) -> int | None:
+        """Documents without the number of their group; None where the index numbers no groups."""
+        return None if self.grouped is None else (self.documents or 0) - self.grouped - self.kept
+
+    @property
+    def signed_share(self) -> float | None:
+        """The share of documents that are signed; None where there is nothing to sign."""
+        return self.signed / self.documents if self.recipe is not None and self.documents else None
+
+    def to_json(self) -> JSON:
+        """Return the statistics as JSON."""
+        share = self.signed_share
+        return {
+            "index": self.info.name,
+            "aliases": list(self.info.aliases),
+            "documents": self.documents,
+            "fingerprints": self.fingerprints,
+            "signed": self.signed,
+            "signed_share": None if share is None else round(share, 4),
+            "kept": self.kept,
+            **({} if self.grouped is None else {"grouped": self.grouped, "ungrouped": self.ungrouped}),
+            "bytes": self.info.size,
+            "scheme": self.scheme or None,
+            "languages": self.languages,
+            "recipe": None if self.recipe is None else self.recipe.to_json(),
+            **({"problem": self.problem} if self.problem else {}),
+        }
+
+
+def statistics(engine: Engine, pattern: str = "*") -> list[IndexStatistics]:
+    """Return the statistics of each index that a name, an alias or a pattern means, by name.
+
+    Raises:
+        IndexMissing: a name without ``*`` means none.
+    """
+    check_engine(engine)
+    check_is_text("pattern", pattern)
+    infos = engine.indices(pattern)
+    known = [_known(engine, info) for info in infos]
+    unaltered = engine.can.unaltered
+    searches = [(one.info.name, body | unaltered) for one in known for body in _bodies(one)]
+    answers = iter(engine.msearch(searches) if searches else ())
+    return [_counted(one, [next(answers) for _ in _bodies(one)]) for one in known]
+
+
+def _known(engine: Engine, info: IndexInfo) -> IndexStatistics:
+    try:
+        mappings = engine.mappings(info.name)
+    except EngineError as error:
+        return IndexStatistics(info, problem=str(error), unknown=True)
+    stored = stored_recipe(mappings)
+    if stored is None:
+        return IndexStatistics(info)
+    scheme = str(stored["id"])
+    try:
+        return IndexStatistics(info, recipe=Recipe.of(mappings, info.name), scheme=scheme)
+    except ShinglefoldError as error:
+        return IndexStatistics(info, scheme=scheme, problem=str(error))
+
+
+def _bodies(one: IndexStatistics) -> list[JSON]:
+    """Return the searches that count all of an index, the signed, places kept, and the grouped."""
+    bodies = [_counting(one), _signed(one)]
+    if one.recipe is not None:
+        bodies.append(_having(placeholder_query(one.recipe.field)))
+        if one.recipe.groups:
+            bodies.append(_having({"exists": {"field": f"{one.recipe.field}.group"}}))
+    return bodies
+
+
+def _having(query: JSON) -> JSON:
+    return {"size": 0, "track_total_hits": True, "query": query}
+
+
+def _counting(one: IndexStatistics) -> JSON:
+    """Return a search that counts all documents, and those with a fingerprint by scheme and language."""
+    body: JSON = {"size": 0, "track_total_hits": True}
+    if one.recipe is not None:
+        named = {name: f"{one.recipe.field}.{name}" for name in ("scheme", "lang")}
+        body["aggs"] = {name: {"terms": {"field": path, "size": _MOST}} for name, path in named.items()}
+    return body
+
+
+def _signed(one: IndexStatistics) -> JSON:
+    """Return a search that counts documents with a signature of the scheme; nothing has one of none."""
+    if one.recipe is None:
+        return _having({"ids": {"values": []}})
+    # Whoever has a signature has supershingles, where they are stored; unlike signatures, these are indexed.
+    part = "supershingles" if one.recipe.keywords else "signature"
+    keywords = {"exists": {"field": f"{one.recipe.field}.{part}"}}
+    of_scheme = {"term": {f"{one.recipe.field}.scheme": one.scheme}}
+    return _having({"bool": {"filter": [keywords, of_scheme]}})
+
+
+def _counted(one: IndexStatistics, answers: Sequence[JSON | EngineError]) -> IndexStatistics:
+    try:
+        answer, signed, *rest = map(_whole, answers)
+    except EngineError as error:
+        return replace(one, documents=one.info.documents, problem=one.problem or str(error))
+    found = answer.get("aggregations") or {}
+    kept, grouped = [*map(_total, rest), None, None][:2]
+    return replace(
+        one,
+        documents=_total(answer),
+        fingerprints=_buckets(found, "scheme").get(one.scheme, 0),
+        signed=_total(signed),
+        languages=_buckets(found, "lang"),
+        grouped=grouped,
+        kept=kept or 0,
+    )
+
+
+def _whole(answer: JSON | EngineError) -> JSON:
+    if isinstance(answer, EngineError):
+        raise answer
+    return complete(answer)
+
+
+def _total(answer: JSON) -> int:
+    return int(answer["hits"]["total"]["value"])
+
+
+def _buckets(found: Mapping[str, Any], name: str) -> dict[str, int]:
+    buckets: Sequence[Mapping[str, Any]] = (found.get(name) or {}).get("buckets") or ()
+    return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}

@@ -1,0 +1,172 @@
+"""Two texts compared under a scheme: exactly, by estimate, and as the scheme decides."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import TokenBatch, Uint64s
+from shinglefold.sketch import (
+    Words,
+    agreement_rows,
+    containment,
+    estimate,
+    length_ratio,
+    shingle_set,
+    sorensen,
+)
+from shinglefold.sketch import resemblance as exact_resemblance
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the texts.
+
+    ``shingles``: positions; ``distinct``: different ones; ``repairs``: look-alike letters replaced and
+    invisible characters deleted; ``signature``: whether it has enough shingles for one.
+    """
+
+    name: str
+    language: str
+    tokens: int
+    shingles: int
+    distinct: int
+    repairs: int
+    signature: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the stored parts of two documents tell: resemblance with its error, supershingles in common."""
+
+    resemblance: float
+    standard_error: float
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything the scheme says of two texts; ``estimate`` is None where one has no signature.
+
+    ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
+    the same, and there are some. ``similarity``: the edit similarity of the words as they are written, None
+    where a text is too long for it.
+    ``folds``: the verdict.
+    """
+
+    a: Side
+    b: Side
+    resemblance: float
+    containment: tuple[float, float]
+    sorensen: float
+    same_text: bool
+    length_ratio: float
+    similarity: float | None
+    estimate: Estimate | None
+    folds: bool
+
+    def to_json(self, scheme: Scheme) -> dict[str, Any]:
+        """Return the comparison as JSON, shares to four places."""
+        return {
+            "scheme": scheme.id,
+            "a": asdict(self.a),
+            "b": asdict(self.b),
+            "resemblance": round(self.resemblance, 4),
+            "containment": {"a_in_b": round(self.containment[0], 4), "b_in_a": round(self.containment[1], 4)},
+            "sorensen": round(self.sorensen, 4),
+            "same_text": self.same_text,
+            "length_ratio": round(self.length_ratio, 4),
+            "similarity": None if self.similarity is None else round(self.similarity, 4),
+            "estimate": None if self.estimate is None else _rounded(self.estimate),
+            "groups": scheme.sketch.groups,
+            "decision": asdict(scheme.decision),
+            "folds": self.folds,
+        }
+
+
+def _rounded(made: Estimate) -> dict[str, float]:
+    return {
+        "resemblance": round(made.resemblance, 4),
+        "standard_error": round(made.standard_error, 4),
+        "shared": made.shared,
+    }
+
+
+def compare_texts(
+    texts: tuple[str, str],
+    names: tuple[str, str],
+    languages: tuple[str | None, str | None],
+    scheme: Scheme,
+    canonicalizer: Canonicalizer,
+) -> Comparison:
+    """Compare two texts.
+
+    Args:
+        languages: declared ones; None chooses word by word.
+    """
+    fingerprinter = Fingerprinter(scheme, canonicalizer)
+    prints = fingerprinter.fingerprint_arrays(texts, languages)
+    words = fingerprinter.written(texts, languages) if prints.texts is None else prints.texts.written
+    batch = canonicalizer.hash_batch(texts, languages)
+    sets = [
+        _shingles(
+            canonicalizer, scheme, batch.languages[d], batch.hashes[batch.offsets[d] : batch.offsets[d + 1]]
+        )
+        for d in (0, 1)
+    ]
+    counts = np.diff(batch.offsets).tolist()
+    sides = [
+        Side(
+            names[d],
+            prints.languages[d],
+            counts[d],
+            int(prints.shingles[d]),
+            len(sets[d]),
+            int(prints.repairs[d]),
+            bool(prints.valid[d]),
+        )
+        for d in (0, 1)
+    ]
+    return Comparison(
+        a=sides[0],
+        b=sides[1],
+        resemblance=exact_resemblance(*sets),
+        containment=(containment(*sets), containment(sets[1], sets[0])),
+        sorensen=sorensen(*sets),
+        same_text=_same(batch),
+        length_ratio=float(length_ratio(prints.shingles[0], prints.shingles[1])),
+        similarity=_similarity(words),
+        estimate=_estimated(prints, scheme),
+        folds=len(prints.pairs(scheme)) > 0,
+    )
+
+
+def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashes: Uint64s) -> Uint64s:
+    by_char = canonicalizer.unit(language) == "char"
+    width = scheme.sketch.char_width if by_char else scheme.sketch.word_width
+    return shingle_set(hashes, width, scheme.sketch.counted)
+
+
+def _same(batch: TokenBatch) -> bool:
+    """Tell whether both texts have the same tokens, and any at all; a digest wants two of them."""
+    one, other = (batch.hashes[batch.offsets[d] : batch.offsets[d + 1]] for d in (0, 1))
+    return one.size > 0 and np.array_equal(one, other)
+
+
+def _similarity(words: Words) -> float | None:
+    found = float(words.similarities(np.array([0]), np.array([1]), 0.0)[0])
+    return None if np.isnan(found) else found
+
+
+def _estimated(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
+    if not prints.valid.all():
+        return None
+    values, bits = scheme.sketch.values, scheme.sketch.bits
+    agreeing = int(agreement_rows(prints.signatures[:1], prints.signatures[1:], bits, values)[0])
+    resemblance, error = estimate(agreeing, values, bits)
+    stored = prints.supershingles[:, : scheme.sketch.groups]
+    shared = int(np.count_nonzero(stored[0] == stored[1]))
+    return Estimate(resemblance, error, shared)

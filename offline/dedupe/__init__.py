@@ -1,0 +1,1 @@
+"""Find the pairs and groups of near-duplicates in files."""

@@ -1,0 +1,228 @@
+"""Decodes stored fingerprints into blocks of columns: letters and base64 of many documents at once."""
+
+from base64 import b64decode, b64encode, urlsafe_b64decode
+from binascii import Error as NotBase64
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import InputError
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint32s
+from shinglefold.offline.dedupe.fingerprint_table import DIGEST, DIGESTED, SIGNED, Block, id_columns
+from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
+from shinglefold.sketch.digest import LENGTH
+
+#: Dots between scheme, language, shingles, digest.
+DOTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The sizes of a scheme's fingerprints: letters of a keyword, keywords, bytes of a signature."""
+
+    scheme: str
+    letters: int
+    slots: int
+    size: int
+
+    @classmethod
+    def of(cls, scheme: Scheme) -> "Layout":
+        """Return the layout of a scheme."""
+        sketch = scheme.sketch
+        letters = slot_characters(sketch.groups) + HASHED
+        return cls(scheme.id, letters, sketch.groups, packed_size(sketch.values, sketch.bits))
+
+    @property
+    def encoded(self) -> int:
+        """The characters of a signature."""
+        return -(-self.size // 3) * 4
+
+    def words(self, letters: bytes) -> Uint32s:
+        """Return what the keywords of documents name, uint32 (N, slots).
+
+        Raises:
+            InputError: they are no keywords.
+        """
+        found = np.frombuffer(letters, np.uint8)
+        if len(found) % (self.slots * self.letters):
+            raise InputError("its supershingles are none that this version makes; sign it anew")
+        return from_letters(found.reshape(-1, self.slots, self.letters), self.letters - HASHED)
+
+    def signatures(self, encoded: bytes) -> Bytes:
+        """Return signatures from their base64, one after another: uint8 (N, size).
+
+        Raises:
+            InputError: they are none of the scheme.
+        """
+        length = self.encoded
+        try:
+            # Three bytes are exactly four characters: then all are decoded in one call.
+            step = length if self.size % 3 else max(1, len(encoded))
+            pieces = (encoded[begin : begin + step] for begin in range(0, len(encoded), step))
+            joined = b"".join(b64decode(piece, validate=True) for piece in pieces)
+        except (NotBase64, ValueError) as error:
+            raise InputError("its signature is no base64; sign it anew") from error
+        if len(joined) * length != len(encoded) * self.size:
+            raise InputError("its signature is not as long as the scheme's; sign it anew")
+        return np.frombuffer(joined, np.uint8).reshape(-1, self.size)
+
+    def check(self, made: Fingerprint) -> None:
+        """Refuse a fingerprint that can't be compared with others of the scheme.
+
+        Raises:
+            InputError: it has a signature and no supershingles, or other parts than the scheme's have.
+        """
+        if not made.signature:
+            return
+        if not made.supershingles:
+            raise InputError("its fingerprint has no supershingles, by which copies are found; sign it anew")
+        if len(made.supershingles) != self.slots or {len(one) for one in made.supershingles} != {
+            self.letters
+        }:
+            raise InputError("its supershingles are none that this version makes; sign it anew")
+        if len(made.signature) != self.size:
+            raise InputError("its signature is not as long as the scheme's; sign it anew")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """The fingerprints of n documents as ``Block`` has them."""
+
+    words: Uint32s
+    signatures: Bytes
+    shingles: Int64s
+    digests: Bytes
+    flags: Bytes
+
+
+def decoded(  # noqa: PLR0917 - a column each
+    layout: Layout,
+    shingles: Int64s,
+    told: NDArray[np.bool_],
+    digests: bytes,
+    signed: NDArray[np.bool_],
+    letters: bytes,
+    signatures: bytes,
+) -> Decoded:
+    """Return stored parts as columns.
+
+    Args:
+        told: bool (n,), who has a digest; ``digests``: theirs, 12 characters each, one after another.
+        signed: bool (n,), who has a signature; ``letters``, ``signatures``: theirs, these in base64.
+
+    Raises:
+        InputError: a part is not what the scheme makes.
+    """
+    count = len(shingles)
+    made = Decoded(
+        np.zeros((count, layout.slots), np.uint32),
+        np.zeros((count, layout.size), np.uint8),
+        shingles,
+        np.zeros((count, DIGEST), np.uint8),
+        (signed * SIGNED | told * DIGESTED).astype(np.uint8),
+    )
+    made.words[signed] = layout.words(letters)
+    made.signatures[signed] = layout.signatures(signatures)
+    if len(digests) != int(told.sum()) * LENGTH:
+        raise InputError("its digest is none that this version makes; sign it anew")
+    made.digests[told] = np.frombuffer(urlsafe_b64decode(digests), np.uint8).reshape(-1, DIGEST)
+    return made
+
+
+class Row(NamedTuple):
+    """One document: its id, its place, and the parts of its fingerprint."""
+
+    id: str | None
+    source: str
+    line: int
+    shingles: int
+    digest: bytes
+    letters: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a task: blocks, the lines that begin in it, and the documents left out, with reasons.
+
+    ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
+    read.
+    """
+
+    blocks: Sequence[Block] = ()
+    lines: int = 0
+    left_out: Sequence[tuple[str, int, str]] = ()
+    other_scheme: tuple[str, int, str] | None = None
+    problem: str = ""
+
+
+def row_of(made: Fingerprint, layout: Layout, name: str | None, source: str, line: int) -> Row:
+    """Return a fingerprint as a row.
+
+    Raises:
+        InputError: it can't be compared with others of the scheme.
+    """
+    layout.check(made)
+    signature = b64encode(made.signature)
+    letters = "".join(made.supershingles).encode() if made.signature else b""
+    return Row(name, source, line, made.shingles, made.digest.encode(), letters, signature)
+
+
+class OtherScheme(Exception):
+    """A fingerprint of another scheme: signatures of two schemes say nothing about each other."""
+
+    def __init__(self, source: str, line: int, scheme: str) -> None:
+        super().__init__(scheme)
+        self.place = source, line, scheme
+
+
+def check_scheme(found: str, layout: Layout, source: str, line: int) -> None:
+    """Refuse a fingerprint of another scheme.
+
+    Raises:
+        OtherScheme: it is one.
+    """
+    if found != layout.scheme:
+        raise OtherScheme(source, line, found)
+
+
+def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
+    """Return rows as a block.
+
+    Raises:
+        InputError: a part is not what the scheme makes.
+    """
+    made = decoded(
+        layout,
+        np.array([row.shingles for row in rows], np.int64),
+        np.array([bool(row.digest) for row in rows]),
+        b"".join(row.digest for row in rows),
+        np.array([bool(row.signature) for row in rows]),
+        b"".join(row.letters for row in rows),
+        b"".join(row.signature for row in rows),
+    )
+    ids, sizes, hashes = id_columns([row.id for row in rows])
+    lines = np.array([row.line for row in rows], np.int64)
+    return Block(
+        made.words, made.signatures, made.shingles, made.digests, made.flags,
+        ids, sizes, hashes, [row.source for row in rows], lines,
+    )  # fmt: skip
+
+
+def sound_blocks(layout: Layout, rows: Sequence[Row], left_out: list[tuple[str, int, str]]) -> list[Block]:
+    """Return sound rows as blocks, and add damaged rows to ``left_out``."""
+    with suppress(InputError):
+        return [block_of(layout, rows)] if rows else []
+    sound = []
+    for row in rows:
+        try:
+            block_of(layout, [row])
+            sound.append(row)
+        except InputError as error:
+            left_out.append((row.source, row.line, str(error)))
+    return [block_of(layout, sound)] if sound else []

@@ -1,0 +1,122 @@
+"""From fingerprints to pairs and groups."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError
+from shinglefold.model.values import Int64s
+from shinglefold.offline.dedupe.connect import connected_labels
+from shinglefold.offline.dedupe.exact_duplicates import Duplicates
+from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
+from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs, pairs_of_firsts
+from shinglefold.offline.dedupe.slots import Labels, Options, RunMonitor, Skipped
+from shinglefold.sketch import led
+
+Sort = Literal["document", "resemblance", "similarity"]
+Linkage = Literal["connected", "leader"]
+#: Pairs yielded at a time.
+_TOGETHER = 1 << 16
+#: Resemblances that are equal to four digits are equal in the order of pairs.
+_STEPS = 10_000
+#: Bytes in memory that a document takes at most, while digests are sorted.
+_A_DOCUMENT = 64
+
+
+class Linking:
+    """Finds the pairs and groups of a collection.
+
+    Args:
+        table: the fingerprints of all documents.
+        monitor: asked whether to go on, and told the progress.
+
+    Attributes:
+        skipped: what was not compared.
+
+    Raises:
+        ConfigError: there are more documents than memory holds.
+    """
+
+    def __init__(self, table: FingerprintTable, options: Options, monitor: RunMonitor | None = None) -> None:
+        self.skipped = Skipped()
+        self._table, self._options, self._monitor = table, options, monitor or RunMonitor()
+        most = options.memory // _A_DOCUMENT
+        if len(table) > most:
+            raise ConfigError(
+                f"there are {len(table):,} documents, and --memory holds {most:,}: give more memory, or "
+                "group files with Spark (python -m shinglefold.cli.spark groups)"
+            )
+
+    @cached_property
+    def _duplicates(self) -> Duplicates:
+        return Duplicates(self._table)
+
+    def labels(self, linkage: Linkage) -> Labels:
+        """Return the first document of the group of each document, int32 (D,).
+
+        Args:
+            linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
+
+        Raises:
+            ConfigError: leaders are asked for, and there are more pairs than memory holds.
+        """
+        table, duplicates = self._table, self._duplicates
+        if linkage == "connected":
+            labels, self.skipped = connected_labels(table, duplicates, self._options, self._monitor)
+            return labels
+        rows, self.skipped = pairs_of_firsts(table, duplicates, self._options, self._monitor)
+        a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
+        del rows
+        leaders = led(a, b, len(table))
+        copies = np.flatnonzero(duplicates.is_duplicate)
+        leaders[copies] = leaders[duplicates.first[copies]]
+        return leaders.astype(np.int32)
+
+    def pairs(self, sort: Sort = "document") -> Iterator[Rows]:
+        """Yield all pairs in blocks, in the order their documents were read or the most alike first.
+
+        Raises:
+            ConfigError: there are more than memory holds.
+        """
+        rows, self.skipped = all_pairs(self._table, self._duplicates, self._options, self._monitor)
+        order = _order(rows, sort)
+        # At least one block, if an empty one.
+        for begin in range(0, max(1, len(rows)), _TOGETHER):
+            yield rows[order[begin : begin + _TOGETHER]]
+
+
+def _order(rows: Rows, sort: Sort) -> Int64s:
+    """Return the places of pairs in order; pairs that print the same share are in the order read."""
+    if sort == "document":
+        keys = rows["a"].astype(np.uint64) << np.uint64(32) | rows["b"].astype(np.uint64)
+        return np.argsort(keys).astype(np.int64)
+    share = rows["resemblance"]
+    if sort == "similarity":
+        share = np.where(np.isnan(rows["similarity"]), share, rows["similarity"])
+    rank = _STEPS - np.rint(share.round(4) * _STEPS).astype(np.int16)
+    return np.lexsort((rows["b"], rows["a"], rank)).astype(np.int64)
+
+
+def groups_of(labels: Labels, least: int, by_size: bool) -> Iterator[Int64s]:
+    """Yield the documents of each group of ``least`` or more, in the order read.
+
+    Args:
+        by_size: the largest group first; else in the order of their first documents.
+
+    Cost: some 40 bytes a document.
+    """
+    sizes = np.bincount(labels, minlength=len(labels)).astype(np.int32)
+    kept = sizes[labels] >= least
+    keys = labels[kept].astype(np.uint64) << np.uint64(32) | np.flatnonzero(kept).astype(np.uint64)
+    keys.sort()
+    documents = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    starts = np.flatnonzero(np.diff((keys >> np.uint64(32)).astype(np.int64), prepend=-1))
+    ends = np.append(starts[1:], len(keys))[: len(starts)]
+    order: NDArray[np.integer] = np.arange(len(starts))
+    if by_size:
+        order = np.argsort(starts - ends, kind="stable")
+    for begin, end in zip(starts[order].tolist(), ends[order].tolist(), strict=True):
+        yield documents[begin:end]

@@ -1,0 +1,261 @@
+"""Lists all pairs, each once: in the first slot in which its documents meet."""
+
+from collections.abc import Callable, Iterator
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError
+from shinglefold.model.values import Int64s
+from shinglefold.offline.dedupe.connect import LargeBuckets
+from shinglefold.offline.dedupe.exact_duplicates import Duplicates
+from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
+from shinglefold.offline.dedupe.slots import (
+    LEADERS,
+    Options,
+    PairJudge,
+    RunMonitor,
+    Skipped,
+    Slots,
+    iter_slots,
+)
+from shinglefold.sketch import Buckets, Verdict
+from shinglefold.sketch.cluster.candidates import ragged
+
+#: A pair of documents: a < b.
+PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64), ("similarity", np.float64)])
+Rows = NDArray[np.void]
+#: Candidates decided on at a time, and slots compared at a time.
+_TOGETHER, _SLOTS = 1 << 16, 8
+#: Bytes that a pair takes at most: while leaders are made of pairs, as integers and sorted.
+_A_PAIR = 72
+
+
+class PairList:
+    """Pairs in memory, up to a limit.
+
+    Args:
+        memory: bytes they may take.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._most = memory // _A_PAIR
+        self._blocks: list[Rows] = [np.zeros(0, PAIR)]
+        self._count = 0
+
+    def add(self, rows: Rows) -> None:
+        """Add pairs.
+
+        Raises:
+            ConfigError: there are more than memory holds.
+        """
+        self._count += len(rows)
+        if self._count > self._most:
+            raise ConfigError(
+                f"there are more than {self._most:,} pairs, which is what --memory holds: give more memory, "
+                "or a smaller --most-shared, or group files with Spark: "
+                "python -m shinglefold.cli.spark groups"
+            )
+        self._blocks.append(rows)
+
+    def whole(self) -> Rows:
+        """Return all pairs; the list is empty then."""
+        rows = np.concatenate(self._blocks)
+        self._blocks.clear()
+        return rows
+
+
+def all_pairs(
+    table: FingerprintTable, duplicates: Duplicates, options: Options, monitor: RunMonitor
+) -> tuple[Rows, Skipped]:
+    """Return all pairs, unsorted, and what was not compared.
+
+    Raises:
+        ConfigError: there are more than memory holds.
+    """
+    found, copies = PairList(options.memory), _Copies(duplicates, options.limit(len(table)))
+    for rows in copies.of_equal_texts():
+        found.add(rows)
+
+    def add(rows: Rows) -> None:
+        for expanded in copies.of_pairs(rows):
+            found.add(expanded)
+
+    skipped = _Search(table, duplicates, options, monitor, add).run()
+    skipped.copies = copies.left_out
+    return found.whole(), skipped
+
+
+def pairs_of_firsts(
+    table: FingerprintTable, duplicates: Duplicates, options: Options, monitor: RunMonitor
+) -> tuple[Rows, Skipped]:
+    """Return all pairs without the duplicates of other documents, unsorted, and what was not compared.
+
+    Raises:
+        ConfigError: there are more than memory holds.
+    """
+    found, copies = PairList(options.memory), _Copies(duplicates, options.limit(len(table)))
+    for rows in copies.of_equal_texts(~duplicates.is_duplicate):
+        found.add(rows)
+    skipped = _Search(table, duplicates, options, monitor, found.add).run()
+    skipped.copies = copies.left_out
+    return found.whole(), skipped
+
+
+class _Search:
+    """Finds the pairs of documents that are no duplicates of others, and hands them to ``add``."""
+
+    def __init__(
+        self,
+        table: FingerprintTable,
+        duplicates: Duplicates,
+        options: Options,
+        monitor: RunMonitor,
+        add: Callable[[Rows], None],
+    ) -> None:
+        self._slots = Slots(table, monitor.check)
+        self._judge = PairJudge(table, self._slots.count)
+        self._large = LargeBuckets(len(table), self._slots.count)
+        self._kept = table.valid() & ~duplicates.is_duplicate
+        self._first = duplicates.first
+        self._min_shared = table.scheme.decision.min_shared
+        self._most_shared = options.limit(len(table))
+        self._monitor = monitor
+        self._add = add
+
+    def run(self) -> Skipped:
+        """Find them all; return what was not compared."""
+        for slot, small, large in iter_slots(
+            self._slots, self._kept, self._most_shared, "pairs", self._monitor
+        ):
+            self._large.add(slot, large)
+            for a, b in small.pairs():
+                self._monitor.check()
+                self._decide(slot, a, b)
+        return self._of_large_buckets()
+
+    def _decide(self, slot: int, a: Int64s, b: Int64s) -> None:
+        kept = self._first[a] != self._first[b]
+        # Near-duplicates share most slots, so that the first ones already dismiss most pairs that met before.
+        for begin in range(0, slot, _SLOTS):
+            a, b = a[kept], b[kept]
+            kept = ~self._met(a, b, range(begin, min(begin + _SLOTS, slot)))
+        a, b = a[kept], b[kept]
+        equal = self._judge.equal(a, b)
+        kept = equal[:, slot] & (np.count_nonzero(equal, axis=1) >= self._min_shared)
+        self._verify(a[kept], b[kept])
+
+    def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
+        """Tell which pairs share a supershingle of these slots whose bucket was not too large."""
+        equal = self._judge.equal(a, b, slots.start, slots.stop)
+        if self._large:
+            equal &= ~self._large.slots_of(a)[:, slots.start : slots.stop]
+        return np.asarray(equal.any(axis=1))
+
+    def _verify(self, a: Int64s, b: Int64s) -> None:
+        found: Verdict = self._judge.verified(a, b)
+        kept = found.kept
+        self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
+
+    def _of_large_buckets(self) -> Skipped:
+        """Compare a few documents of each large bucket with all that none of them matched before."""
+        skipped, found = Skipped(), [np.zeros((0, 2), np.int64)]
+        for slot, documents in self._large:
+            left, looked = documents, 0
+            for _ in range(LEADERS):
+                self._monitor.check()
+                if len(left) < 2:
+                    break
+                first, left = int(left[0]), left[1:]
+                looked += len(left)
+                ones = np.full(len(left), first)
+                alike = self._judge.in_slot(slot)(ones, left)
+                found.append(np.column_stack((ones[alike], left[alike])))
+                left = left[~alike]
+            skipped.pairs += comb(len(documents), 2) - looked
+            skipped.crowded += 1
+        # The same pair may come from several large buckets, and from small ones.
+        a, b = np.unique(np.concatenate(found), axis=0).T
+        for begin in range(0, len(a), _TOGETHER):
+            one, other = a[begin : begin + _TOGETHER], b[begin : begin + _TOGETHER]
+            fresh = ~self._met(one, other, range(self._slots.count))
+            fresh &= self._first[one] != self._first[other]
+            self._verify(one[fresh], other[fresh])
+        return skipped
+
+
+class _Copies:
+    """The pairs that copies of texts add: what holds for the first document of a text holds for all.
+
+    Args:
+        most: copies of a text of which all are listed; of more, only the first one.
+
+    Attributes:
+        left_out: pairs that were not listed.
+    """
+
+    def __init__(self, duplicates: Duplicates, most: int) -> None:
+        self.left_out = 0
+        self._most = most
+        self._first = duplicates.first
+        rows = np.flatnonzero(duplicates.is_duplicate)
+        order = np.argsort(duplicates.first[rows], kind="stable")
+        self._duplicates = rows[order]
+        self._owners = duplicates.first[self._duplicates].astype(np.int64)
+
+    def of_equal_texts(self, only: NDArray[np.bool_] | None = None) -> Iterator[Rows]:
+        """Yield the pairs of documents with equal texts; of many copies, those with the first one.
+
+        Args:
+            only: bool (D,), the documents to pair.
+        """
+        others = np.flatnonzero(self._first != np.arange(len(self._first)))
+        others = others if only is None else others[only[others]]
+        firsts = self._first[others].astype(np.int64)
+        members = np.concatenate((np.unique(firsts), others))
+        owners = np.concatenate((np.unique(firsts), firsts))
+        order = np.lexsort((members, owners))
+        starts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+        buckets = Buckets(members[order], starts, np.diff(starts, append=len(order)))
+        large = buckets.sizes > self._most
+        for a, b in buckets.only(~large).pairs():
+            yield _rows(a, b, 1.0, 1.0)
+        crowded = buckets.only(large)
+        yield _rows(*crowded.stars(), 1.0, 1.0)
+        self.left_out += sum(comb(size - 1, 2) for size in crowded.sizes.tolist())
+
+    def of_pairs(self, rows: Rows) -> Iterator[Rows]:
+        """Yield every copy of a with every copy of b, for each pair."""
+        a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
+        (of_a, all_a), (of_b, all_b) = self._sizes(a), self._sizes(b)
+        self.left_out += int((all_a * all_b - of_a * of_b).sum())
+        for owner, number in ragged(of_a * of_b):
+            place_a, place_b = np.divmod(number, of_b[owner])
+            one, other = self._copy(a[owner], place_a), self._copy(b[owner], place_b)
+            found = rows[owner]
+            found["a"], found["b"] = np.minimum(one, other), np.maximum(one, other)
+            yield found
+
+    def _sizes(self, documents: Int64s) -> tuple[Int64s, Int64s]:
+        """Return how many copies of each document are listed, itself among them, and how many there are."""
+        counts = 1 + np.searchsorted(self._owners, documents, "right")
+        counts -= np.searchsorted(self._owners, documents, "left")
+        return np.where(counts > self._most, 1, counts), counts
+
+    def _copy(self, documents: Int64s, place: Int64s) -> Int64s:
+        """Return the document itself at place 0, then its copies."""
+        if not len(self._duplicates):
+            return documents
+        behind = np.searchsorted(self._owners, documents, "left") + place - 1
+        return np.where(
+            place == 0, documents, self._duplicates[np.minimum(behind, len(self._duplicates) - 1)]
+        )
+
+
+def _rows(
+    a: Int64s, b: Int64s, resemblance: NDArray[np.float64] | float, similarity: NDArray[np.float64] | float
+) -> Rows:
+    rows = np.empty(len(a), PAIR)
+    rows["a"], rows["b"], rows["resemblance"], rows["similarity"] = a, b, resemblance, similarity
+    return rows

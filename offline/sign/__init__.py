@@ -1,0 +1,1 @@
+"""Sign files: documents in, the same documents with fingerprints out."""

@@ -1,0 +1,128 @@
+"""Ranges of plain lines signed by compiled code: from bytes to bytes without an object a document's part."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from shinglefold.canon.compiled.runner import Run
+from shinglefold.canon.hashed_block import HashedBlock
+from shinglefold.ingest.processors.context import Tools
+from shinglefold.ingest.readers.streams import Line
+from shinglefold.model.values import Int64s
+from shinglefold.offline.sign.json_scanner import Names, Scanned, Scanner
+
+#: Documents, and tokens, sketched at a time.
+_DOCUMENTS, _TOKENS = 1000, 1 << 17
+#: What quick lines are tried on.
+_SAMPLE = b'{"id":"1","body":"one two three four five six"}\n'
+
+
+class QuickLines(NamedTuple):
+    """The lines of a range: those signed, as pieces by their numbers, and the odd ones.
+
+    ``present``: of each field, and last that with languages, whether some of the signed ones have it.
+    """
+
+    signed: Mapping[int, tuple[bytes | memoryview, ...]]
+    odd: list[Line]
+    lines: int
+    present: list[bool]
+
+
+class Quick:
+    """Signs plain lines of JSON.
+
+    Args:
+        tools: whose fingerprinter is compiled.
+        names: of the fields.
+        target: the field of the fingerprint.
+        max_bytes: longer lines are odd.
+    """
+
+    def __init__(self, tools: Tools, names: Names, target: str, max_bytes: int) -> None:
+        self._tools = tools
+        self._names = names
+        self._target = b',"%b":' % target.encode()
+        self._run: Run = tools.canonicalizer.run()
+        self._scanner = Scanner(names, max_bytes)
+        self._declared: dict[bytes, int] = {}
+        self._codes = tools.canonicalizer.codes
+
+    def warm(self) -> None:
+        """Load the compiled code now, so that forked workers share it."""
+        self.sign(_SAMPLE, 0, len(_SAMPLE))
+        self._tools.meter.take()
+
+    def sign(self, data: bytes, begin: int, end: int) -> QuickLines:
+        """Sign the lines of a stretch of bytes, each ended by a newline."""
+        whole, view = np.frombuffer(data, np.uint8)[:end], memoryview(data)
+        odd: list[Line] = []
+        present = np.zeros(self._names.texts, np.bool_)
+        declared = False
+        spans: list[tuple[int, int, int]] = []
+        prints: list[bytes] = []
+        hashed: list[HashedBlock] = []
+        at, count = begin, 0
+        while at < end:
+            found = self._scanner.scan(whole, at)
+            rows = zip(found.starts.tolist(), found.ends.tolist(), found.odd.tolist(), strict=True)
+            for number, (first, last, is_odd) in enumerate(rows, count + 1):
+                if is_odd:
+                    odd.append(Line(number, data[first:last].rstrip(b"\r"), ""))
+                else:
+                    spans.append((number, first, last))
+            hashed.append(self._hashed(found, data))
+            present |= found.present
+            declared = declared or bool((found.languages[~found.odd, 0] >= 0).any())
+            at, count = found.next, count + len(found.starts)
+            if at >= end or _is_enough(hashed):
+                prints += self._made(hashed)
+                hashed = []
+        signed = {
+            number: (view[first:last], self._target, one, b"}\n")
+            for (number, first, last), one in zip(spans, prints, strict=True)
+        }
+        return QuickLines(signed, odd, count, [*present.tolist(), declared])
+
+    def _hashed(self, found: Scanned, data: bytes) -> HashedBlock:
+        with self._tools.meter.stage("canon"):
+            return self._run.hash_codes(found.codes, found.origins, self._languages(found, data))
+
+    def _made(self, hashed: list[HashedBlock]) -> list[bytes]:
+        batch = self._tools.canonicalizer.batch(hashed)
+        return self._tools.fingerprinter.batch_json(batch)
+
+    def _languages(self, found: Scanned, data: bytes) -> Int64s:
+        """Return the number of the language that each text declares, −1 where it declares none."""
+        languages = found.languages[~found.odd]
+        declared = np.full(len(languages), -1, np.int64)
+        for place in np.flatnonzero(languages[:, 0] >= 0).tolist():
+            first, last = languages[place].tolist()
+            declared[place] = self._language(data[first:last])
+        return declared
+
+    def _language(self, name: bytes) -> int:
+        known = self._declared.get(name)
+        if known is None:
+            code = self._tools.language(name.decode())
+            if code is None:
+                # One that nobody knows is counted each time.
+                return -1
+            known = self._declared[name] = self._codes.index(code)
+        return known
+
+
+def _is_enough(hashed: list[HashedBlock]) -> bool:
+    documents = sum(len(block.counts) for block in hashed)
+    return documents >= _DOCUMENTS or sum(len(block.hashes) for block in hashed) >= _TOKENS
+
+
+def in_order(quick: QuickLines, others: Mapping[int, tuple[bytes, ...]]) -> Iterator[bytes | memoryview]:
+    """Yield the pieces of all lines that were signed, in order."""
+    if not others:
+        for pieces in quick.signed.values():
+            yield from pieces
+        return
+    for number in range(1, quick.lines + 2):
+        yield from quick.signed.get(number) or others.get(number, ())

@@ -1,0 +1,366 @@
+"""Lines of JSON → the code points of their texts, in one pass, compiled: no object a document.
+
+Only lines that are plain: one object of texts and numbers, in UTF-8, all of whose parts are as JSON wants
+them. Every other line is told as odd, and read with the care that other readers take.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.model.values import Bytes, Int64s
+from shinglefold.runtime.optional_imports import compiled
+
+#: Code points of a block: a text of more is odd.
+CODES = 1 << 17
+#: Code points and lines after which a block is full.
+_ENOUGH, _LINES = 1 << 16, 1024
+_QUOTE, _BACKSLASH, _LINE_END, _COMMA, _COLON = (ord(one) for one in '"\\\n,:')
+_OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _DOT = (ord(one) for one in "{}09-.")
+_HTML = np.frombuffer(b"html", np.uint8)
+_LITERALS = np.frombuffer(b"true false null ", np.uint8)
+#: The code points of escapes of one letter, by it.
+_NAMED = np.zeros(256, np.uint8)
+_NAMED[list(b'bfnrt"\\/')] = list(b'\b\f\n\r\t"\\/')
+_HEXADECIMAL = ord("u")
+#: Digits that every double tells apart.
+_DIGITS = 15
+_ONE, _TWO = np.uint64(1), np.uint64(2)
+#: What follows the texts among the names that are looked for.
+_LANGUAGE, _FORMAT, _ID, _GIVEN_ID, _SOURCE, _TARGET = range(6)
+
+
+class Names(NamedTuple):
+    """Names of fields as bytes, one after the other, and where each ends; the first ``texts`` have texts."""
+
+    joined: Bytes
+    ends: Int64s
+    texts: int
+
+    @classmethod
+    def of(cls, fields: Sequence[str], language: str, target: str) -> "Names | None":
+        """Return the names; None where one would mean two things."""
+        names = [*fields, language, "format", "id", "_id", "_source", target]
+        if len(set(names)) < len(names) or any("." in name for name in names):
+            return None
+        if any(name.startswith(target) for name in names[:-1]):
+            return None
+        encoded = [name.encode() for name in names]
+        ends = np.cumsum([len(one) for one in encoded])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends, len(fields))
+
+
+class Scanned(NamedTuple):
+    """A block of L lines.
+
+    ``starts``, ``ends``: int64 (L,), where each begins, and where the brace at its end is; of an odd line its
+    end. ``odd``: bool (L,). ``languages``: int64 (L, 2), from where to where the declared language of each
+    stands, −1 where it has none. ``codes``: a line end before, between and behind the texts of those that are
+    not odd. ``origins``: int64 (P,), where each of these begins. ``present``: which texts any line has.
+    ``next``: where the next block begins.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    odd: NDArray[np.bool_]
+    languages: Int64s
+    codes: NDArray[np.uint32]
+    origins: Int64s
+    present: NDArray[np.bool_]
+    next: int
+
+
+class Scanner:
+    """Scans the lines of a range, a block at a time, into the same memory.
+
+    Args:
+        names: what is looked for.
+        longest: a line of more bytes is odd.
+    """
+
+    def __init__(self, names: Names, longest: int) -> None:
+        self._names = names
+        self._longest = longest
+        self._codes = np.empty(CODES, np.uint32)
+        self._lines = np.empty((5, _LINES), np.int64)
+
+    def scan(self, data: Bytes, begin: int) -> Scanned:
+        """Return the next block.
+
+        Args:
+            data: uint8, whole lines; the last byte ends a line.
+            begin: of the first line, before the end of the data.
+        """
+        present = np.zeros(self._names.texts, np.bool_)
+        lines = self._lines
+        after, count, used = _scan(
+            data, begin, tuple(self._names), self._longest, self._codes, lines, present
+        )
+        starts, ends, first, last, origins = lines[:, :count]
+        languages = np.stack((first, last), axis=1)
+        odd = origins < 0
+        return Scanned(starts, ends, odd, languages, self._codes[:used], origins[~odd], present, after)
+
+
+@compiled
+def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
+    joined, name_ends, texts = names
+    seen = np.zeros(len(name_ends), np.bool_)
+    codes[0] = _LINE_END
+    used, count, plain = 1, 0, 0
+    while at < len(data) and count < lines.shape[1] and used < _ENOUGH:
+        origin, line, full = used, at, False
+        first_language = last_language = np.int64(-1)
+        seen[:] = False
+        last_text = -1
+        good = False
+        start = at = brace = _past_blanks(data, at)
+        if data[at] == _OPEN:
+            at = _past_blanks(data, at + 1)
+            while True:
+                # A name.
+                if data[at] != _QUOTE:
+                    break
+                name = at + 1
+                at, escaped = _string_end(data, name)
+                if at < 0 or escaped:
+                    break
+                which = _named(data, name, at, joined, name_ends)
+                at = _past_blanks(data, at + 1)
+                if data[at] != _COLON:
+                    break
+                at = _past_blanks(data, at + 1)
+                if which >= 0:
+                    if seen[which] or which - texts >= _SOURCE:
+                        break
+                    seen[which] = True
+                # Its value.
+                if data[at] == _QUOTE:
+                    value = at + 1
+                    if 0 <= which < texts:
+                        if which < last_text:
+                            break
+                        if last_text >= 0:
+                            codes[used] = _LINE_END
+                            used += 1
+                        last_text = which
+                        at, used = _decoded(data, value, codes, used)
+                        if at < 0:
+                            full = at == -2
+                            break
+                    else:
+                        at, escaped = _string_end(data, value)
+                        if at < 0:
+                            break
+                        if which >= texts:
+                            kind = which - texts
+                            if escaped or (kind in (_ID, _GIVEN_ID) and at == value):
+                                break
+                            if kind == _LANGUAGE:
+                                first_language, last_language = value, at
+                            elif kind == _FORMAT and _same(data, value, at, _HTML, 0, 4):
+                                break
+                    at += 1
+                else:
+                    if which >= 0 and which - texts not in (_ID, _GIVEN_ID):
+                        break
+                    at = _simple_end(data, at, which >= 0)
+                    if at < 0:
+                        break
+                at = _past_blanks(data, at)
+                if data[at] == _COMMA:
+                    at = _past_blanks(data, at + 1)
+                    continue
+                if data[at] == _CLOSE:
+                    brace = at
+                    at = _past_blanks(data, at + 1)
+                    good = data[at] == _LINE_END and at - line <= longest
+                break
+        if full and plain > 0:
+            # It may fit into the next block.
+            at = line
+            used = origin
+            break
+        if good:
+            lines[0, count], lines[1, count], lines[4, count] = start, brace, origin
+            lines[2, count], lines[3, count] = first_language, last_language
+            for text in range(texts):
+                present[text] |= seen[text]
+            codes[used] = _LINE_END
+            used += 1
+            plain += 1
+        else:
+            at = start
+            while data[at] != _LINE_END:
+                at += 1
+            lines[0, count], lines[1, count], lines[4, count] = line, at, -1
+            used = origin
+        at += 1
+        count += 1
+    return at, count, used
+
+
+@compiled
+def _past_blanks(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    # A space, a tab, a carriage return.
+    while data[at] == 32 or data[at] == 9 or data[at] == 13:
+        at += 1
+    return at
+
+
+@compiled
+def _same(data, begin, end, other, first, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+    if end - begin != last - first:
+        return False
+    for place in range(end - begin):  # noqa: SIM110
+        if data[begin + place] != other[first + place]:
+            return False
+    return True
+
+
+@compiled
+def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return which name this is; the last one is any that begins with it. −1: none."""
+    first = 0
+    for which in range(len(ends) - 1):
+        if _same(data, begin, end, joined, first, ends[which]):
+            return which
+        first = ends[which]
+    length = ends[-1] - first
+    if end - begin >= length and _same(data, begin, begin + length, joined, first, ends[-1]):
+        return len(ends) - 1
+    return -1
+
+
+@compiled
+def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return where a string ends, and whether it has escapes; −1 where it is odd."""
+    escaped = False
+    while True:
+        byte = data[at]
+        if byte == _QUOTE:
+            return at, escaped
+        if byte == _BACKSLASH:
+            escaped = True
+            _, width = _escape(data, at)
+        else:
+            _, width = _character(data, at)
+        if width < 0:
+            return -1, escaped
+        at += width
+
+
+@compiled
+def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return where a string ends, and the codes with it; −1 where it is odd, −2 where there is no room."""
+    most = len(codes) - 4
+    spot, put = np.uint64(at), np.uint64(used)
+    while put < most:
+        byte = data[spot]
+        if 0xC2 <= byte < 0xE0:
+            second = data[spot + _ONE]
+            if second & 0xC0 != 0x80:
+                return -1, used
+            codes[put] = ((np.uint32(byte) & np.uint32(0x1F)) << np.uint32(6)) | (
+                np.uint32(second) & np.uint32(0x3F)
+            )
+            spot += _TWO
+        elif byte == _QUOTE:
+            return np.int64(spot), np.int64(put)
+        elif 0x20 <= byte < 0x80 and byte != _BACKSLASH:
+            codes[put] = byte
+            spot += _ONE
+        else:
+            at = np.int64(spot)
+            code, width = _escape(data, at) if byte == _BACKSLASH else _character(data, at)
+            if width < 0:
+                return -1, used
+            codes[put] = code
+            spot += np.uint64(width)
+        put += _ONE
+    return -2, used
+
+
+@compiled
+def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0911
+    """Return the code point at a place and its bytes; −1 of these where it is none.
+
+    The end of the line is none, and no byte is looked at behind the first that is not as it should be.
+    """
+    first = np.uint32(data[at])
+    if first < 0x80:
+        return first, (1 if first >= 0x20 else -1)
+    if first < 0xC2:
+        return first, -1
+    second = np.uint32(data[at + 1])
+    if second & 0xC0 != 0x80:
+        return first, -1
+    if first < 0xE0:
+        return ((first & np.uint32(0x1F)) << np.uint32(6)) | (second & np.uint32(0x3F)), 2
+    third = np.uint32(data[at + 2])
+    if third & 0xC0 != 0x80:
+        return first, -1
+    code = ((second & np.uint32(0x3F)) << np.uint32(6)) | (third & np.uint32(0x3F))
+    if first < 0xF0:
+        code |= (first & np.uint32(0x0F)) << np.uint32(12)
+        return code, (3 if code >= 0x800 and not 0xD800 <= code < 0xE000 else -1)
+    fourth = np.uint32(data[at + 3])
+    if fourth & 0xC0 != 0x80 or first > 0xF4:
+        return first, -1
+    code = ((first & np.uint32(0x07)) << np.uint32(18)) | (code << np.uint32(6)) | (fourth & np.uint32(0x3F))
+    return code, (4 if 0x10000 <= code < 0x110000 else -1)
+
+
+@compiled
+def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return the code point of an escape and its bytes; −1 of these where it is none, or half of a pair."""
+    kind = data[at + 1]
+    if _NAMED[kind]:
+        return np.uint32(_NAMED[kind]), 2
+    if kind != _HEXADECIMAL:
+        return np.uint32(0), -1
+    code = np.uint32(0)
+    for place in range(2, 6):
+        digit = np.uint32(data[at + place])
+        if 48 <= digit <= 57:
+            digit -= np.uint32(48)
+        elif 65 <= digit <= 70:
+            digit -= np.uint32(55)
+        elif 97 <= digit <= 102:
+            digit -= np.uint32(87)
+        else:
+            return np.uint32(0), -1
+        code = (code << np.uint32(4)) | digit
+    return code, (6 if not 0xD800 <= code < 0xE000 else -1)
+
+
+@compiled
+def _simple_end(data, at, whole):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
+    """Return where a number or literal ends, −1 where it is odd: long, by an exponent, no ``whole`` one."""
+    if not whole:
+        first = 0
+        for place in range(len(_LITERALS)):
+            if _LITERALS[place] == 32:
+                if _same(data, at, at + place - first, _LITERALS, first, place):
+                    return at + place - first
+                first = place + 1
+    begin = at
+    if data[at] == _MINUS:
+        at += 1
+    digits = at
+    while _ZERO <= data[at] <= _NINE:
+        at += 1
+    if at == digits or (data[digits] == _ZERO and at > digits + 1):
+        return -1
+    if data[at] == _DOT:
+        if whole:
+            return -1
+        at += 1
+        digits = at
+        while _ZERO <= data[at] <= _NINE:
+            at += 1
+        if at == digits:
+            return -1
+    return at if at - begin <= _DIGITS else -1

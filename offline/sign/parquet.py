@@ -1,0 +1,309 @@
+"""Parquet: row groups in, columns and fingerprints out, by pyarrow."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from shinglefold.errors import ConfigError, InputError, MissingExtra, why
+from shinglefold.ingest.field_paths import MISSING, get, parts
+from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.readers.record import Record, to_document
+from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.offline.sign.arrow_rows import rows_of
+from shinglefold.offline.sign.run_journal import Journal, State
+from shinglefold.offline.sign.signer import Plain, Signer, SignOptions, Tally
+from shinglefold.offline.sign.tables import check_types, common
+from shinglefold.offline.sign.tasks import RowGroup, is_parquet
+from shinglefold.runtime.durable_files import sync_folder
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: Rows that are Python objects at a time.
+_ROWS = 1_000
+_Row = dict[str, Any]
+
+
+def row_counts(source: str) -> list[int]:
+    """Return the number of rows of each row group.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        InputError: it is no Parquet file.
+    """
+    metadata = parquet_file(source).metadata
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def sign_rows(signer: Signer, task: RowGroup, path: str, tally: Tally, *, as_parquet: bool) -> int:
+    """Write the rows of a row group with their fingerprints and return the bytes written."""
+    file = parquet_file(task.source)
+    read = _read(file.schema_arrow, signer, as_parquet=as_parquet)
+    batches = file.iter_batches(_ROWS, row_groups=[task.number])
+    number = task.first
+    with open(path, "wb") as part:
+        sink = _Table(part) if as_parquet else None
+        for batch in batches:
+            rows = rows_of(batch.select(read))
+            plain = list(_documents(signer, task, rows, number, tally))
+            made = signer.prints([one for _, one in plain], tally)
+            places = {id(one): place for place, one in plain}
+            if sink is None:
+                for one, fingerprint in made:
+                    part.writelines(signer.written(one, fingerprint, tally))
+            else:
+                kept = [(places[id(one)], one, fingerprint) for one, fingerprint in made]
+                sink.add(signer, batch, kept, tally)
+            number += batch.num_rows
+        if sink is not None:
+            sink.close(signer, file.schema_arrow)
+    return Path(path).stat().st_size
+
+
+def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noqa: ANN401 - pyarrow's
+    """Return the columns that rows are made of.
+
+    One that stays a column may hold what JSON can't. Of texts all are wanted, as warnings name those that
+    nobody reads.
+    """
+    pa = _pyarrow()
+    options = signer.options
+    if not (as_parquet or options.only_ids):
+        return list(range(len(schema)))
+    used = (*options.fields, options.language_field, options.target, options.reading.id_field)
+    heads = {"_id", "id", "format", *(name.partition(".")[0] for name in used)}
+    return [
+        number
+        for number, field in enumerate(schema)
+        if field.name in heads or pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    ]
+
+
+def _documents(
+    signer: Signer, task: RowGroup, rows: Sequence[_Row | str], first: int, tally: Tally
+) -> Iterator[tuple[int, Plain]]:
+    target, id_field = signer.options.target, signer.options.reading.id_field
+    for place, row in enumerate(rows):
+        if isinstance(row, str):
+            tally.refused.append(("read", row, Record(None, task.source, first + place, row)))
+            continue
+        if get(row, target) not in (MISSING, None):
+            if reason := refusal(row, target):
+                record = Record(None, task.source, first + place, reason, repr(row))
+                tally.refused.append(("read", reason, record))
+                continue
+            tally.meter.counts["fingerprints_left_out"] += 1
+        try:
+            document = to_document(without_fingerprint(row, target), id_field)
+        except InputError as error:
+            record = Record(None, task.source, first + place, str(error), repr(row))
+            tally.refused.append(("read", str(error), record))
+            continue
+        given = document if signer.options.only_ids or "_id" in row else signer.as_given(document)
+        yield place, Plain(given, None, task.source, first + place)
+
+
+def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> int:
+    """Write lines of ids and fingerprints as Parquet and return the bytes."""
+    rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
+    with open(path, "wb") as part:
+        _written(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
+    return Path(path).stat().st_size
+
+
+def join(made: Sequence[bytes], target: str, path: str) -> None:
+    """Make one part of several that ``write_ids`` wrote."""
+    pa = _pyarrow()
+    tables = [pa.parquet.read_table(BytesIO(one)) for one in made]
+    with open(path, "wb") as part:
+        _written(part, pa.concat_tables([_ids([], [], target), *tables]))
+
+
+def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bool) -> None:
+    """Refuse columns that nobody could tell apart, and tables that do not make one.
+
+    Raises:
+        InputError: a source has such columns, or can't be read.
+        ConfigError: what is made could not hold the columns, or the fingerprints.
+    """
+    pa = _pyarrow()
+    schemas = {source: parquet_file(source).schema_arrow for source in sources if is_parquet(source)}
+    for source, schema in schemas.items():
+        twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{source}: two columns are called [{twice}]: give each a name of its own")
+    if not as_parquet or options.only_ids:
+        return
+    head, *rest = parts(options.target)
+    for source, schema in schemas.items():
+        if rest and head in schema.names:
+            raise ConfigError(
+                f"{source} has a column [{head}], in which [{options.target}] can't be put: write JSONL, add "
+                '--only-ids, or keep fingerprints in another field (the setting "field")'
+            )
+    check_types(
+        {source: pa.schema([one for one in schema if one.name != head]) for source, schema in schemas.items()}
+    )
+
+
+class _Table:
+    """A part that has the columns of its source and the fingerprints."""
+
+    def __init__(self, part: Any) -> None:  # noqa: ANN401 - a file
+        self._part = part
+        self._batches: list[Any] = []
+
+    def add(
+        self,
+        signer: Signer,
+        batch: Any,  # noqa: ANN401 - pyarrow's
+        kept: Sequence[tuple[int, Plain, bytes]],
+        tally: Tally,
+    ) -> None:
+        """Add the rows that have a fingerprint."""
+        pa = _pyarrow()
+        target = signer.options.target
+        if signer.options.only_ids:
+            kept = [one for one in kept if signer.has_id(one[1], tally)]
+            ids = [one.document["_id"] for _, one, _ in kept]
+            table = _ids(ids, [msgspec.json.decode(made) for _, _, made in kept], target)
+        else:
+            # Of no places at all the type can't be told by themselves.
+            places = pa.array([place for place, _, _ in kept], pa.int64())
+            table = pa.Table.from_batches([batch]).take(places)
+            table = _with(table, [msgspec.json.decode(made) for _, _, made in kept], target)
+        tally.signed += len(kept)
+        self._batches.append(table)
+
+    def close(self, signer: Signer, schema: Any) -> None:  # noqa: ANN401 - pyarrow's
+        """Write the part; one without rows has the columns all the same."""
+        pa = _pyarrow()
+        target = signer.options.target
+        if not self._batches and signer.options.only_ids:
+            self._batches.append(_ids([], [], target))
+        elif not self._batches:
+            self._batches.append(_with(schema.empty_table(), [], target))
+        _written(self._part, pa.concat_tables(self._batches))
+
+
+class ParquetSink:
+    """Keeps whole parts until all are there, then makes one file of them, a row group each."""
+
+    suffix = ".parquet"
+    place = None
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._parts: list[Path] = []
+        self._fresh: list[Path] = []
+
+    def resume(self, state: State | None) -> None:
+        """Remove the parts beyond the last note.
+
+        Raises:
+            InputError: one before is missing.
+        """
+        count = state["tasks"] if state else 0
+        self._parts = [self._journal.folder / f"part-{number:08}{self.suffix}" for number in range(count)]
+        if missing := next((part for part in self._parts if not part.exists()), None):
+            raise InputError(f"{missing} is missing, which the journal has: begin anew with --restart")
+        for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
+            part.unlink()
+
+    def take(self, part: Path, tally: Tally) -> None:
+        """Keep a part."""
+        self._parts.append(part)
+        self._fresh.append(part)
+
+    def sync(self) -> int:
+        """Bring the parts to the disk."""
+        for part in self._fresh:
+            file = os.open(part, os.O_RDONLY)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+        sync_folder(self._journal.folder)
+        self._fresh = []
+        return 0
+
+    def finish(self) -> None:
+        """Make one file of the parts and give it its name."""
+        whole = self._journal.folder / "output"
+        schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
+        with _writer(whole, schema) as writer:
+            for part in self._parts:
+                writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
+        file = os.open(whole, os.O_RDONLY)
+        os.fsync(file)
+        os.close(file)
+        self._journal.name(whole)
+
+    def discard(self) -> None:
+        """Remove the parts."""
+        self._journal.remove()
+
+
+def _pyarrow() -> "ModuleType":
+    try:
+        import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise MissingExtra("parquet", "reading and writing Parquet") from error
+    return import_module("pyarrow")
+
+
+def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
+    """Return a Parquet file, opened.
+
+    Raises:
+        InputError: it is none, or can't be read.
+        MissingExtra: pyarrow is not installed.
+    """
+    pa = _pyarrow()
+    try:
+        return pa.parquet.ParquetFile(source)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"cannot read {source}: it is no Parquet file, or damaged") from error
+    except FileNotFoundError as error:
+        raise InputError(f"cannot read {source}: no such file; check the path") from error
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {why(error)}; check the path") from error
+
+
+def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table
+    pa = _pyarrow()
+    return _with(pa.table({"_id": pa.array(ids, pa.string())}), prints, target)
+
+
+def _with(table: Any, prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - tables
+    """Return a table with the column of the fingerprints; below a dotted path it is a part of its column."""
+    pa = _pyarrow()
+    head, *rest = parts(target)
+    column = pa.array(prints, print_type(pa))
+    for name in reversed(rest):
+        column = pa.StructArray.from_arrays([column], [name])
+    bare = table.drop_columns([head]) if head in table.column_names else table
+    return bare.append_column(head, column)
+
+
+def print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type
+    """Return the type of the column of fingerprints."""
+    text = pa.string()
+    parts = {"scheme": text, "lang": text, "shingles": pa.int64(), "digest": text}
+    return pa.struct([*parts.items(), ("supershingles", pa.list_(text)), ("signature", text)])
+
+
+def _written(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
+    writer = _writer(part, table.schema)
+    writer.write_table(table)
+    writer.close()
+
+
+def _writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+    return _pyarrow().parquet.ParquetWriter(place, schema, compression="zstd")

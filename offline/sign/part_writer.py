@@ -1,0 +1,136 @@
+"""A part: what a worker made of one task, and wrote itself: into the output, or a file it is taken from."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from shinglefold.errors import InputError, is_full, why
+from shinglefold.offline.sign.signer import Signer, Tally
+from shinglefold.offline.sign.spans import read_lines
+from shinglefold.offline.sign.tasks import Lines, RowGroup, Span, Task
+
+#: Pieces written in one call, of which there are four a document. Linux would take 1,024, and then makes room
+#: for megabytes at once, in large pages that were not in use yet: a virtual machine gets these from its host,
+#: at several times the processor time.
+_AT_ONCE = 64
+Pieces = Sequence[bytes | memoryview]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A task, and the file its part goes to.
+
+    ``hold``: lines are kept until their place in the output is told, which is known once all parts before
+    are made. ``alone``: only the line at that place of the task. ``sample``: a few documents are wanted back.
+    """
+
+    task: Task
+    path: str
+    hold: bool = False
+    sample: bool = False
+    alone: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the part that was made last goes: the output, from that byte on."""
+
+    path: str
+    at: int
+
+
+@dataclass(slots=True)
+class PartWriter:
+    """Makes parts, as JSON lines or as Parquet, and holds at most one that waits for its place."""
+
+    signer: Signer
+    parquet: bool = False
+    _held: tuple[Pieces, Tally] = field(default=((), Tally()), init=False)
+
+    def __call__(self, asked: Question | Place) -> Tally:
+        """Make a part, or write the one that is held; return what became of its documents.
+
+        Of a part that is held the answer tells no more than its bytes. What goes wrong is the ``problem``.
+        """
+        tally = Tally()
+        try:
+            if isinstance(asked, Place):
+                (pieces, tally), self._held = self._held, ((), Tally())
+                write(pieces, asked.path, asked.at)
+                tally.placed = True
+            else:
+                return self._made(asked, tally)
+        except OSError as error:
+            tell(tally, error, asked.path)
+        except InputError as error:
+            tally.problem = str(error)
+        return tally
+
+    def _made(self, question: Question, tally: Tally) -> Tally:
+        task, held = question.task, False
+        if isinstance(task, RowGroup):
+            from shinglefold.offline.sign.parquet import sign_rows
+
+            tally.size = sign_rows(self.signer, task, question.path, tally, as_parquet=self.parquet)
+        else:
+            lines = one_line(task, question.alone, self.signer)
+            pieces = self.signer.signed_lines(lines, tally, sample=question.sample)
+            held = self._lines(question, pieces, tally)
+        if not question.sample:
+            tally.sample = []
+        return Tally(size=tally.size, held=True) if held else tally
+
+    def _lines(self, question: Question, pieces: Pieces, tally: Tally) -> bool:
+        """Write the part of some lines, or tell that it is held."""
+        if self.parquet:
+            from shinglefold.offline.sign.parquet import write_ids
+
+            tally.size = write_ids(pieces, self.signer.options.target, question.path)
+            return False
+        tally.size = sum(map(len, pieces))
+        if question.hold:
+            self._held = pieces, tally
+        else:
+            write(pieces, question.path)
+        return question.hold
+
+
+def tell(tally: Tally, error: OSError, path: str) -> None:
+    """Let an answer say what kept the part from being made, or from being written to a path."""
+    tally.problem = f"{error.filename or path}: {why(error)}"
+    # Not all libraries name the file; but nobody runs out of room by reading.
+    if error.errno and (is_full(error) or error.filename == path):
+        tally.unwritten = error.errno
+
+
+def one_line(task: Span | Lines, place: int | None, signer: Signer) -> Span | Lines:
+    """Return a task, or the one of a single of its lines."""
+    if place is None:
+        return task
+    read = read_lines(task, signer.options.reading.max_bytes)
+    return Lines(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
+
+
+def write(pieces: Pieces, path: str, at: int | None = None) -> None:
+    """Write pieces one behind another, without putting them together first.
+
+    Args:
+        at: the byte of the file to begin at; None for a file of their own.
+
+    Raises:
+        OSError: they can't all be written.
+    """
+    file = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_TRUNC if at is None else 0), 0o644)
+    try:
+        at = at or 0
+        for first in range(0, len(pieces), _AT_ONCE):
+            some = pieces[first : first + _AT_ONCE]
+            written, size = os.pwritev(file, some, at), sum(map(len, some))
+            while written < size:
+                # On a disk that fills up only the next call tells why.
+                written += os.pwrite(file, b"".join(some)[written:], at + written)
+            at += size
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    finally:
+        os.close(file)

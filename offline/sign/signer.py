@@ -1,0 +1,320 @@
+"""Documents in, the same documents with their fingerprints out: what a worker does, for one task."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from shinglefold.canon import Canonicalizer, strip_html
+from shinglefold.contracts.engine import Document
+from shinglefold.errors import InputError, ProcessorError
+from shinglefold.ingest.field_paths import put
+from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.processors.context import Tools
+from shinglefold.ingest.processors.texts import declared, gather
+from shinglefold.ingest.readers.jsonl import parse_line
+from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.streams import Line
+from shinglefold.model.recipe import FIELD, LANGUAGE, check_field
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.offline.sign.arrow_rows import said
+from shinglefold.offline.sign.spans import Read, read_lines, read_stretch
+from shinglefold.offline.sign.tasks import Lines, Span
+
+if TYPE_CHECKING:
+    from shinglefold.offline.sign.fast_path import Quick
+
+_BOM = b"\xef\xbb\xbf"
+#: Documents whose fields are looked at where a field that was named holds no text.
+_SAMPLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SignOptions:
+    """What is signed and how it is written.
+
+    ``fields``: whose texts fingerprints are of. ``language_field``: has a document's language. ``html``:
+    every document is HTML, else those whose ``format`` says so; a ``title`` never is. ``only_ids``: nothing
+    of a document but its id is written. ``target``: the field of the fingerprint.
+    """
+
+    fields: tuple[str, ...]
+    language_field: str = LANGUAGE
+    html: bool = False
+    only_ids: bool = False
+    target: str = FIELD
+    reading: ReadOptions = field(default_factory=ReadOptions)
+
+    def __post_init__(self) -> None:
+        check_field("field", self.target, self.fields)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the documents of a task.
+
+    ``refused``: the documents that failed, with the stage and why. ``lines``: of a range, that begin in it.
+    ``present``: fields that some document has. ``sample``: a few documents of the first task. ``held``: the
+    part is made, and waits for its place. ``placed``: it stands in the output. ``problem``: why there is
+    none; ``unwritten``: the number of the error, where it was one of writing it.
+    """
+
+    signed: int = 0
+    lines: int = 0
+    size: int = 0
+    refused: list[tuple[str, str, Record]] = field(default_factory=list)
+    meter: Meter = field(default_factory=Meter)
+    present: set[str] = field(default_factory=set)
+    sample: list[Mapping[str, Any]] = field(default_factory=list)
+    held: bool = False
+    placed: bool = False
+    problem: str = ""
+    unwritten: int = 0
+
+
+class Plain(NamedTuple):
+    """A document on its way, where it stood, and what its line begins with.
+
+    ``head`` is None where it is encoded anew.
+    """
+
+    document: Document
+    head: bytes | None
+    source: str
+    line: int
+
+    @property
+    def record(self) -> Record:
+        """It as a record, for what fails."""
+        return Record(self.document, self.source, self.line)
+
+
+class Signer:
+    """Signs tasks under one scheme.
+
+    Args:
+        seal: seals the fingerprints.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        options: SignOptions,
+        canonicalizer: Canonicalizer | None = None,
+        seal: Seal | None = None,
+    ) -> None:
+        self.tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
+        self.options = options
+        self._decode = msgspec.json.Decoder().decode
+        self._encode = msgspec.json.Encoder(enc_hook=said).encode
+        self._simple = "." not in options.target
+        self._named = options.only_ids or bool(options.reading.id_field)
+        self._quick: Quick | None = None
+        self._flat = not any("." in name for name in options.fields)
+        usual = options.language_field == LANGUAGE
+        self._watched = options.fields if usual else (*options.fields, options.language_field)
+
+    def signed_lines(
+        self, task: Span | Lines, tally: Tally, sample: bool = False
+    ) -> Sequence[bytes | memoryview]:
+        """Return the lines of a task with their fingerprints, in pieces to be joined.
+
+        Args:
+            sample: a few documents are wanted in the tally.
+        """
+        if isinstance(task, Span) and task.encoding == "utf-8" and not sample and (quick := self.quick()):
+            return self._signed_quickly(quick, task, tally)
+        read = read_lines(task, self.options.reading.max_bytes)
+        tally.lines = read.count
+        return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
+
+    def quick(self) -> "Quick | None":
+        """Return what signs plain lines by compiled code; None where nothing does, or may."""
+        options, tools = self.options, self.tools
+        looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
+        if self._quick is None and tools.fingerprinter.is_compiled and not looked_at:
+            from shinglefold.offline.sign.fast_path import Quick
+            from shinglefold.offline.sign.json_scanner import Names
+
+            names = Names.of(options.fields, options.language_field, options.target)
+            if names is not None:
+                self._quick = Quick(tools, names, options.target, options.reading.max_bytes)
+        return self._quick
+
+    def _signed_quickly(self, quick: "Quick", task: Span, tally: Tally) -> Sequence[bytes | memoryview]:
+        from shinglefold.offline.sign.fast_path import in_order
+
+        data, begin, end, last = read_stretch(task, self.options.reading.max_bytes)
+        found = quick.sign(data, begin, end)
+        odd = found.odd if last is None else [*found.odd, last._replace(number=found.lines + 1)]
+        tally.lines = found.lines + (last is not None)
+        tally.signed += len(found.signed)
+        names = (*self.options.fields, self.options.language_field)
+        there = {name for name, has in zip(names, found.present, strict=True) if has}
+        tally.present |= there.intersection(self._watched)
+        tally.meter.add(self.tools.meter.take())
+        others = dict(self._signed(Read(task.source, task.encoding, odd), tally)) if odd else {}
+        return list(in_order(found, others))
+
+    def _signed(self, read: Read, tally: Tally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+        """Yield the numbers of lines and what they are with their fingerprints."""
+        tally.refused += [("read", record.reason, record) for record in read.refused]
+        tally.meter.counts["replaced"] += read.replaced
+        for one, fingerprint in self.prints(list(self._documents(read, tally)), tally):
+            yield one.line, self.written(one, fingerprint, tally)
+
+    def prints(self, plain: Sequence[Plain], tally: Tally) -> list[tuple[Plain, bytes]]:
+        """Return the documents that have a text, each with its fingerprint as JSON."""
+        self._see(plain, tally)
+        kept, texts, languages = self.texts(plain, tally)
+        made = list(zip(kept, self.made(texts, languages), strict=True))
+        tally.meter.add(self.tools.meter.take())
+        return made
+
+    def texts(self, plain: Sequence[Plain], tally: Tally) -> tuple[list[Plain], list[str], list[str | None]]:
+        """Return the documents that have a text, their texts and declared languages."""
+        texts: list[str] = []
+        languages: list[str | None] = []
+        kept: list[Plain] = []
+        for one in plain:
+            try:
+                texts.append(self._text(one.document))
+            except ProcessorError as error:
+                tally.refused.append(("sign", str(error), one.record))
+                continue
+            languages.append(self._language(one.document))
+            kept.append(one)
+        return kept, texts, languages
+
+    def made(self, texts: Sequence[str], languages: Sequence[str | None]) -> list[bytes]:
+        """Return the fingerprint of each text as JSON."""
+        seal = self.tools.seal
+        if seal is None:
+            return self.tools.fingerprinter.fingerprint_json(texts, languages)
+        made = self.tools.fingerprinter.fingerprint(texts, languages)
+        return [self._encode(seal.sealed(one).to_field()) for one in made]
+
+    def _language(self, document: Document) -> str | None:
+        name = self.options.language_field
+        if name not in document and "." not in name:
+            return None
+        return declared(document, name, None, self.tools)
+
+    def _text(self, document: Document) -> str:
+        options = self.options
+        if options.html or document.get("format") == "html":
+            for name in options.fields:
+                found = gather(document, (name,), True) if name != "title" else None
+                if found is not None:
+                    document = put(document, name, strip_html(found, keep_hidden=True))
+        if self._flat:
+            texts = [one for name in options.fields if (one := document.get(name)) is not None]
+            if all(type(one) is str for one in texts):
+                return "\n".join(texts)
+        return gather(document, options.fields, True) or ""
+
+    def _see(self, plain: Sequence[Plain], tally: Tally) -> None:
+        """Note which fields documents have, and keep a few of them."""
+        heads = {name: name.partition(".")[0] for name in self._watched}
+        absent = set(heads.values())
+        for one in plain:
+            # Mostly the first one has them all.
+            if not absent:
+                break
+            absent -= {name for name in absent if one.document.get(name) is not None}
+        tally.present |= {name for name, head in heads.items() if head not in absent}
+        tally.sample = tally.sample or [one.document for one in plain[:_SAMPLE]]
+
+    def _documents(self, read: Read, tally: Tally) -> Iterator[Plain]:
+        """Yield what the lines hold; a line that is out of the ordinary is read as ``read`` reads it."""
+        spliced = read.encoding == "utf-8" and self._simple and not read.named
+        for line in read.lines:
+            found = self._plain(line, read) if spliced else None
+            if found is None:
+                found = self._anew(line, read, tally)
+            if found is not None:
+                yield found
+
+    def _plain(self, line: Line, read: Read) -> Plain | None:
+        """Return a document whose line can stay as it is, None where it can't be told that simply."""
+        raw = line.raw.strip()
+        try:
+            value = self._decode(raw)
+            document = value if self._is_simple(value) else to_document(value, self.options.reading.id_field)
+        except (ValueError, RecursionError, InputError, msgspec.MsgspecError):
+            return None
+        target = self.options.target
+        if not value or "_source" in value or any([key.startswith(target) for key in value]):  # noqa: C419
+            return None
+        return Plain(document, raw[:-1], line.file or read.source, line.number)
+
+    def _is_simple(self, value: Any) -> bool:  # noqa: ANN401 - JSON
+        """Tell whether a value is a document of texts with an id, if it has one, that is a text.
+
+        There is then nothing that ``to_document`` could find, or would change but for naming the id.
+        """
+        if type(value) is not dict or self._named:
+            return False
+        return all([type(one) is str for one in value.values()]) and "" not in (  # noqa: C419
+            value.get("id"),
+            value.get("_id"),
+        )
+
+    def _anew(self, line: Line, read: Read, tally: Tally) -> Plain | None:
+        raw = line.raw.removeprefix(_BOM) if read.encoding == "utf-8" else line.raw
+        if not raw.strip() and not line.reason:
+            return None
+        options = replace(self.options.reading, encoding=read.encoding)
+        record = parse_line(line._replace(raw=raw), line.file or read.source, options)
+        tally.meter.counts["replaced"] += record.replaced
+        if record.document is None:
+            tally.refused.append(("read", record.reason, record))
+            return None
+        bare = without_fingerprint(record.document, self.options.target)
+        if bare is not record.document:
+            if reason := refusal(record.document, self.options.target):
+                tally.refused.append(("read", reason, record))
+                return None
+            tally.meter.counts["fingerprints_left_out"] += 1
+        given = b'"_id"' in raw and not read.named
+        kept = bare if given or self.options.only_ids else self.as_given(bare)
+        return Plain(kept, None, record.source, record.line)
+
+    def as_given(self, document: Document) -> Document:
+        """Return a document without the ``_id`` that reading it added, where a field of its own has it."""
+        own = document.get(self.options.reading.id_field or "id")
+        if own is None or str(own) != document.get("_id"):
+            return document
+        return {name: value for name, value in document.items() if name != "_id"}
+
+    def written(self, one: Plain, fingerprint: bytes, tally: Tally) -> tuple[bytes, ...]:
+        """Return the line of a document in pieces."""
+        target = self.options.target
+        if self.options.only_ids:
+            if not self.has_id(one, tally):
+                return ()
+            document: Document = {"_id": one.document["_id"]}
+        elif one.head is not None:
+            tally.signed += 1
+            return one.head, b',"%b":' % target.encode(), fingerprint, b"}\n"
+        else:
+            document = one.document
+        try:
+            whole = put(document, target, msgspec.Raw(fingerprint))
+        except ProcessorError as error:
+            tally.refused.append(("sign", str(error), one.record))
+            return ()
+        tally.signed += 1
+        return self._encode(whole), b"\n"
+
+    def has_id(self, one: Plain, tally: Tally) -> bool:
+        """Tell whether a document has an id; one that has none fails where nothing else would name it."""
+        if one.document.get("_id") is not None:
+            return True
+        reason = "no id: name the field that has it with --id-field, or leave --only-ids out"
+        tally.refused.append(("sign", reason, one.record))
+        return False

@@ -1,0 +1,185 @@
+"""What a worker is asked to sign: a range of bytes, some lines, or a row group; never a document."""
+
+import codecs
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from shinglefold.ingest.readers.encodings import announced
+from shinglefold.ingest.readers.read import format_of, read
+from shinglefold.ingest.readers.record import ReadOptions, Record
+from shinglefold.ingest.readers.streams import STANDARD_INPUT, Line, is_gzip, lines, opened, splittable
+
+#: Bytes of a range. The first ones are smaller: the first document is out at once.
+LARGEST, _SMALLEST = 1 << 22, 1 << 16
+PARQUET = (".parquet", ".pq")
+_UTF8 = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The lines of a file that begin in a range of its bytes; ``begin`` may be inside a line."""
+
+    source: str
+    begin: int
+    end: int
+    encoding: str
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines that had to be read in order: out of a pipe, an archive, a table or a folder.
+
+    ``refused``: what was read along with them and is no document. ``named``: the ``_id`` of the documents is
+    the reader's, and left out where another field has it.
+    """
+
+    source: str
+    lines: tuple[Line, ...]
+    encoding: str
+    fraction: float
+    refused: tuple[Record, ...] = ()
+    replaced: int = 0
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group of a Parquet file, whose first row has the number ``first`` in it."""
+
+    source: str
+    number: int
+    first: int
+    fraction: float
+
+
+Task = Span | Lines | RowGroup
+
+
+def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]) -> Iterator[Task]:
+    """Yield what is to be done for all sources, in order; the same for the same files.
+
+    Args:
+        prefixes: what the ids of pages begin with, by the place of their source.
+    """
+    for number, source in enumerate(sources):
+        own = replace(options, prefix=prefixes.get(number, ""))
+        for task in _tasks_of(source, own):
+            yield replace(task, fraction=(number + task.fraction) / len(sources))
+
+
+def is_repeatable(source: str) -> bool:
+    """Tell whether a source can be read again: it is no pipe."""
+    return source != STANDARD_INPUT and (Path(source).is_file() or Path(source).is_dir())
+
+
+def is_parquet(source: str) -> bool:
+    """Tell whether a source is a Parquet file by its name."""
+    return source.lower().endswith(PARQUET)
+
+
+def _tasks_of(source: str, options: ReadOptions) -> Iterator[Task]:
+    if is_parquet(source):
+        yield from row_groups(source)
+    elif Path(source).is_dir() or format_of(source, options) != "jsonl":
+        yield from _of_records(source, read(source, options))
+    elif encoding := _spannable(source, options):
+        yield from _spans(source, encoding)
+    else:
+        yield from _of_stream(source, options)
+
+
+def row_groups(source: str) -> Iterator[Task]:
+    """Yield the row groups of a Parquet file.
+
+    Raises:
+        InputError: it is none.
+        MissingExtra: Parquet can't be read here.
+    """
+    from shinglefold.offline.sign.parquet import row_counts
+
+    counts = row_counts(source)
+    first, total = 1, sum(counts) or 1
+    for number, count in enumerate(counts):
+        yield RowGroup(source, number, first, (first - 1 + count) / total)
+        first += count
+
+
+def _spannable(source: str, options: ReadOptions) -> str:
+    """Return the encoding of a file whose lines can be told from the middle of it; empty for any other."""
+    if not Path(source).is_file():
+        return ""
+    with open(source, "rb") as file:
+        head = file.read(4)
+    name = codecs.lookup(options.encoding).name if options.encoding else announced(head)
+    return name if "\n".encode(name) == b"\n" and not is_gzip(head) else ""
+
+
+def _spans(source: str, encoding: str) -> Iterator[Task]:
+    size, begin = Path(source).stat().st_size, 0
+    while begin < size:
+        end = min(size, begin + min(LARGEST, max(_SMALLEST, begin)))
+        yield Span(source, begin, end, encoding, end / size)
+        begin = end
+
+
+class _Block:
+    """Lines being gathered for a task."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.refused: list[Record] = []
+        self.replaced = 0
+        self.size = 0
+        self._budget = _SMALLEST
+
+    @property
+    def full(self) -> bool:
+        return self.size > self._budget or len(self.refused) > 1_000
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        self.size += len(line.raw)
+
+    def take(self, source: str, encoding: str, fraction: float, named: bool = False) -> Lines:
+        taken = Lines(
+            source, tuple(self.lines), encoding, fraction, tuple(self.refused), self.replaced, named
+        )
+        self.lines, self.refused, self.replaced, self.size = [], [], 0, 0
+        self._budget = min(LARGEST, 2 * self._budget)
+        return taken
+
+    @property
+    def empty(self) -> bool:
+        return not (self.lines or self.refused)
+
+
+def _of_stream(source: str, options: ReadOptions) -> Iterator[Task]:
+    with opened(source) as found:
+        stream, encoding = splittable(found.stream, options.encoding)
+        block = _Block()
+        for line in lines(stream, options.max_bytes):
+            block.add(line)
+            if block.full:
+                yield block.take(found.name, encoding, found.fraction())
+        if not block.empty:
+            yield block.take(found.name, encoding, 1.0)
+
+
+def _of_records(source: str, records: Iterator[Record]) -> Iterator[Task]:
+    """Yield tasks of what only a reader understands, written as JSON lines again."""
+    encode = msgspec.json.Encoder().encode
+    block = _Block()
+    for record in records:
+        block.replaced += record.replaced
+        if record.document is None:
+            block.refused.append(record)
+        else:
+            block.add(Line(record.line, encode(record.document), "", record.source))
+        if block.full:
+            yield block.take(source, _UTF8, record.fraction, named=True)
+    if not block.empty:
+        yield block.take(source, _UTF8, 1.0, named=True)

@@ -1,0 +1,53 @@
+"""Beyond one machine: fingerprints, pairs and groups of a collection by Apache Spark."""
+
+from typing import TYPE_CHECKING
+
+from shinglefold.runtime.lazy import lazily
+
+if TYPE_CHECKING:
+    from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations
+    from shinglefold.offline.spark.connected_components import connected
+    from shinglefold.offline.spark.exact_duplicates import originals
+    from shinglefold.offline.spark.fingerprint_rows import prints
+    from shinglefold.offline.spark.grouping import Grouped, GroupOptions, groups
+    from shinglefold.offline.spark.read_index import stored
+    from shinglefold.offline.spark.signing import sign
+    from shinglefold.offline.spark.stage_store import Work
+    from shinglefold.offline.spark.verify import verified
+
+__all__ = [
+    "Bounds",
+    "GroupOptions",
+    "Grouped",
+    "Work",
+    "candidates",
+    "connected",
+    "crowding",
+    "groups",
+    "nominations",
+    "originals",
+    "prints",
+    "sign",
+    "stored",
+    "verified",
+]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Bounds": "shinglefold.offline.spark.candidate_pairs",
+        "GroupOptions": "shinglefold.offline.spark.grouping",
+        "Grouped": "shinglefold.offline.spark.grouping",
+        "Work": "shinglefold.offline.spark.stage_store",
+        "candidates": "shinglefold.offline.spark.candidate_pairs",
+        "connected": "shinglefold.offline.spark.connected_components",
+        "crowding": "shinglefold.offline.spark.candidate_pairs",
+        "groups": "shinglefold.offline.spark.grouping",
+        "nominations": "shinglefold.offline.spark.candidate_pairs",
+        "originals": "shinglefold.offline.spark.exact_duplicates",
+        "prints": "shinglefold.offline.spark.fingerprint_rows",
+        "sign": "shinglefold.offline.spark.signing",
+        "stored": "shinglefold.offline.spark.read_index",
+        "verified": "shinglefold.offline.spark.verify",
+    },
+)

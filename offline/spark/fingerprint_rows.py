@@ -1,0 +1,239 @@
+"""Stored fingerprints as numbers: what grouping needs of a document, in the fewest bytes that can travel."""
+
+import binascii
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s
+from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, lists, matrix, numbers
+from shinglefold.offline.spark.session import Batch, Frame, columns_of, partition
+from shinglefold.sketch import packed_size
+from shinglefold.sketch.hash_mixing import mix64, stream
+from shinglefold.sketch.keywords import HASHED, slot_characters
+
+#: What can be said of a fingerprint: whole, of a text too short for a signature or none, damaged or sealed,
+#: of another scheme.
+SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
+#: Rows a partition may have.
+_ROWS = 33
+_SCHEMA = (
+    "number long, id string, state byte, digest string, keys array<long>, shingles long, signature binary, "
+    "sketch long"
+)
+_TEXTS = ", written binary, canonical binary"
+_FACTS = ", facts long"
+
+
+def prints(signed: Frame, scheme: Scheme, *, target: str = "dedup", id_field: str = "") -> Frame:
+    """Return the fingerprints of signed documents as rows of numbers, one a document.
+
+    Columns: ``number``, by which all that follows names the document; ``id``; ``state``; ``digest``, empty
+    where there is none that counts; ``keys``, its supershingles; ``shingles``; ``signature``; ``sketch``, one
+    number for keys, shingles and signature. Where texts decide and their words are at hand, also ``written``,
+    ``canonical``, and ``facts`` where they count. A row's number is of its partition and place: keep the
+    frame before it is used twice.
+
+    Args:
+        signed: as ``sign`` returns it, here or from a Parquet file.
+        target: the column of fingerprints.
+        id_field: the column of ids; by default ``_id``, or else ``id``.
+
+    Raises:
+        ConfigError: there is no such column, or facts count and are not at hand.
+    """
+    name = id_field or ("_id" if "_id" in signed.columns else "id")
+    columns_of(signed, (name, target))
+    parts = [f"`{target}`.{part} AS {part}" for part in ("digest", "supershingles", "signature")]
+    beside = "beside" in signed.columns
+    texts = beside and scheme.decision.verify == "text"
+    facts = scheme.decision.facts == "numbers"
+    if facts and "facts" not in (signed.schema["beside"].dataType.names if beside else ()):
+        raise ConfigError("facts are not beside these fingerprints: sign the documents again with --beside")
+    if beside:
+        parts += [f"beside.{part} AS {place}" for part, place in _BESIDE.items()]
+    if facts:
+        parts.append("beside.facts AS facts")
+    rows = signed.selectExpr(f"CAST(`{name}` AS string) AS id", *parts)
+    schema = _SCHEMA + (_TEXTS if texts else "") + (_FACTS if facts else "")
+    return rows.mapInArrow(_Reader(scheme, beside, texts), schema)
+
+
+_BESIDE = {"supershingles": "every", "written": "written", "canonical": "canonical"}
+
+
+class _Rows(NamedTuple):
+    """D rows, S of them with a signature: states int8 (D,), digests, shingles int64 (D,), and of the S rows
+    their keys, uint64 (S, M), and signatures, uint8 (S, B)."""
+
+    states: NDArray[np.int8]
+    digests: Column
+    shingles: Int64s
+    keys: Uint64s
+    signatures: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads batches of stored fingerprints.
+
+    ``beside``: all supershingles stand beside them. ``texts``: the words of the texts do, and are kept.
+    """
+
+    scheme: Scheme
+    beside: bool
+    texts: bool
+
+    def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        number = partition() << _ROWS
+        for batch in batches:
+            yield self._read(batch, number)
+            number += batch.num_rows
+
+    def _read(self, batch: Batch, first: int) -> Batch:
+        if batch.column("id").null_count:
+            raise ConfigError("a document has no id: give each one, or name the column that has it")
+        try:
+            rows = self._at_once(batch)
+        except (ValueError, binascii.Error):
+            # Something is out of the ordinary: pyarrow's errors are among these.
+            rows = self._one_by_one(batch)
+        signed = rows.states == SIGNED
+        keys = self._every(batch, signed) if self.beside else rows.keys
+        sizes = np.where(signed, keys.shape[1], 0)
+        sketches = np.zeros(len(signed), np.int64)
+        sketches[signed] = _sketches(keys, rows.signatures, rows.shingles[signed])
+        columns = {
+            "number": pa.array(first + np.arange(len(signed), dtype=np.int64)),
+            "id": batch.column("id"),
+            "state": pa.array(rows.states),
+            "digest": rows.digests,
+            "keys": lists(keys.reshape(-1).view(np.int64), sizes),
+            "shingles": pa.array(rows.shingles),
+            "signature": binary(rows.signatures, signed),
+            "sketch": pa.array(sketches),
+        }
+        if self.texts:
+            words = [name for name in ("written", "canonical", "facts") if name in batch.schema.names]
+            columns |= {name: batch.column(name) for name in words}
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _every(self, batch: Batch, signed: NDArray[np.bool_]) -> Uint64s:
+        """Return all supershingles, or those an index stores, where the further ones don't count."""
+        sketch, decision = self.scheme.sketch, self.scheme.decision
+        column = batch.column("every").filter(pa.array(signed))
+        if column.null_count:
+            raise ConfigError(
+                "some fingerprints lack what others have beside them: sign all with --beside, or none"
+            )
+        every = matrix(column, sketch.values // sketch.group_size * 8).view(np.uint64)
+        stored = decision.min_shared > 1 or decision.verify == "keywords"
+        return np.ascontiguousarray(every[:, : sketch.groups] if stored else every)
+
+    def _at_once(self, batch: Batch) -> _Rows:
+        """Read a batch in which nothing is out of the ordinary.
+
+        Raises:
+            ValueError: something is.
+        """
+        pieces = compute.split_pattern(batch.column("digest"), ".")
+        if (
+            pieces.null_count
+            or not compute.all(compute.equal(compute.list_value_length(pieces), 4), min_count=0).as_py()
+        ):
+            raise ValueError("not all digests are of four parts")
+        flat, every = pieces.flatten(), np.arange(batch.num_rows) * 4
+        if set(compute.unique(flat.take(every)).to_pylist()) - {self.scheme.id}:
+            raise ValueError("there are other schemes")
+        signature = batch.column("signature")
+        signed = np.asarray(signature.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        keys = self._keys(batch.column("supershingles"), signed)
+        signatures = self._signatures(signature.filter(pa.array(signed)))
+        shingles = numbers(flat.take(every + 2).cast(pa.int64()))
+        states = np.where(signed, SIGNED, UNSIGNED).astype(np.int8)
+        return _Rows(states, flat.take(every + 3), shingles, keys, signatures)
+
+    def _keys(self, words: Column, signed: NDArray[np.bool_]) -> Uint64s:
+        groups = self.scheme.sketch.groups
+        sizes = compute.fill_null(compute.list_value_length(words), 0).to_numpy(zero_copy_only=False)
+        if (sizes != np.where(signed, groups, 0)).any():
+            raise ValueError("not all have as many supershingles as the scheme")
+        return _as_keys(words.flatten(), groups)
+
+    def _signatures(self, texts: Column) -> Bytes:
+        sketch = self.scheme.sketch
+        size = packed_size(sketch.values, sketch.bits)
+        if size % 3:
+            decoded = b"".join(binascii.a2b_base64(text, strict_mode=True) for text in texts.to_pylist())
+        else:
+            # Without padding all are one text.
+            decoded = binascii.a2b_base64(matrix(texts, size // 3 * 4).tobytes(), strict_mode=True)
+        return np.frombuffer(decoded, np.uint8).reshape(len(texts), size)
+
+    def _one_by_one(self, batch: Batch) -> _Rows:
+        states, digests, shingles, signatures = [], [], [], []
+        words: list[str] = []
+        parts = ("digest", "supershingles", "signature")
+        for row in batch.select(parts).to_pylist():
+            state, made = self._told(row)
+            states.append(state)
+            digests.append(made.digest if made else "")
+            shingles.append(made.shingles if made else 0)
+            if made is not None and state == SIGNED:
+                words += made.supershingles
+                signatures.append(made.signature)
+        sketch = self.scheme.sketch
+        packed = np.frombuffer(b"".join(signatures), np.uint8)
+        return _Rows(
+            np.array(states, np.int8),
+            pa.array(digests, pa.string()),
+            np.array(shingles, np.int64),
+            _as_keys(pa.array(words, pa.string()), sketch.groups),
+            packed.reshape(len(signatures), packed_size(sketch.values, sketch.bits)),
+        )
+
+    def _told(self, row: dict[str, Any]) -> tuple[int, Fingerprint | None]:
+        """Return the state of a row, and its fingerprint where that counts."""
+        if row["digest"] is None:
+            return UNSIGNED, None
+        try:
+            made = Fingerprint.from_field(row)
+        except InputError:
+            return UNREADABLE, None
+        sketch = self.scheme.sketch
+        if made.scheme != self.scheme.id:
+            return FOREIGN, None
+        if made.seal:
+            # Nobody here has the key, so anybody may have written it.
+            return UNREADABLE, None
+        if not made.signature:
+            return UNSIGNED, made
+        length = slot_characters(sketch.groups) + HASHED
+        whole = len(made.signature) == packed_size(sketch.values, sketch.bits)
+        whole &= len(made.supershingles) == sketch.groups and {*map(len, made.supershingles)} == {length}
+        return (SIGNED, made) if whole and "".join(made.supershingles).isascii() else (UNREADABLE, None)
+
+
+def _as_keys(words: Column, groups: int) -> Uint64s:
+    """Return keywords as numbers, which are equal where they are: uint64 (S, M)."""
+    length = slot_characters(groups) + HASHED
+    letters = np.zeros((len(words), 8), np.uint8)
+    letters[:, :length] = matrix(words, length)
+    return letters.view(np.uint64).reshape(-1, groups)
+
+
+def _sketches(keys: Uint64s, signatures: Bytes, shingles: Int64s) -> Int64s:
+    """Return a number for keys, signature and shingles of each row: others share it by bad luck only."""
+    words = -(-signatures.shape[1] // 8)
+    padded = np.zeros((len(signatures), words * 8), np.uint8)
+    padded[:, : signatures.shape[1]] = signatures
+    whole = np.hstack((keys, padded.view(np.uint64), shingles.astype(np.uint64)[:, None]))
+    mixed = mix64(np.ascontiguousarray(whole ^ stream(7, whole.shape[1])))
+    found: Int64s = np.bitwise_xor.reduce(mixed, axis=1).view(np.int64)
+    return found

@@ -1,0 +1,162 @@
+"""From fingerprints to groups: every stage in turn, each kept once, and what was counted on the way."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from shinglefold.errors import InputError, SchemeMismatch
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations
+from shinglefold.offline.spark.connected_components import connected
+from shinglefold.offline.spark.exact_duplicates import originals
+from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
+from shinglefold.offline.spark.session import Frame, totals
+from shinglefold.offline.spark.stage_store import Work
+from shinglefold.offline.spark.verify import verified
+from shinglefold.options.validation import check_whole
+
+#: Is told what is being done.
+Report = Callable[[str], None]
+_STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "foreign": FOREIGN}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """What is grouped and how.
+
+    ``target``: the column of fingerprints. ``id_field``: that of ids; empty for ``_id``, or else ``id``.
+    ``bounds``: what a crowded supershingle may cost. ``min_size``: documents of a group that is told, 2 or
+    more.
+    """
+
+    target: str = "dedup"
+    id_field: str = ""
+    bounds: Bounds = field(default_factory=Bounds)
+    min_size: int = 2
+
+    def __post_init__(self) -> None:
+        check_whole("min_size", self.min_size, 2, 2**31 - 1)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a grouping counted.
+
+    ``read``: documents, which are ``signed``; ``unsigned``, too short or without a fingerprint;
+    ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents whose
+    canonical text another one has, too. ``nominated``, ``crowded``, ``held``, ``skipped``: see
+    ``candidates``. ``pairs``: verified ones. ``rounds``: of stars. ``groups``, ``members``: as told.
+    """
+
+    read: int = 0
+    signed: int = 0
+    unsigned: int = 0
+    unreadable: int = 0
+    foreign: int = 0
+    copies: int = 0
+    nominated: int = 0
+    crowded: int = 0
+    held: int = 0
+    skipped: int = 0
+    pairs: int = 0
+    rounds: int = 0
+    groups: int = 0
+    members: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self)
+
+    def take(self, counts: Mapping[str, int]) -> None:
+        """Take counts over."""
+        for name, count in counts.items():
+            setattr(self, name, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The answer: ``groups`` has ``_id``, ``group`` (the least id of its group) and ``size``.
+
+    ``pairs`` has the verified pairs by the ``number`` of documents, and ``prints`` whose numbers these are.
+    """
+
+    groups: Frame
+    pairs: Frame
+    prints: Frame
+    summary: Summary
+
+
+_USUAL = GroupOptions()
+
+
+def groups(
+    signed: Frame,
+    scheme: Scheme,
+    work: Work,
+    options: GroupOptions = _USUAL,
+    report: Report = lambda _: None,
+) -> Grouped:
+    """Return the groups of near-duplicates of signed documents: chains of pairs are one group.
+
+    They are those of ``shinglefold groups`` under the same scheme and decision, as long as no supershingle
+    is crowded: with the columns that ``sign`` adds on demand where texts decide, else by what is stored.
+
+    Raises:
+        SchemeMismatch: all fingerprints are of another scheme.
+        InputError: there are no documents.
+    """
+    summary = Summary()
+    report("reading fingerprints")
+    rows = _numbered(signed, scheme, work, options, summary)
+    whole = work.keep(originals(rows), "originals")
+    summary.take(totals(whole, copies="count_if(number != first)"))
+    report(f"looking for candidates among {summary.signed:,} documents")
+    pairs = _paired(whole, rows, scheme, work, bounds=options.bounds, summary=summary)
+    exact = whole.where("number != first").selectExpr("number AS a", "first AS b")
+
+    report(f"connecting {summary.pairs:,} pairs and {summary.copies:,} exact copies")
+
+    def told(number: int, changed: int) -> None:
+        summary.rounds = number
+        report(f"connecting: round {number} moved {changed:,} edges")
+
+    labels = connected(pairs.select("a", "b").union(exact), work, told)
+    report("naming groups")
+    found = _named(labels, whole, work, options.min_size, summary)
+    return Grouped(found, pairs, whole, summary)
+
+
+def _numbered(signed: Frame, scheme: Scheme, work: Work, options: GroupOptions, summary: Summary) -> Frame:
+    rows = work.keep(prints(signed, scheme, target=options.target, id_field=options.id_field), "prints")
+    states = {name: f"count_if(state = {state})" for name, state in _STATES.items()}
+    summary.take(totals(rows, read="count(1)", **states))
+    if not summary.read:
+        raise InputError("there are no documents: check the path")
+    if summary.foreign == summary.read:
+        raise SchemeMismatch(
+            found="another one",
+            expected=scheme.id,
+            where="every fingerprint",
+            remedy="Name theirs with --preset or in the settings, or sign the documents again.",
+        )
+    return rows
+
+
+def _paired(
+    whole: Frame, rows: Frame, scheme: Scheme, work: Work, *, bounds: Bounds, summary: Summary
+) -> Frame:
+    nominated = work.keep(nominations(whole, scheme, bounds), "nominated")
+    summary.take(crowding(nominated, bounds))
+    kept = work.keep(verified(candidates(nominated, scheme), whole, rows, scheme, work), "pairs")
+    summary.take(totals(kept, pairs="count(1)"))
+    return kept
+
+
+def _named(labels: Frame, whole: Frame, work: Work, least: int, summary: Summary) -> Frame:
+    named = labels.join(whole.selectExpr("number", "id AS _id"), "number")
+    of_group = "OVER (PARTITION BY root)"
+    told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")
+    kept = work.keep(named.selectExpr("_id", *told).where(f"size >= {least}"), "groups")
+    # By their roots, as documents of several groups may have one id.
+    summary.take(totals(kept, members="count(1)", groups="count_if(counts)"))
+    return kept.drop("counts")

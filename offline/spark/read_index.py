@@ -1,0 +1,92 @@
+"""Stored fingerprints out of an index: each executor scans slices of its own, under a point in time."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from shinglefold.contracts.engine import Engine
+from shinglefold.engines import Connection, open_engine
+from shinglefold.errors import ConfigError
+from shinglefold.maintenance.scan import Scan, Slice
+from shinglefold.model.placeholders import is_placeholder
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.offline.sign.parquet import print_type
+from shinglefold.offline.spark.session import Batch, Frame, Session
+from shinglefold.offline.spark.signing import PRINT
+from shinglefold.options.validation import check_whole
+
+_SCHEMA = f"_index string, _id string, _routing string, dedup {PRINT}"
+_PARTS = ("scheme", "lang", "shingles", "digest", "supershingles", "signature")
+
+
+def stored(session: Session, where: str | Connection, index: str, recipe: Recipe, *, parts: int = 1) -> Frame:
+    """Return what an index stores as ``prints`` takes it: _index, _id, _routing and dedup.
+
+    Each part is read under a point in time of its own, so that documents written meanwhile may be in it or
+    not: keep the frame. Placeholders of a gate are no documents.
+
+    Args:
+        where: of the engine, as ``open_engine`` takes it; a ``Connection`` goes to the executors with its
+            credentials, an address finds them in their environment.
+        parts: how many executors read side by side; more than one takes an engine with slices.
+
+    Raises:
+        ConfigError: the fingerprints are sealed, which nobody here could check.
+    """
+    check_whole("parts", parts, 1, 1024)
+    if recipe.sealed:
+        raise ConfigError(f"the fingerprints of index {index!r} are sealed, and Spark gets no keys")
+    slices = session.range(0, parts, 1, parts)
+    return slices.mapInArrow(_Read(where, index, parts, recipe.field), _SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    where: str | Connection
+    index: str
+    parts: int
+    path: str
+
+    def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        if not numbers:
+            return
+        with closing(open_engine(self.where)) as engine:
+            for number in numbers:
+                yield from self._part(engine, Slice(number + 1, self.parts))
+
+    def _part(self, engine: Engine, part: Slice) -> Iterator[Batch]:
+        scan = Scan(engine, self.index, part=part, fields=[self.path])
+        place = scan.start()
+        for page in scan.pages(place):
+            yield self._batch(page.hits)
+            place = page.place
+        scan.close(place)
+
+    def _batch(self, hits: Sequence[Mapping[str, Any]]) -> Batch:
+        documents = [hit for hit in hits if not is_placeholder(hit["_source"], self.path)]
+        prints = [_whole(stored_parts(hit["_source"], self.path)) for hit in documents]
+        texts = {name: [hit.get(name) for hit in documents] for name in ("_index", "_id", "_routing")}
+        columns = {name: pa.array(values, pa.string()) for name, values in texts.items()}
+        return pa.RecordBatch.from_pydict({**columns, "dedup": pa.array(prints, print_type(pa))})
+
+
+def _whole(parts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the parts that count; nothing where one is of another type, as that is damaged."""
+    words = parts.get("supershingles")
+    # One value of a list may stand alone.
+    found = {**parts, "supershingles": [words] if isinstance(words, str) else words}
+    whole = {name: found.get(name) for name in _PARTS}
+    return whole if any(value is not None for value in whole.values()) and _typed(whole) else None
+
+
+def _typed(parts: Mapping[str, Any]) -> bool:
+    words, shingles = parts["supershingles"], parts["shingles"]
+    texts = [parts[name] for name in ("scheme", "lang", "digest", "signature")]
+    listed = words is None or (isinstance(words, list) and all(isinstance(word, str) for word in words))
+    counted = shingles is None or (type(shingles) is int and abs(shingles) < 2**63)
+    return listed and counted and all(text is None or isinstance(text, str) for text in texts)

@@ -1,0 +1,138 @@
+"""Signing: documents get the fingerprints that ``shinglefold sign`` gives them, byte for byte."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from shinglefold.canon.text.numeric_facts import facts_of
+from shinglefold.errors import ConfigError
+from shinglefold.ingest.fingerprinter import Beside
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.sign.parquet import print_type
+from shinglefold.offline.sign.signer import Plain, Signer, SignOptions, Tally
+from shinglefold.offline.spark.session import Batch, Frame, columns_of
+from shinglefold.sketch import to_keywords
+
+#: Columns that are added: the fingerprint has the name that the options say.
+BESIDE, PROBLEM = "beside", "sign_problem"
+PRINT = (
+    "struct<scheme: string, lang: string, shingles: bigint, digest: string, supershingles: array<string>, "
+    "signature: string>"
+)
+_BESIDE = "struct<supershingles: binary, written: binary, canonical: binary, facts: bigint>"
+#: Documents that are Python objects at a time.
+_ROWS = 1_000
+
+
+def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool = False) -> Frame:
+    """Return documents with the column of their fingerprints, in the form of ``sign``'s Parquet files.
+
+    The column ``sign_problem`` says why a document has none, and is null elsewhere.
+
+    Args:
+        options: which columns hold text; ``reading`` and ``only_ids`` are not looked at.
+        beside: add the column ``beside``, by which ``groups`` decides as ``shinglefold groups`` does with
+            the texts themselves: all supershingles, not only those an index stores, and where texts decide
+            their words as numbers, and a hash of their facts. It has some 8 bytes a word.
+
+    Raises:
+        ConfigError: no column holds text, or one has a name of those that are added and something else in it.
+    """
+    heads = [name.partition(".")[0] for name in options.fields]
+    present = [name for name in dict.fromkeys(heads) if name in documents.columns]
+    if not present:
+        columns_of(documents, heads)
+    bare = _bare(documents, options.target)
+    types = {options.target: PRINT, **({BESIDE: _BESIDE} if beside else {}), PROBLEM: "string"}
+    own = [f"`{field.name}` {field.dataType.simpleString()}" for field in bare.schema.fields]
+    schema = ", ".join([*own, *(f"`{name}` {kind}" for name, kind in types.items())])
+    return bare.mapInArrow(_Sign(scheme, options, beside), schema)
+
+
+def _bare(documents: Frame, target: str) -> Frame:
+    """Return documents without what an earlier run has added."""
+    added = {
+        target: ("struct<scheme:", "void"),
+        BESIDE: ("struct<supershingles:", "void"),
+        PROBLEM: ("string", "void"),
+    }
+    for field in documents.schema.fields:
+        kinds = added.get(field.name, "")
+        if kinds and not field.dataType.simpleString().startswith(kinds):
+            raise ConfigError(
+                f"the column {field.name} would be lost, as sign adds one of that name: rename it before"
+            )
+    return documents.drop(*(name for name in added if name in documents.columns))
+
+
+@lru_cache(maxsize=2)  # a process works on many partitions, and keeps the words it has learnt
+def _signer(scheme: Scheme, options: SignOptions) -> Signer:
+    return Signer(scheme, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    scheme: Scheme
+    options: SignOptions
+    beside: bool
+
+    def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        signer = _signer(self.scheme, self.options)
+        for whole in batches:
+            for begin in range(0, whole.num_rows, _ROWS):
+                yield self._signed(signer, whole.slice(begin, _ROWS))
+
+    def _signed(self, signer: Signer, batch: Batch) -> Batch:
+        names = [
+            name.partition(".")[0] for name in (*self.options.fields, self.options.language_field, "format")
+        ]
+        read = batch.select([name for name in dict.fromkeys(names) if name in batch.schema.names])
+        documents = read.to_pylist() or [{} for _ in range(batch.num_rows)]
+        tally = Tally()
+        plain = [Plain(_without_nulls(one), None, "", place) for place, one in enumerate(documents)]
+        kept, texts, languages = signer.texts(plain, tally)
+        made: dict[int, object] = {}
+        others: dict[int, Beside] = {}
+        if self.beside:
+            found = signer.tools.fingerprinter.fingerprint_beside(texts, languages)
+            facts = facts_of(texts).view(np.int64).tolist()
+            others = {
+                one.line: two._replace(facts=own) for one, two, own in zip(kept, found, facts, strict=True)
+            }
+            made = dict(zip(others, _fields(self.scheme, found), strict=True))
+        else:
+            for one, print_ in zip(kept, signer.made(texts, languages), strict=True):
+                made[one.line] = msgspec.json.decode(print_)
+        problems = {record.line: why for _, why, record in tally.refused}
+        rows = range(batch.num_rows)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns[self.options.target] = pa.array([made.get(row) for row in rows], print_type(pa))
+        if self.beside:
+            columns[BESIDE] = _beside([others.get(row) for row in rows])
+        columns[PROBLEM] = pa.array([problems.get(row) for row in rows], pa.string())
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _without_nulls(document: dict[str, object]) -> dict[str, object]:
+    """Return what a document has: to Parquet each has all columns."""
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _fields(scheme: Scheme, found: Sequence[Beside]) -> list[dict[str, object]]:
+    """Return fingerprints as they are stored, with their keywords."""
+    sketch = scheme.sketch
+    every = np.frombuffer(b"".join(one.supershingles for one in found), np.uint64)
+    stored = every.reshape(len(found), -1)[:, : sketch.groups] if found else np.zeros((0, 1), np.uint64)
+    valid = np.array([bool(one.made.signature) for one in found], np.bool_)
+    words = to_keywords(np.ascontiguousarray(stored), valid)
+    return [replace(one.made, supershingles=own).to_field() for one, own in zip(found, words, strict=True)]
+
+
+def _beside(found: Sequence[Beside | None]) -> pa.StructArray:
+    kinds = dict.fromkeys(("supershingles", "written", "canonical"), pa.binary()) | {"facts": pa.int64()}
+    rows = [None if one is None else {name: getattr(one, name) for name in kinds} for one in found]
+    return pa.array(rows, pa.struct(list(kinds.items())))

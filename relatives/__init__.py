@@ -1,0 +1,1 @@
+"""Relatives of the method: simhash, piecewise hashes, Rabin-Karp, Bloom filters."""

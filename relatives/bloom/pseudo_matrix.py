@@ -1,0 +1,227 @@
+"""The pseudo-matrix filter: rows of one size, several documents a row, a long document over several rows."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.relatives.bloom.bit_sliced_rows import LANES, Lanes
+from shinglefold.relatives.bloom.file_format import load, save
+from shinglefold.relatives.bloom.placement import Piece, pieces_of, place
+from shinglefold.relatives.bloom.sizing import Shape
+
+#: Gives the elements of a document by its name, as they were inserted.
+Elements = Callable[[str], Uint64s]
+_KIND = "pseudo-matrix"
+
+
+class PseudoMatrixFilter:
+    """Many documents in rows of one shape, each filled up to what it was made for.
+
+    Beside the bits it keeps the free space of each row, and which documents are in it. The elements
+    themselves it does not keep: what rebuilds a row asks for them.
+
+    Args:
+        whole: keep a document in one row where it fits into one; else documents fill rows up in their order.
+    """
+
+    def __init__(self, shape: Shape, whole: bool = True) -> None:
+        self.lanes = Lanes(shape)
+        self.whole = whole
+        self._free: Int64s = np.zeros(0, np.int64)
+        self._held: list[set[str]] = []
+        self._pieces: dict[str, tuple[Piece, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._pieces
+
+    @property
+    def rows(self) -> int:
+        """The rows with a document in them."""
+        return sum(1 for held in self._held if held)
+
+    @property
+    def free(self) -> Int64s:
+        """Return how many elements each row still takes, int64 (rows,)."""
+        return self._free.copy()
+
+    def documents(self, row: int) -> frozenset[str]:
+        """Return the documents with elements in a row."""
+        return frozenset(self._held[row])
+
+    def pieces(self, name: str) -> tuple[Piece, ...]:
+        """Return where the elements of a document are."""
+        return self._pieces[name]
+
+    def insert(self, name: str, elements: Uint64s) -> None:
+        """Take a document in; repeated elements count once.
+
+        Raises:
+            ConfigError: it is there already.
+        """
+        if name in self._pieces:
+            raise ConfigError(f"{name!r} is in the filter already; delete it first")
+        distinct = _distinct(elements)
+        self._add(name, distinct, pieces_of(0, self._placed(len(distinct))))
+
+    def delete(self, name: str, elements: Elements) -> None:
+        """Take a document out, which rebuilds the rows it was in and no other.
+
+        Args:
+            elements: asked for the other documents of those rows, before anything is changed.
+
+        Raises:
+            KeyError: there is no such document.
+            ConfigError: another document has other elements than when it was inserted; nothing is changed.
+        """
+        rows = {piece.row for piece in self._pieces[name]}
+        others = {other for row in rows for other in self._held[row]} - {name}
+        known = {other: self._known(other, elements) for other in sorted(others)}
+        for piece in self._pieces.pop(name):
+            self._free[piece.row] += len(piece)
+            self._held[piece.row].discard(name)
+        for row in rows:
+            self.lanes.clear(row)
+        for other, distinct in known.items():
+            for piece in self._pieces[other]:
+                if piece.row in rows:
+                    self.lanes.add(piece.row, distinct[piece.begin : piece.end])
+
+    def compact(self, elements: Elements) -> Iterator[int]:
+        """Empty the last row into the others, a row a step, as long as they have room; yield the rows left.
+
+        Between two steps the filter can be used and changed as ever: what moves is in its new row before it
+        leaves its old one.
+        """
+        while (last := max((row for row, held in enumerate(self._held) if held), default=0)) > 0:
+            moved = self._moved(last)
+            if moved is None:
+                return
+            known = {name: self._known(name, elements) for name in moved}
+            for name, pieces in moved.items():
+                kept = tuple(piece for piece in self._pieces[name] if piece.row != last)
+                self._add(name, known[name], pieces, kept)
+            self._empty(last)
+            yield self.rows
+
+    def counts(self, elements: Uint64s) -> Int64s:
+        """Return how many of the distinct elements each row may have, int64 (rows,); it has no more."""
+        return self.lanes.counts(_distinct(elements))
+
+    def row_shares(self, elements: Uint64s) -> NDArray[np.float64]:
+        """Return for each row the estimated share of the elements it has, float64 (rows,), 0 to 1.
+
+        From its count comes off what it takes for its own by mistake: with r the rate at its filling, c of E
+        counted mean (c/E − r)/(1 − r). For a stranger the standard error is about √(r/E).
+        """
+        distinct = _distinct(elements)
+        counted = self.lanes.counts(distinct) / max(1, len(distinct))
+        rates = self.lanes.shape.rates(self.lanes.shape.elements - self._free)
+        return np.clip((counted - rates) / (1.0 - rates), 0.0, 1.0)
+
+    def shares(self, elements: Uint64s) -> Mapping[str, float]:
+        """Return for each document the estimated share of the elements its rows have, 0 to 1.
+
+        The rows of a document add up. Documents of one row can't be told apart: each has what the row has.
+        """
+        rows = self.row_shares(elements)
+        return {
+            name: float(min(1.0, sum(rows[row] for row in {piece.row for piece in pieces})))
+            for name, pieces in self._pieces.items()
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the filter into a file; see ``load``."""
+        for number in range(len(self.lanes.blocks)):
+            self.lanes.before_reading(number)
+        pieces = {name: [[p.row, p.begin, p.end] for p in found] for name, found in self._pieces.items()}
+        header = {"kind": _KIND, "shape": asdict(self.lanes.shape), "whole": self.whole, "pieces": pieces}
+        save(path, header, self.lanes.blocks)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "PseudoMatrixFilter":
+        """Map a filter into memory; it can be changed, which changes nothing on disk until it is saved.
+
+        A block of 64 rows is compared with its checksum when it is first needed.
+
+        Raises:
+            InputError: there is no such filter, or its header was changed; asking it raises this where its
+                rows were.
+        """
+        stored = load(path, _KIND)
+        found = cls(Shape(**stored.header["shape"]), stored.header["whole"])
+        found.lanes.adopt(stored.arrays, stored.check)
+        found._grow(len(found.lanes))
+        for name, pieces in stored.header["pieces"].items():
+            found._note(name, tuple(Piece(*piece) for piece in pieces))
+        return found
+
+    def _placed(self, length: int) -> list[tuple[int, int]]:
+        """Return where a new document goes; rows are made until there is room."""
+        capacity = self.lanes.shape.elements
+        while (placed := place(length, self._free, capacity, self.whole)) is None:
+            self.lanes.extend()
+            self._grow(LANES)
+        return placed
+
+    def _moved(self, last: int) -> dict[str, tuple[Piece, ...]] | None:
+        """Return where the documents of a row can go among the rows before it; None where not all can."""
+        free = self._free[:last].copy()
+        moved: dict[str, tuple[Piece, ...]] = {}
+        for name in sorted(self._held[last]):
+            for piece in self._pieces[name]:
+                if piece.row != last:
+                    continue
+                placed = place(len(piece), free, self.lanes.shape.elements, self.whole)
+                if placed is None:
+                    return None
+                for row, length in placed:
+                    free[row] -= length
+                moved[name] = (*moved.get(name, ()), *pieces_of(piece.begin, placed))
+        return moved
+
+    def _add(
+        self, name: str, distinct: Uint64s, pieces: tuple[Piece, ...], kept: tuple[Piece, ...] = ()
+    ) -> None:
+        for piece in pieces:
+            self.lanes.add(piece.row, distinct[piece.begin : piece.end])
+        self._pieces[name] = kept
+        self._note(name, pieces)
+
+    def _note(self, name: str, pieces: tuple[Piece, ...]) -> None:
+        self._pieces[name] = (*self._pieces.get(name, ()), *pieces)
+        for piece in pieces:
+            self._free[piece.row] -= len(piece)
+            self._held[piece.row].add(name)
+
+    def _empty(self, row: int) -> None:
+        self._held[row] = set()
+        self._free[row] = self.lanes.shape.elements
+        self.lanes.clear(row)
+        if not any(self._held[-LANES:]):
+            self.lanes.drop()
+            self._free = self._free[:-LANES].copy()
+            del self._held[-LANES:]
+
+    def _grow(self, rows: int) -> None:
+        fresh = np.full(rows, self.lanes.shape.elements, np.int64)
+        self._free = np.concatenate((self._free, fresh))
+        self._held.extend(set() for _ in range(rows))
+
+    def _known(self, name: str, elements: Elements) -> Uint64s:
+        distinct = _distinct(elements(name))
+        if len(distinct) != sum(map(len, self._pieces[name])):
+            raise ConfigError(f"{name!r} has other elements than when it was inserted; give those of then")
+        return distinct
+
+
+def _distinct(elements: Uint64s) -> Uint64s:
+    """Return each element once, in the order of their first places, so that passages stay together."""
+    return elements[np.sort(np.unique(elements, return_index=True)[1])]

@@ -1,0 +1,106 @@
+"""Rabin–Karp: the fingerprint of every w consecutive words, each from the one before it."""
+
+import numpy as np
+
+from shinglefold.errors import ConfigError
+from shinglefold.model.values import Uint64s
+from shinglefold.relatives.primes import Prime, add, multiply, powers, prime_of, reduce, subtract
+from shinglefold.sketch.hash_mixing import stream
+
+#: Windows worked on at a time; a block of every intermediate array fits the second-level cache.
+_BLOCK = 8192
+
+
+def base_of(prime: Prime, seed: int = 0) -> int:
+    """Return the base of the polynomial for a seed, 2^16 or more, so that neighbours don't overlap."""
+    return int(stream(seed, 1)[0]) % (prime.value - 2**16) + 2**16
+
+
+def rolling(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s:
+    """Return the fingerprint of every window of ``width`` words.
+
+    The fingerprint of the words t₀ … t₍w−1₎ is t₀·B^(w−1) + … + t₍w−1₎ modulo the prime of its width. All
+    windows come from one running sum, from which the words that have left are subtracted; see ``roll`` for
+    the step from one window to the next.
+
+    Args:
+        words: uint64 (T,), a number or a hash for each word of a text; two words that are equal modulo the
+            prime are one word.
+        width: words in a window, at least 1.
+        bits: 32, 40, 48, 56, 61 (modulo 2^61 − 1) or 64.
+        seed: chooses the base.
+
+    Returns:
+        uint64 (max(0, T − width + 1),), each below 2^bits.
+
+    Cost: two modular products a window, whatever the width; about 0.1 µs.
+
+    Source: Karp, Rabin 1987, "Efficient randomized pattern-matching algorithms". Deviation: the running sum
+    is of t_j·B^(−j), so that windows don't wait for one another; the result is the same.
+    """
+    _check_width(width)
+    prime = prime_of(bits)
+    base = base_of(prime, seed)
+    reach = min(_BLOCK, len(words)) + width
+    rising = powers(base, reach, prime)
+    falling = powers(pow(base, -1, prime.value), reach, prime)
+    found = np.empty(max(0, len(words) - width + 1), np.uint64)
+    for begin in range(0, len(found), _BLOCK):
+        block = found[begin : begin + _BLOCK]
+        entered = words[begin : begin + len(block) + width - 1] % np.uint64(prime.value)
+        terms = multiply(entered, falling[: len(entered)], prime)
+        sums = reduce(*_window_sums(terms, width), prime)
+        block[:] = multiply(sums, rising[width - 1 : width - 1 + len(block)], prime)
+    return found
+
+
+def direct(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s:
+    """Return what ``rolling`` returns, worked out anew for each window by Horner's rule.
+
+    Cost: width − 1 modular products a window; the better way for windows of two or three words.
+    """
+    _check_width(width)
+    prime = prime_of(bits)
+    base = np.array([base_of(prime, seed)], np.uint64)
+    count = max(0, len(words) - width + 1)
+    reduced = words % np.uint64(prime.value)
+    found = np.zeros(count, np.uint64)
+    for place in range(width):
+        found = add(multiply(found, base, prime), reduced[place : place + count], prime)
+    return found
+
+
+def roll(
+    windows: Uint64s, leaving: Uint64s, entering: Uint64s, width: int, *, bits: int = 64, seed: int = 0
+) -> Uint64s:
+    """Return the fingerprints one word further on, for many texts at once.
+
+    Args:
+        windows: uint64 (D,), the fingerprint of the present window of each text.
+        leaving: uint64 (D,), its first word, which is subtracted.
+        entering: uint64 (D,), the word behind it, which is added.
+    """
+    prime = prime_of(bits)
+    base = base_of(prime, seed)
+    first = np.array([pow(base, width - 1, prime.value)], np.uint64)
+    modulus = np.uint64(prime.value)
+    rest = subtract(windows, multiply(leaving % modulus, first, prime), prime)
+    return add(multiply(rest, np.array([base], np.uint64), prime), entering % modulus, prime)
+
+
+def _window_sums(terms: Uint64s, width: int) -> tuple[Uint64s, Uint64s]:
+    """Return the sums of ``width`` consecutive terms in 128 bits: halves of terms add up in 64 bits."""
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    upper, lower = _differences(terms >> half, width), _differences(terms & low, width)
+    sums = (upper << half) + lower
+    return (upper >> half) + (sums < lower), sums
+
+
+def _differences(values: Uint64s, width: int) -> Uint64s:
+    running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)))
+    return running[width:] - running[:-width]
+
+
+def _check_width(width: int) -> None:
+    if width < 1:
+        raise ConfigError(f"a window of {width} words; it needs at least 1")

@@ -1,0 +1,80 @@
+"""Reference points: values that are near for similar texts, rounded to a grid so that they become equal."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError
+from shinglefold.model.values import Int64s, Uint64s
+from shinglefold.sketch.hash_mixing import mix64, stream
+
+Floats = NDArray[np.float64]
+Int32s = NDArray[np.int32]
+
+
+def values(shingles: Uint64s, offsets: Int64s, count: int, seed: int = 0) -> Floats:
+    """Return ``count`` values of each of D documents, which are near where the documents are similar.
+
+    A value is the sum of +1 or −1 over the shingles, as a hash of each says, over the square root of their
+    number. Over all shingle sets it has mean 0 and variance 1; those of two documents with the cosine ρ
+    differ by √(2(1 − ρ)) on average (root of the mean square).
+
+    Args:
+        shingles: uint64 (T,), well mixed; a document's are best distinct.
+        offsets: int64 (D + 1,).
+
+    Returns:
+        float64 (D, count); 0 for a document without shingles.
+
+    Source: Charikar 2002 (random hyperplanes), before the sign is taken.
+    """
+    sizes = np.diff(offsets)
+    filled = sizes > 0
+    found = np.zeros((len(sizes), count))
+    for word, key in enumerate(stream(seed, -(-count // 64))):
+        wanted = found[:, word * 64 : (word + 1) * 64]
+        hashes = mix64(shingles ^ key)
+        for column in range(wanted.shape[1]):
+            signs = ((hashes >> np.uint64(column)) & np.uint64(1)).astype(np.int32)
+            wanted[filled, column] = 2.0 * np.add.reduceat(signs, offsets[:-1][filled]) - sizes[filled]
+    return found / np.sqrt(np.maximum(sizes, 1))[:, None]
+
+
+def rounded(found: Floats, step: float, shift: float = 0.0) -> Int32s:
+    """Return the nearest points of a grid, as their numbers, int32 of the same shape.
+
+    Args:
+        step: distance between neighbouring points, above 0.
+        shift: of the whole grid, in steps.
+    """
+    if step <= 0.0:
+        raise ConfigError(f"a grid with steps of {step}; they must be above 0")
+    return np.floor(found / step + 0.5 + shift).astype(np.int32)
+
+
+def on_two_grids(found: Floats, step: float) -> Int32s:
+    """Return the nearest points of two grids, one half a step beside the other, int32 (…, 2).
+
+    Two values less than half a step apart have a border of one grid between them at most, so that they are
+    equal on the other: this cures what happens on one grid, where values that differ ever so little are
+    rounded apart with a probability of difference/step.
+    """
+    return np.stack((rounded(found, step), rounded(found, step, 0.5)), axis=-1)
+
+
+def parted(difference: float, step: float, grids: int) -> float:
+    """Return the probability that values so far apart are rounded apart on one grid, or on both of two.
+
+    Args:
+        difference: of the two values, at least 0.
+        grids: 1 or 2.
+    """
+    apart = difference / step
+    return min(1.0, apart) if grids == 1 else min(1.0, max(0.0, 2.0 * apart - 1.0))
+
+
+def cosine(one: Floats, other: Floats) -> Floats:
+    """Return the estimated cosine of the shingle sets, |A ∩ B|/√(|A|·|B|), from values (…, K).
+
+    The standard error is √(2/K)·(1 − ρ).
+    """
+    return np.asarray(1.0 - np.square(one - other).mean(axis=-1) / 2.0, np.float64)

@@ -1,0 +1,166 @@
+"""The stored fingerprints of a list of hits, read as columns."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import Decoder, Troubles
+from shinglefold.model.values import Bytes, Int64s
+from shinglefold.rerank.hits import Hit, field_values, moment, stored_values
+from shinglefold.rerank.request.fold_options import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintColumns:
+    """The fingerprints of n hits as columns; equal texts have equal codes.
+
+    ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
+    ``languages``, ``digests``: int32 (n,), a code each, digest −1 where there is none.
+    ``scopes``: float64 (n, S), a code or seconds; NaN where the hit has no value.
+    ``keywords``: the supershingles of each hit.
+    """
+
+    signatures: Bytes
+    signed: NDArray[np.bool_]
+    shingles: Int64s
+    languages: NDArray[np.int32]
+    digests: NDArray[np.int32]
+    scopes: NDArray[np.float64]
+    keywords: tuple[Sequence[str], ...]
+
+    def __len__(self) -> int:
+        return len(self.signed)
+
+    def take(self, rows: Sequence[int]) -> "FingerprintColumns":
+        """Return the fingerprints of some rows."""
+        index = np.asarray(rows, np.int64)
+        return FingerprintColumns(
+            self.signatures[index],
+            self.signed[index],
+            self.shingles[index],
+            self.languages[index],
+            self.digests[index],
+            self.scopes[index],
+            tuple([self.keywords[row] for row in rows]),
+        )
+
+    def join(self, other: "FingerprintColumns") -> "FingerprintColumns":
+        """Return these fingerprints and then the other ones."""
+        return FingerprintColumns(
+            np.concatenate((self.signatures, other.signatures)),
+            np.concatenate((self.signed, other.signed)),
+            np.concatenate((self.shingles, other.shingles)),
+            np.concatenate((self.languages, other.languages)),
+            np.concatenate((self.digests, other.digests)),
+            np.concatenate((self.scopes, other.scopes)),
+            self.keywords + other.keywords,
+        )
+
+
+@dataclass(slots=True)
+class FingerprintCounts:
+    """Counts of the hits that were read.
+
+    ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
+    ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name;
+    ``earlier``: hits that match one shown on an earlier page of a cursor; ``repeated``: further places of
+    documents that the list has twice.
+    """
+
+    hits: int = 0
+    repeated: int = 0
+    unsigned: int = 0
+    unreadable: int = 0
+    earlier: int = 0
+    other_schemes: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+
+
+class FingerprintReader:
+    """Reads hits into columns, block by block; equal texts get equal codes in all blocks."""
+
+    def __init__(
+        self, scheme: Scheme, dedup: str, scopes: Sequence[Scope] = (), seal: Seal | None = None
+    ) -> None:
+        self.counts = FingerprintCounts()
+        self._dedup = dedup
+        self._decoder = Decoder(scheme, dedup, seal)
+        self._scopes = tuple(scopes)
+        self._codes: dict[object, int] = {}
+        #: A code by digest; −1 where there is no text.
+        self._texts: dict[object, int] = {"": -1}
+        self._numbers = count()
+
+    def read(self, hits: Sequence[Hit]) -> FingerprintColumns:
+        """Return the fingerprints of hits; a damaged one counts as none. Cost: about 1 µs a hit."""
+        self.counts.hits += len(hits)
+        rows = [
+            fields
+            if "_source" not in hit and (fields := hit.get("fields"))
+            else stored_values(hit, self._dedup)
+            for hit in hits
+        ]
+        keywords = self._decoder.keywords(rows)
+        troubles = Troubles(other_schemes=self.counts.other_schemes)
+        signatures, shingles, languages, digests = self._decoder.decode(rows, keywords, troubles)
+        self.counts.unsigned += troubles.unsigned
+        self.counts.unreadable += troubles.unreadable
+        lengths = np.array(shingles, np.int64)
+        signed = lengths >= 0
+        return FingerprintColumns(
+            np.frombuffer(signatures, np.uint8).reshape(len(rows), self._decoder.size),
+            signed,
+            lengths,
+            self._language_codes(languages),
+            # Each new text takes the next number; numbers may be skipped.
+            np.fromiter(map(self._texts.setdefault, digests, self._numbers), np.int32, len(rows)),
+            self._scope_columns(hits),
+            _of_signed(keywords, signed),
+        )
+
+    def _language_codes(self, languages: Sequence[str]) -> NDArray[np.int32]:
+        found = Counter(languages)
+        code = self._codes
+        codes = {language: code.setdefault(language, len(code)) for language in found}
+        del found[""]
+        self.counts.languages.update(found)
+        if len(codes) == 1:
+            return np.full(len(languages), codes[languages[0]], np.int32)
+        return np.fromiter(map(codes.__getitem__, languages), np.int32, len(languages))
+
+    def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:
+        if not self._scopes:
+            return np.empty((len(hits), 0))
+        columns = np.full((len(hits), len(self._scopes)), np.nan)
+        for column, scope in enumerate(self._scopes):
+            for row, hit in enumerate(hits):
+                values = field_values(hit, scope.field)
+                if values:
+                    columns[row, column] = self._scope_value(scope, values)
+        return columns
+
+    def _scope_value(self, scope: Scope, values: list[Any]) -> float:
+        if scope.within is not None:
+            seconds = moment(values[0])
+            return np.nan if seconds is None else seconds
+        key = (scope.field, *sorted(map(_as_text, values)))
+        return float(self._codes.setdefault(key, len(self._codes)))
+
+
+def _as_text(value: object) -> str:
+    """Return a value as text; 5 and 5.0 are equal, because mappings of several indices may differ."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> tuple[Sequence[str], ...]:
+    """Return the supershingles of hits with a signature, () for the others."""
+    if not any(keywords):
+        return ((),) * len(keywords)
+    return tuple([words if has else () for words, has in zip(keywords, signed.tolist(), strict=True)])

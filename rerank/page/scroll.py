@@ -1,0 +1,146 @@
+"""Endless paging: each page has the cursor of the next one, and no group is shown twice."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, PitExpired, UnsupportedQuery
+from shinglefold.model.scheme import Scheme
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.fold.clustering import Group
+from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
+from shinglefold.rerank.page.response import KEY, answer_page
+from shinglefold.rerank.request.bodies import page_bounds, place_key, resumable
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.window.cursor import Cursor, request_digest, seal, unseal
+from shinglefold.rerank.window.window import WindowReader
+
+_ENDED = (
+    "the cursor can't be read on from, its point in time has probably ended ({}). Send the same cursor with "
+    '"renew": true to go on without what was shown, or begin again with a cursor of true'
+)
+
+
+def begin_cursor(
+    index: str | None,
+    body: Mapping[str, Any],
+    options: FoldOptions,
+    scheme: Scheme,
+    *,
+    address: Mapping[str, Any],
+    keep_alive: str | None,
+    key: bytes,
+) -> Steps[Cursor]:
+    """Return the cursor to read from: a new one, the one the request brings, or that one renewed.
+
+    Args:
+        address: the URL parameters of the search.
+        keep_alive: of the point in time; None reads without one.
+
+    Raises:
+        ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
+    """
+    _refuse(index, body, options, moves=keep_alive is None)
+    digest = request_digest(index, body, options, scheme.id, address)
+    cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
+    if cursor.request != digest:
+        raise ConfigError(
+            "the cursor belongs to another search: query, order, index, routing and the like, and folding "
+            "must stay as they were; begin again with a cursor of true"
+        )
+    if isinstance(options.cursor, str) and not options.renew:
+        return cursor
+    pit = (yield Call("open_pit", (index, keep_alive))) if keep_alive is not None else None
+    return cursor.renewed(pit)
+
+
+def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
+    """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
+
+    Raises:
+        EngineError: the engine's own, or the cursor's point in time has ended; the message says how to go on.
+    """
+    begun = not isinstance(reading.options.cursor, str) or reading.options.renew
+    try:
+        if cursor.old:
+            yield from reading.recall(index, cursor.old)
+        yield from reading.read_on(index)
+        answer = yield from answer_page(reading, index)
+    except BaseException as error:
+        if reading.pit is not None and begun:
+            yield Call("close_pit", (reading.pit,))
+        elif reading.pit is not None and _has_ended(error):
+            kind = PitExpired if isinstance(error, PitExpired) else EngineError
+            raise kind(_ENDED.format(error)) from error
+        raise
+    following = next_cursor(replace(cursor, pit=reading.pit), reading)
+    if following is not None:
+        following = replace(following, total=answer[KEY]["groups_total"])
+    elif reading.pit is not None:
+        yield Call("close_pit", (reading.pit,))
+    answer[KEY]["cursor"] = following and seal(following, key)
+    return answer
+
+
+def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
+    """Return the cursor of the page after the one just read; None where there is none.
+
+    It points to the beginning of the block in which the next group begins. So reading on finds the same
+    blocks, and the same groups, as reading everything at once.
+    """
+    groups = reading.collapsed().groups
+    done = groups[: reading.needed]
+    border = len(reading.hits)
+    if len(done) < len(groups):
+        border = reading.border(groups[len(done)].members[0])
+    elif reading.ended or reading.broken:
+        return None
+    shown = [_shown_group(reading, group, cursor.behind) for group in done]
+    return replace(
+        cursor,
+        after=reading.hits[border - 1]["sort"] if border else cursor.after,
+        behind=cursor.behind + border,
+        count=cursor.count + len(done),
+        shown=(*cursor.shown, *shown),
+    )
+
+
+def _shown_group(reading: WindowReader, group: Group, behind: int) -> JSON:
+    """Return what later pages need to know of a group that was shown."""
+    hit = reading.hits[group.representative]
+    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept_fields(reading, hit)}
+
+
+def _has_ended(error: BaseException) -> bool:
+    return isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable)
+
+
+def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *, moves: bool) -> None:
+    """Refuse searches that a cursor can't page.
+
+    Args:
+        moves: whether a hit's ``_doc`` may change between pages.
+    """
+    if options.linkage != "leader":
+        raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")
+    if index is None or {"pit", "search_after"} & body.keys() or page_bounds(body)[0]:
+        raise ConfigError("a cursor says by itself where to read: leave from, search_after and pit out")
+    if not page_bounds(body)[1]:
+        raise ConfigError("a cursor needs a page to fill: give a size from 1")
+    if not resumable(body):
+        raise ConfigError(
+            "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be read on from a hit: "
+            "page with from and size"
+        )
+    if moves and (key := place_key(body)):
+        raise ConfigError(
+            f"sort: {key} is another order whenever the engine merges segments, so that a cursor would lose "
+            'hits or repeat them. Sort by a field, or, where any order will do, by "_seq_no": that of changes'
+        )
+
+
+def _kept_fields(reading: WindowReader, hit: Hit) -> JSON:
+    own = stored_fingerprint(hit, reading.field)
+    stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
+    return {name: stored[name] for name in reading.kept if name in stored}

@@ -1,0 +1,161 @@
+"""Representative policies: which hit of a group to show, built in and from plugins."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.registry import REPRESENTATIVES, load_plugin
+from shinglefold.rerank.hits import Hit, field_values, moment
+from shinglefold.rerank.request.fold_options import Preference
+
+
+class Candidate(NamedTuple):
+    """A hit that may represent its group: its rank, its number of shingles, the hit itself."""
+
+    rank: int
+    shingles: int
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A cost by which candidates are compared; the least is shown, and the better rank on ties.
+
+    ``fields`` are read with the window into ``hit["fields"]``; they need doc values (keyword, number, date).
+    """
+
+    cost: Callable[[Candidate], Any]
+    fields: tuple[str, ...] = ()
+
+
+def load_policies(preferences: Iterable[Preference]) -> tuple[Policy, ...]:
+    """Return the policies of a request, in order of weight.
+
+    A plugin is an entry point of the group ``shinglefold.representatives``: a function from ``Preference``
+    to ``Policy``.
+
+    Raises:
+        ConfigError: a policy is unknown, lacks its field, or its plugin fails.
+    """
+    return tuple(_factory(preference.name)(preference) for preference in preferences)
+
+
+def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate to show: least by the first policy, then by the second …, then by rank.
+
+    Raises:
+        ConfigError: the policy of a plugin fails, or its costs can't be compared.
+    """
+    costs = [(*(policy.cost(one) for policy in policies), one.rank) for one in candidates]
+    try:
+        return candidates[min(range(len(costs)), key=costs.__getitem__)]
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"a representative policy has costs that can't be compared: {error}") from error
+
+
+def _factory(name: str) -> Callable[[Preference], Policy]:
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    make = load_plugin(REPRESENTATIVES, "representative policy", name, _BUILT_IN)
+    return lambda preference: _of_plugin(name, make, preference)
+
+
+def _of_plugin(name: str, make: Callable[[Preference], object], preference: Preference) -> Policy:
+    """Return a plugin's policy; its errors name the plugin."""
+
+    def its(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
+        try:
+            return work()
+        except ShinglefoldError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"the plugin of the representative policy {name!r} fails: {error!r}") from error
+
+    policy = its(lambda: make(preference))
+    if not isinstance(policy, Policy):
+        raise ConfigError(
+            f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, no Policy"
+        )
+    return replace(policy, cost=lambda one: its(lambda: policy.cost(one)))
+
+
+def _rank(_: Preference) -> Policy:
+    return Policy(lambda one: one.rank)
+
+
+def _longest(_: Preference) -> Policy:
+    return Policy(lambda one: -one.shingles)
+
+
+def _dated(preference: Preference, sign: int) -> Policy:
+    field = _field(preference)
+
+    def cost(one: Candidate) -> tuple[bool, float]:
+        when = moment(next(iter(field_values(one.hit, field)), None))
+        return when is None, sign * (when or 0.0)
+
+    return Policy(cost, (field,))
+
+
+def _newest(preference: Preference) -> Policy:
+    return _dated(preference, -1)
+
+
+def _oldest(preference: Preference) -> Policy:
+    return _dated(preference, 1)
+
+
+def _prefer(preference: Preference) -> Policy:
+    field = _field(preference)
+    if not preference.values:
+        raise ConfigError(
+            f'prefer needs values, best first, such as "prefer:{field}=example.org,example.com"'
+        )
+    places = {value: place for place, value in reversed(list(enumerate(preference.values)))}
+
+    def cost(one: Candidate) -> int:
+        return min(
+            (places.get(str(value), len(places)) for value in field_values(one.hit, field)),
+            default=len(places),
+        )
+
+    return Policy(cost, (field,))
+
+
+def _shortest_url(preference: Preference) -> Policy:
+    field = preference.field or "url"
+
+    def cost(one: Candidate) -> tuple[bool, int]:
+        urls = field_values(one.hit, field)
+        return not urls, min((len(str(url)) for url in urls), default=0)
+
+    return Policy(cost, (field,))
+
+
+def _https_first(preference: Preference) -> Policy:
+    field = preference.field or "url"
+    return Policy(
+        lambda one: not any(str(url).lower().startswith("https:") for url in field_values(one.hit, field)),
+        (field,),
+    )
+
+
+def _field(preference: Preference) -> str:
+    if not preference.field:
+        raise ConfigError(f'{preference.name} needs a field, such as "{preference.name}:published"')
+    return preference.field
+
+
+_BUILT_IN = MappingProxyType(
+    {
+        "rank": _rank,
+        "newest": _newest,
+        "oldest": _oldest,
+        "longest": _longest,
+        "prefer": _prefer,
+        "shortest_url": _shortest_url,
+        "https_first": _https_first,
+    }
+)

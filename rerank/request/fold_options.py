@@ -1,0 +1,361 @@
+"""What a request may say about folding: ``ext.dedup`` of a search body, arguments, flags."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import Facts
+from shinglefold.options.validation import (
+    check_choice,
+    check_count,
+    check_known,
+    check_number,
+    check_options,
+    check_share,
+    check_text,
+    check_truth,
+    check_whole,
+    expected,
+    strings,
+)
+from shinglefold.quoted import quoted
+from shinglefold.rerank.request.arguments import (
+    MOST_FIELDS,
+    MOST_POLICIES,
+    MOST_SCOPES,
+    MOST_TEXT,
+    MOST_VALUES,
+    read_source_filter,
+    seconds,
+)
+from shinglefold.rerank.request.inner_hits import InnerHits, check_names, read_inner_hits
+
+Linkage = Literal["leader", "connected"]
+Mode = Literal["window", "native", "auto"]
+Facets = Literal["documents", "groups"]
+MembersFrom = Literal["results", "index"]
+VerifiedBy = Literal["signature", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """A policy of choosing whom to show: its name, the field it reads, the values it prefers."""
+
+    name: str
+    field: str = ""
+    values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_text("representative", self.name)
+        check_text("field", self.field)
+        strings(f"values of {self.name}", self.values, MOST_VALUES)
+
+    @classmethod
+    def parse(cls, given: object) -> "Preference":
+        """Read ``"rank"``, ``"newest:published"``, ``"prefer:host=a.org,b.org"`` or the same as JSON.
+
+        As JSON: ``{"newest": "published"}``, ``{"prefer": {"field": "host", "values": ["a.org"]}}``.
+        """
+        if isinstance(given, str):
+            name, _, rest = check_text("representative", given, MOST_TEXT).partition(":")
+            field, _, values = rest.partition("=")
+            return cls(name, field, tuple(part for part in values.split(",") if part))
+        if isinstance(given, Mapping) and len(given) == 1:
+            ((name, argument),) = given.items()
+            if isinstance(argument, str):
+                return cls(str(name), argument)
+            if isinstance(argument, Mapping):
+                check_known(f"key of representative {quoted(name)}", argument, ("field", "values"))
+                preferred = strings("values", argument.get("values", ()), MOST_VALUES)
+                return cls(str(name), _name("field", argument.get("field", "")), preferred)
+        raise ConfigError(
+            f'representative {quoted(given)}: expected a policy such as "newest:published" or '
+            '{"prefer": {"field": "host", "values": ["example.org"]}}'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Fold only hits with the same value of a field or, with ``within``, so many seconds apart at most."""
+
+    field: str
+    within: float | None = None
+
+    def __post_init__(self) -> None:
+        check_text("scope", self.field)
+        check_number("within (seconds)", self.within, optional=True)
+
+    @classmethod
+    def parse(cls, given: object) -> "Scope":
+        """Read ``"host"``, ``"published:7d"``, ``{"field": "host"}`` or with ``"within": "7d"``."""
+        if isinstance(given, str) and given:
+            field, _, span = check_text("scope", given).partition(":")
+            return cls(field, seconds(span) if span else None)
+        if isinstance(given, Mapping) and isinstance(given.get("field"), str):
+            check_known("key of scope", given, ("field", "within"))
+            return cls(given["field"], seconds(given["within"]) if "within" in given else None)
+        raise ConfigError(
+            f'scope {quoted(given)}: expected a field, or {{"field": "published", "within": "7d"}}'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """What to say of each member attached beside the figures.
+
+    ``passages``: the passages its stored text has in common with that of the hit shown, with their places.
+    ``fields``: whose text is compared; none takes those the index names, else ``title`` and ``body``.
+    """
+
+    passages: bool = True
+    fields: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_truth("passages", self.passages)
+        strings("explain fields", self.fields, MOST_FIELDS)
+
+    @classmethod
+    def parse(cls, given: object) -> "bool | Explain":
+        """Read true, false, ``{"passages": true}`` or with ``"fields": ["title", "body"]``."""
+        if isinstance(given, bool | Explain):
+            return given
+        if not isinstance(given, Mapping):
+            raise ConfigError(f'explain: expected true, false or {{"passages": true}}, got {quoted(given)}')
+        check_known("key of explain", given, ("passages", "fields"))
+        return cls(
+            given.get("passages", True), strings("explain fields", given.get("fields", ()), MOST_FIELDS)
+        )
+
+
+def _check_made(name: str, given: object, kind: type) -> None:
+    if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
+        made = kind.__name__
+        raise expected(name, f"a tuple of {made}; {made}.parse makes one of text", given)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOptions:
+    """How to fold the hits of one search.
+
+    ``min_shared``: supershingles a member must share with its representative. None takes 0 where a
+    resemblance is asked for: the signatures then decide alone and miss nothing; else the scheme's own.
+    ``min_resemblance``, ``min_length_ratio``: 0…1; None takes the scheme's.
+    ``linkage``: ``leader``: each member resembles the representative shown; ``connected``: chains count too.
+    ``representative``: policies in order of weight; none means the best-ranked is shown.
+    ``members``: how many folded hits to attach to each representative; ``member_source``: their ``_source``
+    filter in the engines' own forms, None for the request's.
+    ``window``: hits read at first; ``max_window``: hits read at most to fill a page.
+    ``scope``: fold only within the same host, language or time span.
+    ``across_languages``: compare hits of different languages too.
+    ``fold``: False shows every hit ("show omitted results").
+    ``explain``: say of each member attached why it was folded; an ``Explain`` may show what matches.
+    ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
+    whose point in time has ended.
+    ``inner_hits``: members in the engines' own form, with orders and names of their own.
+    ``mode``: ``window`` reads the first hits and folds them; ``native`` lets the engine collapse by the
+    numbers of groups that documents carry; ``auto`` does so where it can, and says what it did.
+    ``facets``: ``groups`` counts in the buckets of terms the groups beside the documents (native only).
+    ``members_from``: ``index`` attaches and counts copies that the query itself did not find;
+    ``member_filter``: a query that these must match.
+    ``verify``: ``text`` has the texts decide on pairs of the page whose estimates are in doubt, ``signature``
+    nowhere. None asks them for copies from the index alone, whose texts are read anyway.
+    ``facts``: with ``numbers`` hits whose words with digits differ do not fold on the page.
+    ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
+    """
+
+    min_shared: int | None = None
+    min_resemblance: float | None = None
+    min_length_ratio: float | None = None
+    linkage: Linkage = "leader"
+    representative: tuple[Preference, ...] = ()
+    members: int = 5
+    member_source: Any = None
+    window: int = 200
+    max_window: int = 1000
+    scope: tuple[Scope, ...] = ()
+    across_languages: bool = False
+    fold: bool = True
+    explain: bool | Explain = False
+    cursor: bool | str = False
+    renew: bool = False
+    inner_hits: tuple[InnerHits, ...] = ()
+    mode: Mode = "window"
+    facets: Facets = "documents"
+    members_from: MembersFrom = "results"
+    member_filter: Mapping[str, Any] | None = None
+    verify: VerifiedBy | None = None
+    facts: Facts = "any"
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole("min_shared", self.min_shared, 0, 1024, optional=True)
+        check_share("min_resemblance", self.min_resemblance)
+        check_share("min_length_ratio", self.min_length_ratio)
+        for name, known in _CHOICES.items():
+            if name != "verify" or self.verify is not None:
+                check_choice(_SAID.get(name, name), getattr(self, name), get_args(known))
+        if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
+            raise ConfigError(f"filter of members: expected a query, got {quoted(self.member_filter)}")
+        if self.member_filter is not None and self.members_from != "index":
+            raise ConfigError(
+                'filter of members: those among the results are filtered by the query; add "from": "index"'
+            )
+        _check_facts(self.facts, self.verify)
+        _check_made("representative", self.representative, Preference)
+        _check_made("scope", self.scope, Scope)
+        check_count("representative", self.representative, MOST_POLICIES)
+        check_count("scope", self.scope, MOST_SCOPES)
+        check_whole("members", self.members, 0, 1000)
+        read_source_filter(self.member_source)
+        _check_made("inner_hits", self.inner_hits, InnerHits)
+        check_names(self.inner_hits)
+        check_whole("window", self.window, 1, 1000)
+        check_whole("max_window", self.max_window, 1, 10_000)
+        for name in ("across_languages", "fold", "renew", "closed"):
+            check_truth(name, getattr(self, name))
+        if not isinstance(self.explain, bool | Explain):
+            raise ConfigError(f"explain: expected true, false or an Explain, got {quoted(self.explain)}")
+        if not isinstance(self.cursor, bool | str):
+            raise ConfigError(f"cursor: expected true or a cursor from an answer, got {quoted(self.cursor)}")
+        if self.cursor is not False and not self.fold:
+            raise ConfigError("a cursor pages through groups: leave it out, or fold")
+        if self.window > self.max_window:
+            raise ConfigError(
+                f"window {self.window} is above max_window {self.max_window}: lower it or raise the cap"
+            )
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
+        """Read the JSON of ``ext.dedup``; what it does not name is as in ``base``, else the default.
+
+        ``representative`` and ``scope`` have short forms, alone or in a list: see their classes. ``members``
+        is a number, or ``{"size": 3, "_source": ["title"]}``.
+
+        Raises:
+            ConfigError: an unknown key (the nearest known one is named) or a value that is not valid.
+        """
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"dedup: expected an object of options, got {quoted(given)}")
+        check_options(base, cls)
+        if not given:
+            return base or cls()
+        check_known("dedup option", given, [f.name for f in fields(cls) if f.name not in _NOT_IN_BODIES])
+        if base is not None and base.closed:
+            _check_allowed(given)
+        values = {
+            name: _READERS.get(name, _same)(value) for name, value in given.items() if name != "members"
+        }
+        if "members" in given:
+            values |= _members(given["members"])
+        chosen = replace(base or cls(), **values)
+        if base is not None and base.closed:
+            _check_caps(chosen, base)
+        return chosen
+
+    @classmethod
+    def untrusted(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
+        """Read options that a visitor of an application sent; what they leave open is as in ``base``.
+
+        A visitor may set ``fold``, ``members``, ``min_resemblance``, ``min_length_ratio``,
+        ``across_languages``, ``window``, ``max_window``, ``cursor`` and ``renew``, and neither attach more
+        members nor read more hits than ``base`` does. What names fields, scopes, policies and explanations,
+        is the application's. A search under these options takes no more than that from ``ext.dedup`` either.
+
+        Raises:
+            ConfigError: the visitor may not set this, or it is not valid.
+        """
+        return cls.parse(given, replace(base or cls(), closed=True))
+
+
+def _check_facts(facts: Facts, verify: VerifiedBy | None) -> None:
+    if facts == "numbers" and verify != "text":
+        raise ConfigError(
+            "facts: numbers stand in the texts, which nothing asks here; "
+            'add "verify": "text" (search --verify text)'
+        )
+
+
+def _check_allowed(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in VISITORS:
+            raise ConfigError(
+                f"{quoted(name)} is for the application to set; a request may set {', '.join(VISITORS)}"
+            )
+    _check_members(given.get("members"))
+
+
+def _check_members(given: object) -> None:
+    for name in ("from", "filter"):
+        if isinstance(given, Mapping) and name in given:
+            raise ConfigError(
+                f"{name} of members is for the application to set; a request may set their size"
+            )
+
+
+def _check_caps(chosen: FoldOptions, base: FoldOptions) -> None:
+    for name in _CAPPED:
+        if getattr(chosen, name) > getattr(base, name):
+            raise ConfigError(f"{name}: at most {getattr(base, name)} here, got {getattr(chosen, name)}")
+
+
+def _same(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return value
+
+
+def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[object], tuple[Any, ...]]:
+    def read(given: object) -> tuple[Any, ...]:
+        several = given if isinstance(given, list | tuple) else [given]
+        check_count(name, several, most)
+        return tuple(parse(one) for one in several)
+
+    return read
+
+
+#: Options that no body has a word for.
+_NOT_IN_BODIES = ("member_source", "members_from", "member_filter", "closed")
+_CHOICES: Mapping[str, Any] = MappingProxyType(
+    {
+        "linkage": Linkage,
+        "mode": Mode,
+        "facets": Facets,
+        "members_from": MembersFrom,
+        "verify": VerifiedBy,
+        "facts": Facts,
+    }
+)
+_SAID = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
+#: What visitors may set, and what of it only up to what the application has.
+VISITORS = (
+    "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
+    "window", "max_window", "cursor", "renew",
+)  # fmt: skip
+_CAPPED = ("members", "window", "max_window")
+_READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "representative": _each("representative", Preference.parse, MOST_POLICIES),
+        "scope": _each("scope", Scope.parse, MOST_SCOPES),
+        "explain": Explain.parse,
+        "inner_hits": read_inner_hits,
+    }
+)
+
+
+#: What an object ``members`` says → the option it is.
+_MEMBERS: Mapping[str, str] = MappingProxyType(
+    {"size": "members", "_source": "member_source", "from": "members_from", "filter": "member_filter"}
+)
+
+
+def _members(given: object) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        return {"members": given}
+    check_known("key of members", given, tuple(_MEMBERS))
+    return {_MEMBERS[name]: value for name, value in given.items()}
+
+
+def _name(what: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise ConfigError(f"{what}: expected the name of a field, got {quoted(given)}")
+    return check_text(what, given)

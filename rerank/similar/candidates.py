@@ -1,0 +1,185 @@
+"""Reads candidates block by block, each once, those that share most first; and where a page ended."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import ConfigError, WindowTooLarge
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.request.total_order import SEQ_NO, whole_runs
+from shinglefold.rerank.similar.candidate_queries import CandidateQueries, in_total_order
+from shinglefold.rerank.window.window import PartialAnswer
+
+_LONGEST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PagePosition:
+    """Where a page begins: after which candidate its block begins, and the last match shown of that block.
+
+    ``after``: sort values, None for the first block. ``last``: as ``Match.place`` has it, None at the start
+    of the block.
+    """
+
+    after: tuple[Any, ...] | None = None
+    last: tuple[float, str, str, str] | None = None
+
+    def to_text(self, query: Mapping[str, Any]) -> str:
+        """Return the position as text that fits one query only."""
+        told = json.dumps([_name(query), self.after, self.last], separators=(",", ":"))
+        return urlsafe_b64encode(told.encode()).decode("ascii")
+
+    @classmethod
+    def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
+        """Parse the text that ``to_text`` returns.
+
+        Raises:
+            ConfigError: the text is not valid, or belongs to another document or other options.
+        """
+        try:
+            if len(text) > _LONGEST:
+                raise ValueError
+            name, after, last = json.loads(urlsafe_b64decode(text.encode("ascii")))
+            if last is not None:
+                resemblance, index, id_, routing = last
+                last = float(resemblance), str(index), str(id_), str(routing)
+            place = cls(None if after is None else tuple(after), last)
+        except (ValueError, TypeError, UnicodeEncodeError):
+            raise ConfigError("not a place in a list of copies; give `next` of a page as it is") from None
+        if name != _name(query):
+            raise ConfigError(
+                "this place is in the copies of another document, or of other options; "
+                "begin with the first page"
+            )
+        return place
+
+
+def _name(query: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps(query, sort_keys=True, default=repr).encode(), digest_size=6).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """How candidates are read, whatever they are candidates for.
+
+    Attributes:
+        index: one name or several with commas.
+        size: documents wanted on a page; 0 counts only.
+        window: candidates read at a time.
+        max_window: candidates read at most for a page.
+        numbers: whether the engine numbers changes; hits then have their ``_seq_no``, which breaks ties.
+        fetched: what the body says of the fields that hits have.
+    """
+
+    index: str
+    size: int
+    window: int
+    max_window: int
+    numbers: bool
+    fetched: JSON
+
+    def body(self, query: JSON) -> JSON:
+        """Return the body that reads a window of candidates."""
+        body = {"query": query, "size": self.window, "track_total_hits": False, **self.fetched}
+        return body | ({"seq_no_primary_term": True} if self.numbers else {})
+
+
+class CandidateBlocks:
+    """Reads the candidates of one document.
+
+    The first block is read in any order, and is usually the only one. Where there are more candidates, it is
+    read again in the order of shared supershingles. Ties are broken by sequence number, or by index order on
+    an engine without these, so that blocks neither overlap nor leave a gap.
+
+    Args:
+        after: sort values to begin after.
+
+    Attributes:
+        hits: of the block read last.
+        after: the sort values after which the next block begins, None where there is none.
+        read: the number of candidates read.
+        size: candidates asked for at a time.
+        shards: the number of shards searched.
+    """
+
+    def __init__(
+        self, search: CandidateSearch, queries: CandidateQueries, after: Sequence[Any] | None
+    ) -> None:
+        self.partial = PartialAnswer()
+        self.hits: list[JSON] = []
+        self.after = after
+        self.read = 0
+        self.shards = 1
+        self.size = search.window
+        self._index = search.index
+        self._quick, self._ordered = search.body(queries.quick), search.body(queries.ordered)
+        self._tie = SEQ_NO if search.numbers else "_doc"
+
+    def next(self) -> Steps[None]:
+        """Read the next block: the first one, or the one that begins at ``after``."""
+        begin, self.after = self.after, None
+        if begin is None:
+            whole = yield from self._first()
+            if whole:
+                return
+        yield from self._block(begin)
+
+    def _first(self) -> Steps[bool]:
+        """Read the first block and return whether it has all candidates."""
+        try:
+            self.hits = yield from self._hits(self._quick)
+        except WindowTooLarge:
+            self._narrow()
+            return False
+        self.read = len(self.hits)
+        return self.read < self.size or bool(self.partial)
+
+    def _block(self, begin: Sequence[Any] | None) -> Steps[None]:
+        hits: list[JSON] = []
+        taken, more = 0, 1
+        while not taken:
+            hits, most = yield from self._in_order(begin, more)
+            taken = whole_runs(hits, most)
+            if not hits:
+                break
+            # At most as many hits in a row have equal values as there are shards.
+            more *= 2
+        self.hits = hits[:taken]
+        self.read += 0 if begin is None and self.read else taken
+        if taken < len(hits):
+            self.after = hits[taken - 1]["sort"]
+
+    def _in_order(self, begin: Sequence[Any] | None, more: int) -> Steps[tuple[list[JSON], int]]:
+        """Return the candidates of a block and some more in total order; all but one may be used."""
+        while True:
+            asked = self.size + more
+            try:
+                hits = yield from self._hits(
+                    {**in_total_order(self._ordered, self._tie, begin), "size": asked}
+                )
+            except WindowTooLarge:
+                self._narrow()
+            else:
+                return hits, asked - 1
+
+    def _hits(self, body: JSON) -> Steps[list[JSON]]:
+        answer = yield Call("search", (self._index, body))
+        refuse_small_windows(answer)
+        self.partial.note(answer)
+        self.shards = answer.get("_shards", {}).get("total", 1)
+        return answer["hits"]["hits"]  # type: ignore[no-any-return]
+
+    def _narrow(self) -> None:
+        """Go on with smaller blocks.
+
+        Raises:
+            WindowTooLarge: a block has one candidate already; call this while handling that error.
+        """
+        if self.size == 1:
+            raise  # noqa: PLE0704 - the engine's own error, being handled
+        self.size = max(1, self.size // 2)

@@ -1,0 +1,226 @@
+"""A page of documents found, filled block by block until it is full or no candidates are left."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.model.scheme import Verify
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.hits import identity
+from shinglefold.rerank.request.bodies import hits_query
+from shinglefold.rerank.similar.candidate_queries import CandidateQueries
+from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch, PagePosition
+from shinglefold.rerank.similar.lookup import SimilarQuery
+from shinglefold.rerank.similar.query_document import FoundDocument, Match, QueryDocument
+from shinglefold.rerank.similar.text_verification import TextSource, decide_by_texts
+
+StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer", "nothing_to_compare"]
+M = TypeVar("M", bound=FoundDocument)
+P = TypeVar("P", bound="FoundPage[Any]")
+#: Returns the documents found among the candidates read last, best first, and how many are unreadable.
+Decide = Callable[[CandidateBlocks], Steps[tuple[Sequence[M], int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage(Generic[M]):
+    """A page of documents found among candidates.
+
+    ``matches``: the best first. ``total``: how many are known, all of them where ``exact``. ``candidates``:
+    how many documents were compared; ``unreadable`` of them lack what decides. ``next``: the position of the
+    next page, None after the last. ``lacks``: what the answers lack; {} where they are complete.
+    """
+
+    matches: tuple[M, ...] = ()
+    total: int = 0
+    exact: bool = True
+    candidates: int = 0
+    unreadable: int = 0
+    stopped_by: StoppedBy = "end_of_results"
+    next: str | None = None
+    lacks: JSON = field(default_factory=dict)
+
+    def to_json(self) -> JSON:
+        """Return the page as JSON."""
+        told: JSON = {
+            "total": {"value": self.total, "relation": "eq" if self.exact else "gte"},
+            "candidates": self.candidates,
+            "stopped_by": self.stopped_by,
+            "matches": [match.to_json() for match in self.matches],
+            "next": self.next,
+        }
+        if self.unreadable:
+            told["unreadable"] = self.unreadable
+        if self.lacks:
+            told["partial"] = self.lacks
+        return told
+
+
+class PageReader(Generic[M]):
+    """Reads candidates block by block until a page of documents is found.
+
+    Args:
+        place: where the page begins, as text; None begins with the first page.
+        query: what the place belongs to; a place of another query is refused.
+
+    Attributes:
+        shown: what is on the page.
+        count: what was found in the blocks read, that before the page left out.
+        ended: whether there are no more candidates.
+
+    Raises:
+        ConfigError: the place belongs to another query, or is none.
+    """
+
+    def __init__(
+        self,
+        search: CandidateSearch,
+        queries: CandidateQueries,
+        decide: Decide[M],
+        place: str | None,
+        query: Mapping[str, Any],
+    ) -> None:
+        start = PagePosition() if place is None else PagePosition.parse(place, query)
+        self.blocks = CandidateBlocks(search, queries, start.after)
+        self.shown: list[M] = []
+        self.count = self.unreadable = 0
+        self.ended = False
+        self._decide = decide
+        self._size, self._most = search.size, search.max_window
+        self._is_first = place is None
+        self._query = query
+        self._block = start.after
+        self._last = start.last
+        self._left: Sequence[M] = ()
+
+    @property
+    def stopped_by(self) -> StoppedBy:
+        """Why there is no more on the page."""
+        if self.blocks.partial:
+            return "partial_answer"
+        if self._left or len(self.shown) >= self._size:
+            return "end_of_results" if self.rest() is None else "page_full"
+        return "end_of_results" if self.ended else "window_cap"
+
+    def page(self, kind: Callable[..., P]) -> P:
+        """Return what was read as a page of this class."""
+        rest = self.rest()
+        return kind(
+            tuple(self.shown),
+            self.count,
+            exact=self._is_first and self.ended and not self.blocks.partial,
+            candidates=self.blocks.read,
+            unreadable=self.unreadable,
+            stopped_by=self.stopped_by,
+            next=None if rest is None else rest.to_text(self._query),
+            lacks=dict(self.blocks.partial.lacks),
+        )
+
+    def rest(self) -> PagePosition | None:
+        """Return where the next page begins; None where there is none, or a partial answer hides it."""
+        if self.blocks.partial:
+            return None
+        if self._left:
+            return PagePosition(self._block, self.shown[-1].place if self.shown else self._last)
+        return None if self.ended else PagePosition(self._next())
+
+    def fill(self) -> Steps[None]:
+        """Read blocks until the page is full, the candidates end, or ``max_window`` of them were read."""
+        while True:
+            yield from self.blocks.next()
+            yield from self._take()
+            self.ended = self.blocks.after is None
+            full = self._left or len(self.shown) >= self._size
+            if full or self.ended or self.blocks.read >= self._most or self.blocks.partial:
+                return
+            self._block, self._last = self._next(), None
+
+    def _take(self) -> Steps[None]:
+        matches, unreadable = yield from self._decide(self.blocks)
+        self.unreadable += unreadable
+        behind = [match for match in matches if self._last is None or match.place > self._last]
+        room = self._size - len(self.shown)
+        self.count += len(behind)
+        self.shown += behind[:room]
+        self._left = behind[room:]
+
+    def _next(self) -> tuple[object, ...] | None:
+        return None if self.blocks.after is None else tuple(self.blocks.after)
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarPage(FoundPage[Match]):
+    """The copies of a document, the most alike first.
+
+    ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: the
+    documents of the same batch that match this one, by place and resemblance. ``verify``: what decided;
+    ``unasked``: why signatures decided where texts should have.
+    """
+
+    among: tuple[tuple[int, float], ...] = ()
+    verify: Verify = "signature"
+    unasked: str = ""
+
+    def to_json(self) -> JSON:
+        """Return the page as JSON."""
+        # Not super(): ``slots=True`` replaces the class, and super() would name the old one.
+        told = FoundPage.to_json(self) | {"verify": self.verify}
+        if self.unasked:
+            told["unasked"] = self.unasked
+        if self.among:
+            told["among"] = [{"place": at, "resemblance": round(alike, 4)} for at, alike in self.among]
+        return told
+
+
+def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
+    """Return a page of the copies of a document.
+
+    Blocks of candidates are in the order of the supershingles they share; within a block copies are in the
+    order of resemblance. Usually there is one block.
+
+    Raises:
+        ConfigError: the place belongs to another search.
+    """
+    queries = by.queries(asked)
+    if queries is None:
+        return SimilarPage(stopped_by="nothing_to_compare")
+
+    def decide(blocks: CandidateBlocks) -> Steps[tuple[list[Match], int]]:
+        nominees, counts = by.decision.nominate([asked], [blocks.hits])
+        source = TextSource(by.decision.stage, by.candidates.index, blocks.shards, blocks.partial)
+        (matches,) = yield from decide_by_texts([asked], nominees, source)
+        return matches, counts.unreadable
+
+    reader = PageReader(by.candidates, queries, decide, place, queries.ordered)
+    yield from reader.fill()
+    shown = yield from _with_sources(reader.shown, by, reader.blocks)
+    return replace(
+        reader.page(SimilarPage),
+        matches=tuple(shown),
+        verify=_verified_by(asked, by),
+        unasked="" if by.decision.stage is None else by.decision.stage.missing,
+    )
+
+
+def _verified_by(asked: QueryDocument, by: SimilarQuery) -> Verify:
+    """Return what decided: signatures where the text of the document was not known."""
+    stage = by.decision.stage
+    if by.verify == "text" and (not asked.text or stage is None or stage.missing):
+        return "signature"
+    return by.verify
+
+
+def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: CandidateBlocks) -> Steps[list[Match]]:
+    """Return copies with the requested sources; documents deleted meanwhile are left out."""
+    if by.options.source is False or not matches:
+        return list(matches)
+    hits: dict[object, Mapping[str, object]] = {}
+    at_once = min(by.candidates.window, blocks.size)
+    for begin in range(0, len(matches), at_once):
+        part = [match.hit for match in matches[begin : begin + at_once]]
+        body = {"query": hits_query(part, blocks.shards), "size": len(part), "track_total_hits": False}
+        source = True if by.options.source is None else by.options.source
+        answer = yield Call("search", (by.candidates.index, {**body, "_source": source}))
+        blocks.partial.note(answer)
+        hits |= {identity(hit): hit for hit in answer["hits"]["hits"]}
+    return [match.with_hit(found) for match in matches if (found := hits.get(match.identity)) is not None]

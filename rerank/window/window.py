@@ -1,0 +1,426 @@
+"""Reads hits until the page is full, the results end or the cap is reached; notes what answers lack."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from sys import maxsize
+from typing import TYPE_CHECKING, Any, Literal
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import lost_shards, refuse_small_windows
+from shinglefold.errors import WindowTooLarge
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.explanation.stored_passages import PassageTexts
+from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, LeaderFolding, folding_of
+from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
+from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
+from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.request.bodies import (
+    after_hit,
+    narrowable,
+    page_bounds,
+    total_order,
+    window_body,
+    window_fields,
+)
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.search_depth import limit_of, rank_window, ranked_window, reach, widened
+from shinglefold.rerank.request.total_order import whole_runs
+from shinglefold.rerank.window.cursor import Cursor
+from shinglefold.rerank.window.seq_no import without_ids
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.fold.text_verification import TextStage
+
+
+#: What is lacking where a server gives fewer hits than it counts.
+CUT = "cut_hits"
+_HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
+StoppedBy = Literal[
+    "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
+]
+#: Hits asked for at once: one more must still be below what servers allow unless told.
+_MOST = 9_999
+
+
+def missing(answer: Mapping[str, Any]) -> JSON:
+    """Return what an answer lacks, by name; {} where it is complete.
+
+    Returns:
+        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
+    """
+    clusters = answer.get("_clusters")
+    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
+    found = {
+        "failed_shards": lost_shards(answer),
+        "timed_out": bool(answer.get("timed_out")),
+        "terminated_early": bool(answer.get("terminated_early")),
+        "skipped_clusters": lost,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+class PartialAnswer:
+    """What the answers to one search lack together: the greatest of each number.
+
+    Attributes:
+        header: the parts of a partial answer in which the engine says so; {} where all were complete.
+    """
+
+    def __init__(self) -> None:
+        self.lacks: JSON = {}
+        self.header: JSON = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.lacks)
+
+    def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
+        """Record what an answer lacks and return whether it is partial.
+
+        Args:
+            cut: hits it lacks besides.
+        """
+        lacks = missing(answer) | ({CUT: cut} if cut else {})
+        for name, value in lacks.items():
+            self.lacks[name] = max(self.lacks.get(name, 0), value)
+        if lacks:
+            self.header |= {name: answer[name] for name in _HEADER if answer.get(name)}
+        return bool(lacks)
+
+
+class WindowReader:
+    """Reads the hits of one search and folds them, as far as its page needs them.
+
+    Hits are folded block by block. A block ends after ``window`` hits, or earlier where the last ones equal
+    the next in all sort values. So the groups depend neither on the size of the requests nor on where
+    reading began.
+
+    Args:
+        texts: compares the texts whose matching passages the page shows.
+        stage: decides on the uncertain pairs of the page.
+        numbers: whether to read sequence numbers instead of ids where both will do.
+        own_order: the sort key of the engine's own order of equal hits, where it has one.
+        tie: the last key of the order; None leaves the order, and its ties, to the engine.
+        pit: the point in time to read under, and ``keep`` the rest of what a request says of it.
+        most: hits that the index allows to ask for at once, as far as is known.
+
+    Attributes:
+        first: the answer to the first request: totals and aggregations are taken from it.
+        partial: what answers lack.
+        owns_pit: whether the point in time was opened for this reading, and is to be closed with it.
+        ended: whether these are all hits there are; ``broken``: all that a partial answer has.
+        deepened: whether nearest neighbours were looked for beyond the request's own k.
+    """
+
+    def __init__(
+        self,
+        body: Mapping[str, Any],
+        options: FoldOptions,
+        scheme: Scheme,
+        field: str,
+        *,
+        seal: Seal | None = None,
+        lead: GroupByLeader = leader_groups,
+        texts: PassageTexts | None = None,
+        stage: "TextStage | None" = None,
+        cursor: Cursor | None = None,
+        numbers: bool = False,
+        own_order: str | None = None,
+        tie: str | None = None,
+        pit: str | None = None,
+        keep: JSON | None = None,
+        most: int = _MOST,
+    ) -> None:
+        self.body, self.options = body, options
+        self.scheme, self.field, self.seal = scheme, field, seal
+        self.texts, self.stage = texts, stage
+        self.cursor = cursor
+        self.numbers = numbers
+        self.tie, self.pit, self.keep = tie, pit, keep or {}
+        self.owns_pit = False
+        self.most = most
+        self.start, self.size = page_bounds(body)
+        self.first: JSON | None = None
+        self.partial = PartialAnswer()
+        self.ended = self.broken = False
+        self.deepened = False
+        self._lead = lead
+        self._own_order = own_order
+        self._rank_window = rank_window(body)
+        self._shared = Matcher.of(scheme, options).min_shared > 0
+        self._fields = window_fields(options, field, self._shared)
+        self._earlier: Sequence[Hit] = ()
+        self._pending: list[JSON] = []
+        self._after: JSON = {}
+        self._cap = options.max_window
+        if cursor is not None:
+            self._earlier = cursor.shown
+            # A block that the cap cuts would be another one when the next page begins with it.
+            self._cap = max(1, options.max_window // options.window) * options.window
+        self._restart()
+
+    @property
+    def kept(self) -> list[str]:
+        """The fields by which hits shown are recognized on later pages."""
+        return window_fields(
+            replace(self.options, representative=(), explain=False), self.field, self._shared
+        )
+
+    @property
+    def order(self) -> str:
+        """What decides between equal hits: the last key of the order, or ``engine`` for its own way."""
+        return "engine" if self.tie in (None, self._own_order) else str(self.tie)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all hits there are were read, and no answer lacked anything."""
+        return self.ended and not self.partial
+
+    @property
+    def needed(self) -> int:
+        """How many groups fill the page."""
+        return self.start + self.size
+
+    @property
+    def shards(self) -> int:
+        """How many shards were read: in each, documents have numbers of their own."""
+        count: int = (self.first or {}).get("_shards", {}).get("total", 0)
+        return count
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """The hits read, in rank order."""
+        return self._folding.hits
+
+    @property
+    def stopped_by(self) -> StoppedBy | None:
+        """Why there is nothing more to read, or None where there is."""
+        if self._full():
+            return "page_full"
+        if self.ended:
+            return "k_reached" if limit_of(self.body) == "k" and not self.deepened else "end_of_results"
+        if self.broken:
+            return "partial_answer"
+        if self._rank_window is not None and len(self.hits) >= self._rank_window:
+            return "rank_window_reached"
+        return "window_cap" if self._capped or len(self.hits) >= self._cap else None
+
+    def collapsed(self) -> Collapsed:
+        """Return the groups of the hits read."""
+        return self._folding.collapsed()
+
+    def columns(self, places: Sequence[int]) -> FingerprintColumns:
+        """Return the fingerprints of some hits."""
+        return self._folding.columns(places)
+
+    def border(self, place: int) -> int:
+        """Return where the block of a hit begins."""
+        return max((begin for begin in self._borders if begin <= place), default=0)
+
+    def first_size(self) -> int:
+        """Return how many hits to ask for first: all there may be where later ones may join groups."""
+        if self.options.linkage == "connected":
+            return self.options.max_window
+        blocks = -(-self.needed // self.options.window)
+        return min(blocks * self.options.window, self._cap)
+
+    def read(self, index: str | None, tie: str | None) -> Steps[None]:
+        """Read the first hits, in the engine's own order or with ties broken."""
+        self.tie = tie
+        if tie is None:
+            yield from self._read_from_start(index, self.first_size())
+        else:
+            self._restart()
+            yield from self._read_runs(index)
+
+    def require_ids(self) -> None:
+        """Read ids from now on, never sequence numbers alone."""
+        self.numbers = False
+
+    def read_again(self, index: str | None) -> Steps[None]:
+        """Read the same number of hits again, with ids: these do not change when documents are updated."""
+        self.require_ids()
+        size = max(len(self.hits), self.first_size())
+        self._restart()
+        if self.tie is None:
+            yield from self._read_from_start(index, min(size, self._cap))
+        else:
+            yield from self.read_on(index)
+
+    def read_more(self, index: str | None) -> Steps[None]:
+        """Read ever longer windows from the first hit on, for queries without ``search_after``."""
+        while self.stopped_by is None:
+            size = max(2 * len(self.hits), self.first_size())
+            self.deepened = reach(self.body) is not None
+            yield from self._read_from_start(index, min(size, self._cap))
+
+    def read_on(self, index: str | None) -> Steps[None]:
+        """Read until there is a reason to stop; each request continues where the last one ended."""
+        while self.stopped_by is None:
+            yield from self._read_runs(index)
+
+    def use_pit(self, pit: str, keep: JSON) -> None:
+        """Send all requests from now on under a point in time."""
+        self.pit, self.keep = pit, keep
+
+    def read_under(self, pit: str, keep: JSON, tie: str, *, owned: bool = False) -> Steps[None]:
+        """Read from the first hit on under a point in time."""
+        self.use_pit(pit, keep)
+        self.tie, self.owns_pit = tie, owned
+        size = max(2 * len(self.hits), self.first_size())
+        self._restart()
+        self._size = min(size, self._cap)
+        yield from self.read_on(None)
+
+    def under_pit(self, index: str | None, body: JSON) -> tuple[str | None, JSON]:
+        """Return index and body of a request: those given, or under the point in time where there is one."""
+        if self.pit is None:
+            return index, body
+        return None, {**body, "pit": {**self.keep, "id": self.pit}}
+
+    def recall(self, index: str | None, count: int) -> Steps[None]:
+        """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
+        # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
+        before = WindowReader(
+            self.body,
+            self.options,
+            self.scheme,
+            self.field,
+            seal=self.seal,
+            lead=self._lead,
+            cursor=Cursor(""),
+            tie=self.tie,
+            pit=self.pit,
+            keep=self.keep,
+        )
+        # Nobody asks for totals, and nothing but the count ends it.
+        before.first, before._cap, before.size = {}, maxsize, count
+        before._restart()
+        while before.stopped_by is None and len(before.hits) < count:
+            yield from before._read_runs(index)
+        self.pit = before.pit
+        found = [group for group in before.collapsed().groups if group.members[0] < count]
+        self._earlier = [*(before.hits[group.representative] for group in found), *self._earlier]
+        self._restart()
+
+    def _read_from_start(self, index: str | None, size: int) -> Steps[None]:
+        """Read a window in the engine's own order."""
+        if not self._is_fresh:
+            self._restart()
+        size = size if self._rank_window is None else min(size, self._rank_window)
+        answer = yield Call("search", (index, self._window(size)))
+        refuse_small_windows(answer)
+        self._pending = self._record_hits(answer, size)
+        self._fold((), last=True)
+
+    def _read_runs(self, index: str | None) -> Steps[None]:
+        """Read on from the last hit; leave out trailing hits whose ties may continue in the next answer."""
+        left = max(self._cap - self._taken, 0)
+        size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
+        answer = yield from self._search_run(index, size)
+        if answer is None:
+            return
+        hits = self._record_hits(answer, size + 1)
+        count = whole_runs(hits, size)
+        if hits and not count:
+            # More hits are equal than were asked for.
+            self._capped = bool(self._taken) or size >= self.most
+            self._size = 2 * size
+        self._pending += hits[:count]
+        self._taken += count
+        self._after = {"search_after": hits[count - 1]["sort"]} if count else self._after
+        self._capped = self._capped or self._taken >= self._cap
+        self._fold(hits[count:], last=self.ended or self.broken or (self._capped and self.cursor is None))
+        self._size = max(self._size, 2 * size)
+
+    def record_response(self, answer: JSON) -> None:
+        """Record what an answer lacks, and the new id of its point in time."""
+        self.partial.note(answer)
+        self.pit = answer.get("pit_id", self.pit)
+
+    def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
+        """Return the answer to a request; None where the index allows only smaller ones."""
+        window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
+        window |= self._after or after_hit(self.body, str(self.tie))
+        try:
+            answer: JSON = yield Call("search", self.under_pit(index, window))
+            refuse_small_windows(answer)
+        except WindowTooLarge:
+            if size == 1:
+                raise
+            self.most = size // 2
+            return None
+        self.pit = answer.get("pit_id", self.pit)
+        return answer
+
+    def _window(self, size: int) -> JSON:
+        body = widened(self.body, size) if self.deepened else ranked_window(self.body, size)
+        window = window_body(body, size, self._fields, first=self.first is None)
+        return without_ids(window) if self.numbers else window
+
+    def _record_hits(self, answer: JSON, asked: int) -> list[JSON]:
+        """Return the hits of an answer and record whether they are all there are."""
+        self._is_fresh = False
+        if self.first is None:
+            self.first = answer
+        hits: list[JSON] = answer["hits"]["hits"]
+        # The same is done to later answers, whose hits nobody counts.
+        broken = self.partial.note(answer, self._cut(answer, asked)) or CUT in self.partial.lacks
+        k = None if self.deepened else reach(self.body)
+        self.ended = len(hits) < asked and not broken and (k is None or k >= asked)
+        self.broken = len(hits) < asked and broken
+        return hits
+
+    def _cut(self, answer: JSON, asked: int) -> int:
+        """Return how many hits that the server counted are missing at least: a search pipeline removed them.
+
+        Totals do not bound the hits where anything but a query finds them, after ``search_after``, and in
+        answers that say what they lack (Elasticsearch counts on after ``terminate_after``).
+        """
+        total = answer["hits"].get("total")
+        found = len(answer["hits"]["hits"])
+        if self._after or "search_after" in self.body or not narrowable(self.body) or missing(answer):
+            return 0
+        counted = total["value"] if isinstance(total, Mapping) else 0
+        return max(0, min(asked, counted) - found)
+
+    def _full(self) -> bool:
+        return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
+
+    def _restart(self) -> None:
+        #: Whether nothing was read since.
+        self._is_fresh = True
+        self._folding: LeaderFolding | ConnectedFolding = folding_of(
+            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead
+        )
+        self._pending = []
+        self._borders: list[int] = []
+        self._taken = 0
+        self._size = self.first_size()
+        self._capped = self.broken = self.ended = False
+        self._after = {}
+        if self.cursor is not None and self.cursor.after is not None:
+            self._after = {"search_after": self.cursor.after}
+
+    def _fold(self, tail: Sequence[JSON], last: bool) -> None:
+        """Fold the complete blocks, and with ``last`` the rest; ``tail`` are the hits that follow."""
+        while self._pending and (last or len(self._pending) + len(tail) > self.options.window):
+            count = self._block([*self._pending, *tail])
+            if not last and count > len(self._pending):
+                return
+            self._borders.append(len(self.hits))
+            self._folding.add(self._pending[:count])
+            del self._pending[:count]
+
+    def _block(self, hits: Sequence[JSON]) -> int:
+        """Return how many of the next hits are a block."""
+        window = self.options.window
+        if self.tie is None:
+            return window
+        count = whole_runs(hits[: window + 1], window)
+        while not count and window < len(hits):
+            window += 1
+            count = whole_runs(hits[: window + 1], window)
+        return count or len(hits)

@@ -1,1 +1,0 @@
-"""Similarity hashes: short numbers that differ little where texts do."""

@@ -1,0 +1,1 @@
+"""From candidates to groups: buckets, all pairs, union-find."""

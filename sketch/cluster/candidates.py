@@ -1,0 +1,104 @@
+"""Candidates: which documents share supershingles, found by sorting and never by comparing all with all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shinglefold.model.values import Int64s, Uint64s
+
+#: Candidate pairs held at a time.
+CHUNK = 1 << 16
+
+
+def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield all pairs of rows that share at least ``min_shared`` supershingles in the same slots.
+
+    Args:
+        supershingles: uint64 (C, M).
+        min_shared: k, at least 1.
+        chunk: slot-wise matches looked at together, a bound of the memory and not of the result; a single
+            row with more of them is still taken whole.
+
+    Yields:
+        (a, b) with a < b, int64; ascending by a, then b; every pair once.
+
+    Cost: C·M·log C for sorting, then in proportion to the matches in slots; 24·C·M bytes.
+    """
+    rows, groups = supershingles.shape
+    if rows < 2 or min_shared > groups:
+        return
+    buckets = _Buckets.of(supershingles)
+    columns = np.ascontiguousarray(supershingles.T)
+    matches = buckets.partners.sum(axis=0)
+    # A row with more matches than there are rows is cheaper compared with all of them at once.
+    crowded = np.flatnonzero(matches > rows)
+    totals = np.cumsum(matches)
+    begin = 0
+    while begin < rows:
+        following = int(np.searchsorted(crowded, begin))
+        stop = int(crowded[following]) if following < len(crowded) else rows
+        if begin == stop:
+            end = begin + 1
+            yield _compared(columns, begin, min_shared)
+        else:
+            limit = int(totals[begin] - matches[begin]) + chunk
+            end = min(stop, max(begin + 1, int(np.searchsorted(totals, limit, "right"))))
+            yield buckets.pairs(begin, end, min_shared)
+        begin = end
+
+
+def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield (owner, number) for owner 0… and number 0…counts[owner] − 1, at most ``limit`` at a time."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, limit):
+        flat = np.arange(begin, min(begin + limit, total), dtype=np.int64)
+        owner = np.searchsorted(ends, flat, "right").astype(np.int64)
+        yield owner, flat - (ends[owner] - counts[owner])
+
+
+def _compared(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int64s]:
+    shared = np.count_nonzero(columns[:, row + 1 :] == columns[:, row, None], axis=0)
+    others = np.flatnonzero(shared >= min_shared) + (row + 1)
+    return np.full(len(others), row, np.int64), others.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Buckets:
+    """Rows of equal supershingles, slot by slot; each int64 (M, C).
+
+    ``order``: the rows, sorted by supershingle. ``places``: where each row stands in that order.
+    ``partners``: how many rows of the same bucket stand behind it; a stable sort makes these the later ones.
+    """
+
+    order: Int64s
+    places: Int64s
+    partners: Int64s
+
+    @classmethod
+    def of(cls, supershingles: Uint64s) -> "_Buckets":
+        rows, groups = supershingles.shape
+        order = np.empty((groups, rows), np.int64)
+        places, partners = np.empty_like(order), np.empty_like(order)
+        for slot in range(groups):
+            column = np.ascontiguousarray(supershingles[:, slot])
+            order[slot] = np.argsort(column, kind="stable")
+            ranked = column[order[slot]]
+            ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), rows - 1) + 1
+            places[slot, order[slot]] = np.arange(rows)
+            partners[slot, order[slot]] = np.repeat(ends, np.diff(ends, prepend=0)) - np.arange(rows) - 1
+        return cls(order, places, partners)
+
+    def pairs(self, begin: int, end: int, min_shared: int) -> tuple[Int64s, Int64s]:
+        """Return the pairs of rows begin…end − 1 with later rows that share enough slots."""
+        rows = self.order.shape[1]
+        counts = self.partners[:, begin:end].ravel()
+        owner = np.repeat(np.arange(len(counts)), counts)
+        number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        slot, row = np.divmod(owner, end - begin)
+        place = self.places[:, begin:end].ravel()[owner] + 1 + number
+        keys = (row + begin) * np.int64(rows) + self.order[slot, place]
+        found, shared = np.unique(keys, return_counts=True)
+        a, b = np.divmod(found[shared >= min_shared], rows)
+        return a, b

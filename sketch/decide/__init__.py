@@ -1,0 +1,1 @@
+"""Whether two documents are near-duplicates: estimators, edit similarity, the verifier."""

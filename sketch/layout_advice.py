@@ -1,0 +1,205 @@
+"""Advice: the layout of supershingles for what a user can say of the wanted duplicates."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, comb, erfc, log2, sqrt
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError
+from shinglefold.sketch.bit_packing import packed_size
+from shinglefold.sketch.decide.estimators import Floats, standard_error
+from shinglefold.sketch.keywords import HASHED, hash_bits, slot_characters
+from shinglefold.sketch.shingles import MAX_WIDTH
+
+#: Layouts looked at: groups M, minima in a group N, groups that must be equal k.
+_MOST_GROUPS, _MOST_GROUP_SIZE, _MOST_SHARED = 64, 20, 4
+#: Values and bits of the signature unless more are needed for the groups.
+_VALUES, _BITS = 336, 2
+#: Strangers a keyword may nominate by a collision of its hash, a slot.
+_COLLISIONS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What a user can say.
+
+    ``resemblance``: pairs from here up are to be found, above 0 and below 1.
+    ``miss``: share of the pairs exactly there that may be missed, above 0 and below 1.
+    ``documents``: in the collection, at least 2.
+    ``near_share``: share of all pairs that resemble each other by half as much as wanted (one site's pages,
+    one form's letters); the rest resemble each other by 0.02.
+    ``strangers``: nominated documents that turn out to be no duplicates, a document, that may be borne.
+    """
+
+    resemblance: float = 0.61
+    miss: float = 0.05
+    documents: int = 1_000_000
+    near_share: float = 1e-5
+    strangers: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("resemblance", "miss"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ConfigError(f"{name} {getattr(self, name)!r} must lie between 0 and 1")
+        if not 0.0 <= self.near_share <= 1.0:
+            raise ConfigError(f"near_share {self.near_share!r} is outside 0…1")
+        if self.documents < 2 or self.strangers <= 0.0:
+            raise ConfigError("advice needs at least 2 documents and more than 0 strangers to be borne")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A layout that grants what is needed.
+
+    ``groups``, ``group_size``, ``min_shared``: M, N and k. ``values``, ``bits``: of the signature.
+    ``found``: the probability that a pair exactly at the wanted resemblance is nominated.
+    ``strangers``: expected nominations a document that are no duplicates.
+    ``error``: standard error of the estimate at the wanted resemblance.
+    ``hash_bits``: bits a keyword should keep for the collection's size; ``keyword_bits``: bits it keeps.
+    ``threshold``: the estimate to ask for, two standard errors below the wanted resemblance, so that of the
+    nominated pairs exactly there one in 44 is dismissed.
+    ``false_folds``: expected documents a document that fold though they resemble it half as much as wanted.
+    """
+
+    groups: int
+    group_size: int
+    min_shared: int
+    values: int
+    bits: int
+    found: float
+    strangers: float
+    error: float
+    hash_bits: int
+    keyword_bits: int
+    threshold: float
+    false_folds: float
+
+    @property
+    def bytes(self) -> int:
+        """Bytes a document: the signature, and the keywords as text, before an engine stores them its way."""
+        return packed_size(self.values, self.bits) + self.groups * (slot_characters(self.groups) + HASHED)
+
+    def curve(self, steps: int = 20) -> tuple[Floats, Floats]:
+        """Return resemblances 0…1 in equal steps, and the probability that such a pair is nominated."""
+        resemblance = np.linspace(0.0, 1.0, steps + 1)
+        return resemblance, probability(resemblance, self.groups, self.group_size, self.min_shared)
+
+
+@overload
+def probability(resemblance: float, groups: int, group_size: int, min_shared: int) -> float: ...
+@overload
+def probability(resemblance: Floats, groups: int, group_size: int, min_shared: int) -> Floats: ...
+def probability(
+    resemblance: float | NDArray[np.float64], groups: int, group_size: int, min_shared: int
+) -> float | Floats:
+    """Return the probability that at least k of M groups of N minima are equal.
+
+    P = 1 − Σ_{i<k} C(M, i)·qⁱ·(1 − q)^(M − i), where q = resemblance^N.
+
+    Args:
+        resemblance: 0…1, a number or an array.
+        groups: M.
+        group_size: N.
+        min_shared: k; 0 is always reached, more than M never.
+
+    Source: Broder, Glassman, Manasse, Zweig 1997; Fetterly, Manasse, Najork 2003.
+    """
+    equal = np.asarray(resemblance, np.float64) ** group_size
+    if min_shared > groups:
+        found = np.zeros_like(equal)
+    else:
+        fewer = [comb(groups, i) * equal**i * (1.0 - equal) ** (groups - i) for i in range(min_shared)]
+        found = np.clip(1.0 - np.sum(np.array(fewer), axis=0) if fewer else np.ones_like(equal), 0.0, 1.0)
+    return found if isinstance(resemblance, np.ndarray) else float(found)
+
+
+def advise(needs: Requirements = Requirements()) -> Advice:
+    """Return the layout of fewest keywords that grants what is needed; of several, that of fewest strangers.
+
+    Raises:
+        ConfigError: no layout of up to 64 groups does; the message says what to relax.
+    """
+    granted = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
+    if not granted:
+        raise ConfigError(
+            f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
+            f"{needs.resemblance:.3g}, however many strangers are borne: bear more misses, or want a higher "
+            "resemblance"
+        )
+    borne = [layout for layout in granted if layout[1] <= needs.strangers]
+    if not borne:
+        least = min(layout[1] for layout in granted)
+        raise ConfigError(
+            f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
+            f"{needs.resemblance:.3g} with at most {needs.strangers:g} strangers a document (the fewest are "
+            f"{least:.3g}): bear more strangers, more misses, or want a higher resemblance"
+        )
+    groups, strangers, size, shared = min(borne)
+    values = max(_VALUES, ceil(groups * size / 2) * 2)
+    error = standard_error(needs.resemblance, values, _BITS)
+    threshold = max(0.0, needs.resemblance - 2 * error)
+    half = needs.resemblance / 2
+    beyond = (threshold - half) / standard_error(half, values, _BITS)
+    passing = 0.5 * erfc(beyond / sqrt(2)) * probability(half, groups, size, shared)
+    return Advice(
+        threshold=threshold,
+        false_folds=(needs.documents - 1) * needs.near_share * passing,
+        groups=groups,
+        group_size=size,
+        min_shared=shared,
+        values=values,
+        bits=_BITS,
+        found=probability(needs.resemblance, groups, size, shared),
+        strangers=strangers,
+        error=error,
+        hash_bits=needed_hash_bits(needs.documents),
+        keyword_bits=hash_bits(),
+    )
+
+
+def needed_hash_bits(documents: int, collisions: float = _COLLISIONS) -> int:
+    """Return the hash bits a keyword needs so that it nominates ``collisions`` strangers a slot by chance."""
+    return max(1, ceil(log2(documents / collisions)))
+
+
+def resemblance_after(replaced: float, width: int) -> float:
+    """Return the resemblance left when a share of a text's tokens is replaced, each at a place of its own.
+
+    A token stands in w shingles: (1 − replaced)^w of them survive on either side.
+
+    Args:
+        replaced: share of the tokens, 0…1.
+        width: w.
+    """
+    kept = (1.0 - replaced) ** width
+    return kept / (2.0 - kept)
+
+
+def width_for(replaced: float, resemblance: float) -> int:
+    """Return the widest shingle under which texts with so many replaced tokens still reach a resemblance.
+
+    Wider shingles tell texts on one subject apart better; 1 means that not even words alone would do
+    better than reach it, or just do: lower the wanted resemblance then.
+    """
+    reached = [w for w in range(1, MAX_WIDTH + 1) if resemblance_after(replaced, w) >= resemblance]
+    return max(reached, default=1)
+
+
+def _layouts(needs: Requirements) -> Iterator[tuple[int, int, int]]:
+    """Yield for each (N, k) the layout with the fewest groups that finds enough of the wanted pairs."""
+    for size in range(1, _MOST_GROUP_SIZE + 1):
+        for shared in range(1, _MOST_SHARED + 1):
+            for groups in range(shared, _MOST_GROUPS + 1):
+                if probability(needs.resemblance, groups, size, shared) >= 1.0 - needs.miss:
+                    yield groups, size, shared
+                    break
+
+
+def _strangers(needs: Requirements, groups: int, size: int, shared: int) -> float:
+    near = probability(needs.resemblance / 2, groups, size, shared)
+    far = probability(0.02, groups, size, shared)
+    collisions = groups * 2.0 ** -hash_bits() if shared == 1 else 0.0
+    return (needs.documents - 1) * (needs.near_share * near + (1.0 - needs.near_share) * far + collisions)

@@ -1,0 +1,28 @@
+"""The conformance kit for engines: a class that pytest collects.
+
+::
+
+    from shinglefold.testing.engines.conformance import EngineConformance
+
+    class TestMine(EngineConformance):
+        @pytest.fixture()
+        def engine(self):
+            with closing(MyEngine()) as engine:
+                yield engine
+
+Each check makes an index of its own and deletes it; its name begins with ``conformance-``.
+"""
+
+from shinglefold.testing.engines.engine_groups import Groups
+from shinglefold.testing.engines.engine_indices import Indices
+from shinglefold.testing.engines.engine_pages import Pages
+from shinglefold.testing.engines.queries import Queries
+from shinglefold.testing.engines.results import Hits
+from shinglefold.testing.engines.writing import Writing
+
+
+class EngineConformance(Writing, Indices, Queries, Pages, Hits, Groups):
+    """What every engine must do alike, so that whatever is built on one works on all.
+
+    A subclass gives the fixture ``engine``, and the ``tiebreaker`` where it is not ``_shard_doc``.
+    """
