@@ -30,7 +30,7 @@ from shinglefold.contracts.language import Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
 from shinglefold.model.values import UNDETERMINED, Int64s, PlacedTokens, Token, TokenBatch, Uint64s
-from shinglefold.options.validation import check_kind, check_texts, expected
+from shinglefold.options.validation import check_texts, check_type, expected
 from shinglefold.registry import load_languages
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Canonicalizer:
             raise expected("languages", "those of a scheme; Canonicalizer.of(scheme) takes one", languages)
         self.references = tuple(languages)
         for one in self.references:
-            check_kind("languages", one, LanguageRef, "those of a scheme; Canonicalizer.of(scheme) takes one")
+            check_type("languages", one, LanguageRef, "those of a scheme; Canonicalizer.of(scheme) takes one")
         self._router = make_router(load_languages(self.references))
         self._salts = np.array(
             [xxhash.xxh3_64_intdigest(language.code.encode()) for language in self._router.languages],
@@ -389,4 +389,4 @@ class Canonicalizer:
 
 def check_canonicalizer(given: object) -> None:
     """Raise ``ConfigError`` unless it is a canonicalizer, or None."""
-    check_kind("canonicalizer", given, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True)
+    check_type("canonicalizer", given, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True)

@@ -21,7 +21,7 @@ from shinglefold.cli.framework.command import (
 )
 from shinglefold.cli.framework.exit_codes import discard_output, leave_output, report, settle_remarks
 from shinglefold.cli.framework.output import flush_output, prepare_streams, write_json, write_line
-from shinglefold.runtime.interruption import raise_interrupted
+from shinglefold.runtime.signals import raise_interrupted
 
 #: Each command, in the order of use, and its folder in cli/commands; module and function have its name.
 _COMMANDS = {

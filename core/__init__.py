@@ -6,7 +6,7 @@ The packages follow the data: ``canon`` (text to canonical tokens), ``sketch`` (
 
 from typing import TYPE_CHECKING
 
-from shinglefold.runtime.lazy import lazily
+from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from shinglefold.errors import ShinglefoldError
@@ -27,4 +27,4 @@ _HOMES = {
 }
 
 # `shinglefold --help` shall not wait for numpy.
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = lazy_attributes(__name__, _HOMES)

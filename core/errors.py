@@ -9,7 +9,7 @@
     ├── SchemeMismatch            signatures of two schemes, which can't be compared
     ├── RecipeMismatch            an index made with another pipeline or field than is asked for
     ├── InputError                a file or a document that can't be read
-    │   └── Unwritable            what is made can't be written to its file
+    │   └── OutputError           what is made can't be written to its file
     ├── ProcessorError            a processor failed on a document
     │   └── Refused               the gate lets a document not in: it resembles a stored one, or does not fit
     └── EngineError               the engine refused or could not
@@ -28,16 +28,15 @@ Each message names the remedy. Text analysis never raises: it answers with fewer
 
 import errno
 import re
-from collections.abc import Iterable
-
-from shinglefold.quoted import MOST, quoted
+from collections.abc import Iterable, Mapping
+from itertools import islice
 
 #: Known names listed in a message.
 _NAMED = 50
 _NUMBERED = re.compile(r"^Error -?\d+ [a-z ]*: ")
 
 
-def why(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """Return what a foreign error says: the system's words without their number, and no path said before."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -74,7 +73,7 @@ class ConfigError(ShinglefoldError):
         hint = f"; did you mean {near!r}?" if near else "."
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         known = ", ".join(names[:_NAMED]) or "none"
-        return cls(f"unknown {what} {quoted(name)}{hint} Known: {known}{more}.")
+        return cls(f"unknown {what} {quote(name)}{hint} Known: {known}{more}.")
 
 
 class UnknownLanguage(ConfigError):
@@ -128,15 +127,15 @@ class InputError(ShinglefoldError):
     """A file or a document that can't be read."""
 
 
-class Unwritable(InputError):
+class OutputError(InputError):
     """What is made can't be written to its file."""
 
     @classmethod
-    def of(cls, what: str, error: OSError, remedy: str = "check the path") -> "Unwritable":
+    def of(cls, what: str, error: OSError, remedy: str = "check the path") -> "OutputError":
         """Return the error that tells why, and what to do; a full disk wants another remedy than a path."""
         if is_full(error):
             return cls(f"cannot write {what}: the disk is full; make room")
-        return cls(f"cannot write {what}: {why(error)}; {remedy}")
+        return cls(f"cannot write {what}: {reason_of(error)}; {remedy}")
 
 
 class ProcessorError(ShinglefoldError):
@@ -203,3 +202,45 @@ class PermissionDenied(EngineError):
 
 class EngineUnavailable(EngineError):
     """The engine does not answer, or its files are locked or damaged."""
+
+
+#: Characters of input a message quotes at most.
+MOST = 200
+#: Items of a list or an object that are looked at, objects within objects, and bits of a number written out.
+_ITEMS, _DEPTH, _BITS = 8, 4, 256
+_CUT = "…"
+
+
+def quote(value: object) -> str:
+    """Return a value as Python writes it, 200 characters at most. Cost: a few µs, however large it is."""
+    text = _text(value, _DEPTH)
+    return text if len(text) <= MOST else text[: MOST - 1] + _CUT
+
+
+def shorten(value: object) -> str:
+    """Return a text as it is, 200 characters at most, and anything else as ``quote`` does."""
+    if not isinstance(value, str):
+        return quote(value)
+    return value if len(value) <= MOST else value[: MOST - 1] + _CUT
+
+
+def _text(value: object, depth: int) -> str:
+    if isinstance(value, str | bytes):
+        # One quotation mark stays open: the text goes on.
+        return repr(value) if len(value) <= MOST else repr(value[:MOST])[:-1] + _CUT
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        return f"a number of about {round(value.bit_length() * 0.30103)} digits"
+    if isinstance(value, Mapping):
+        return _listed("{}", (f"{_text(k, 0)}: {_text(v, depth - 1)}" for k, v in value.items()), depth)
+    if isinstance(value, list | tuple):
+        marks = "[]" if isinstance(value, list) else "()"
+        return _listed(marks, (_text(one, depth - 1) for one in value), depth)
+    return repr(value)
+
+
+def _listed(marks: str, items: Iterable[str], depth: int) -> str:
+    if depth <= 0:
+        return f"{marks[0]}{_CUT}{marks[1]}"
+    shown = list(islice(items, _ITEMS + 1))
+    more = [_CUT] if len(shown) > _ITEMS else []
+    return marks[0] + ", ".join([*shown[:_ITEMS], *more]) + marks[1]

@@ -10,8 +10,8 @@ from typing import Any
 from shinglefold.contracts.language import Language
 from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
-from shinglefold.options.remedies import advised
-from shinglefold.options.validation import check_choice, check_kind, expected
+from shinglefold.options.remedies import suggest
+from shinglefold.options.validation import check_choice, check_type, expected
 
 LANGUAGES = "shinglefold.languages"
 PROCESSORS = "shinglefold.processors"
@@ -142,7 +142,7 @@ def references(
     if isinstance(codes, str) or not isinstance(codes, Iterable | None):
         # One code would be taken for its letters.
         raise expected("languages", "a list of codes, such as ['ru', 'zh'], or None for all", codes)
-    check_kind(
+    check_type(
         "options of languages", options, CanonOptions, "CanonOptions(…) (from shinglefold.model.scheme)"
     )
     chosen = sorted(set(usable()[0] if codes is None else codes))
@@ -198,7 +198,7 @@ def _as_made(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef, t
         if ref.code not in points:
             raise UnknownLanguage(
                 f"the language {ref.code!r}, which the scheme was made with, is not installed: install its "
-                f"plugin ({advised('plugins')} lists what is there), or index again without it"
+                f"plugin ({suggest('plugins')} lists what is there), or index again without it"
             )
         cls = language_class(ref.code, points)
         made = cls.made_as(ref.version)

@@ -10,8 +10,14 @@ from typing import Any, Literal, NamedTuple
 from shinglefold.errors import ConfigError, nearest
 from shinglefold.model.recipe import check_field
 from shinglefold.model.scheme import CanonOptions, Scheme
-from shinglefold.options.config_loader import kinds, parsed, read_table, typed, variables
-from shinglefold.options.validation import check_is_text, check_known, check_path
+from shinglefold.options.config_loader import (
+    check_toml_type,
+    field_types,
+    parse_variable,
+    prefixed_variables,
+    read_table,
+)
+from shinglefold.options.validation import check_known, check_path, check_str
 from shinglefold.registry import make_scheme
 
 _PREFIX = "SHINGLEFOLD_"
@@ -55,7 +61,7 @@ class Settings:
         return make_scheme(self.preset, self.languages or None, self.canon_options(), dict(self.language))
 
 
-class Origin(NamedTuple):
+class SettingOrigin(NamedTuple):
     """Where the value of a setting comes from; ``where`` is the file or the variable, empty for a default."""
 
     kind: Literal["default", "file", "environment"]
@@ -78,24 +84,24 @@ def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | N
 
 def settings_with_origins(
     path: str | Path | None = None, environ: Mapping[str, str] | None = None
-) -> tuple[Settings, dict[str, Origin]]:
+) -> tuple[Settings, dict[str, SettingOrigin]]:
     """Return the settings, and by name where each comes from; see ``load_settings``."""
     check_path("path", path, optional=True)
     table = _read(path)
     settings = _from_table(table, str(path or _FILE))
-    origins = {f.name: Origin("default") for f in fields(Settings) if f.name != "given"}
-    origins |= {name: Origin("file", str(path or _FILE)) for name in table}
-    for key, text in variables(_PREFIX, os.environ if environ is None else environ).items():
+    origins = {f.name: SettingOrigin("default") for f in fields(Settings) if f.name != "given"}
+    origins |= {name: SettingOrigin("file", str(path or _FILE)) for name in table}
+    for key, text in prefixed_variables(_PREFIX, os.environ if environ is None else environ).items():
         name = f"{_PREFIX}{key.upper()}"
         if key in _KINDS:
-            value = {key: parsed(name, text, _KINDS[key])}
+            value = {key: parse_variable(name, text, _KINDS[key])}
             settings = replace(settings, **value, given={**settings.given, key: name})
-            origins[key] = Origin("environment", name)
+            origins[key] = SettingOrigin("environment", name)
         # Variables of other parts begin alike.
         elif meant := nearest(key, _KINDS, _ALIKE):
             raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
     # Nothing would be the working folder, as a variable says that a script meant to set.
-    check_is_text(settings.given.get("data_dir", "data_dir"), settings.data_dir)
+    check_str(settings.given.get("data_dir", "data_dir"), settings.data_dir)
     check_field(settings.given.get("field", "field"), settings.field)
     return settings, origins
 
@@ -127,15 +133,15 @@ def _places(table: Mapping[str, Any], source: str) -> dict[str, str]:
 
 
 def _own(settings: Settings, code: str, table: object) -> CanonOptions:
-    options = typed(f"[language.{code}]", table, dict)
+    options = check_toml_type(f"[language.{code}]", table, dict)
     check_known(f"option in [language.{code}]", options, [f.name for f in fields(CanonOptions)])
     return replace(settings.canon_options(), **{key: _typed(key, value) for key, value in options.items()})
 
 
 def _typed(key: str, value: object) -> Any:  # noqa: ANN401 - TOML
-    return typed(key, value, _KINDS[key], secret=key in SECRETS)
+    return check_toml_type(key, value, _KINDS[key], secret=key in SECRETS)
 
 
-_KINDS = kinds(Settings, "language", "given")
+_KINDS = field_types(Settings, "language", "given")
 #: Settings whose values are shown nowhere.
 SECRETS = frozenset(f.name for f in fields(Settings) if f.metadata.get("secret"))

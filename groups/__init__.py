@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from shinglefold.runtime.lazy import lazily
+from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from shinglefold.groups.gate.async_gate import AsyncGate
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 
 # Who numbers groups, or reports on them, needs no gate.
-__getattr__ = lazily(
+__getattr__ = lazy_attributes(
     __name__,
     {
         "AsyncGate": "shinglefold.groups.gate.async_gate",

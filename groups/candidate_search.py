@@ -4,8 +4,7 @@ import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import JSON, Engine, Parameters
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.groups.similarity import Likeness, Pair
 from shinglefold.maintenance.reconcile import found_by

@@ -4,7 +4,7 @@ import time
 import uuid
 from dataclasses import dataclass, field
 
-from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites, Held
+from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites, VersionedDocument
 from shinglefold.errors import EngineError, PermissionDenied
 from shinglefold.groups.intent_index import ensure_intents
 
@@ -66,7 +66,7 @@ class Beside:
         self._guard, self._noted = written.guard, now
 
 
-def _unless_others(there: Held | None) -> JSON:
+def _unless_others(there: VersionedDocument | None) -> JSON:
     return {"_op_type": "create"} if there is None else _guarded(there.guard)
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, quote
 from shinglefold.model.recipe import META_KEY, Recipe, stored_recipe
 from shinglefold.model.scheme import Decision, Scheme, Verify, verified_by
-from shinglefold.quoted import quoted
 
 Measure = Literal["resemblance", "containment"]
 #: Fields that groups are made within, at most.
@@ -39,12 +38,12 @@ class Rules:
         least, ratio, similarity = (_share(noted, name) for name in shares)
         scope = noted.get("scope", ())
         if not (isinstance(scope, list | tuple) and all(isinstance(name, str) for name in scope)):
-            raise ConfigError(f"the recipe notes groups within {quoted(scope)}: expected names of fields")
+            raise ConfigError(f"the recipe notes groups within {quote(scope)}: expected names of fields")
         across = noted.get("across_languages") is True
         verify = noted.get("verify")
         if not (verify is None or verify in get_args(Verify)):
             known = " or ".join(get_args(Verify))
-            raise ConfigError(f"the recipe notes groups verified by {quoted(verify)}: expected {known}")
+            raise ConfigError(f"the recipe notes groups verified by {quote(verify)}: expected {known}")
         return cls(
             least,
             ratio,
@@ -122,7 +121,5 @@ def _share(noted: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ConfigError(
-            f"the recipe notes groups with {name} {quoted(value)}: expected a share from 0 to 1"
-        )
+        raise ConfigError(f"the recipe notes groups with {name} {quote(value)}: expected a share from 0 to 1")
     return float(value)

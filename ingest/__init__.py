@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from shinglefold.runtime.lazy import lazily
+from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.backoff import Backoff
     from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
     from shinglefold.ingest.index_mapping import (
         check_index,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
     from shinglefold.ingest.writing.indexer import index_documents
     from shinglefold.ingest.writing.target_index import rebuild
+    from shinglefold.runtime.backoff import Backoff
 
 __all__ = [
     "Backoff",
@@ -71,7 +71,7 @@ _HOMES = {
     "read": "shinglefold.ingest.readers.read",
     "ReadOptions": "shinglefold.ingest.readers.record",
     "Record": "shinglefold.ingest.readers.record",
-    "Backoff": "shinglefold.backoff",
+    "Backoff": "shinglefold.runtime.backoff",
     "DeadLetters": "shinglefold.ingest.writing.dead_letters",
     "replay": "shinglefold.ingest.writing.dead_letters",
     "index_documents": "shinglefold.ingest.writing.indexer",
@@ -81,4 +81,4 @@ _HOMES = {
 }
 
 # A search needs neither readers nor worker processes.
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = lazy_attributes(__name__, _HOMES)

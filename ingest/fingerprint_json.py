@@ -9,7 +9,7 @@ import numpy as np
 
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Bytes, Uint64s
-from shinglefold.runtime.optional_imports import compiled
+from shinglefold.runtime.optional_imports import compile_function
 from shinglefold.sketch import HASHED, Sketcher, Sketches, letters, packed_size, slot_characters
 from shinglefold.sketch.hash_mixing import MIX32_FACTOR, MIX_FACTORS, stream
 from shinglefold.sketch.keywords import ALPHABET
@@ -74,7 +74,7 @@ def compiled_tails(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
         yield joined[start : start + size]
 
 
-@compiled
+@compile_function
 def _write(minima, valid, sizes, form, rows):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912
     group_size, bits = sizes
     words, step, signature, starts = form

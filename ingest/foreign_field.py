@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.ingest.field_paths import MISSING, get, said
-from shinglefold.model.placeholders import ATTEMPT, PENDING
 from shinglefold.model.recipe import PASSAGES
-from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 
 #: The parts of a fingerprint; whatever else is beside them is somebody else's.
 PARTS = frozenset({"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES})

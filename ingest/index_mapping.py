@@ -7,10 +7,10 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
 from shinglefold.ingest.pipeline.pipeline import default_definition
-from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, essence, has_recipe
+from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, comparable, has_recipe
 from shinglefold.model.scheme import Scheme, checked_scheme
-from shinglefold.options.remedies import advised
-from shinglefold.options.validation import check_kind
+from shinglefold.options.remedies import suggest
+from shinglefold.options.validation import check_type
 
 _REMEDY = (
     "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
@@ -27,7 +27,7 @@ def default_recipe(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = T
         field: where fingerprints go; may be a dotted path.
         fields: whose texts they are of.
     """
-    definition = essence(default_definition(field, fields))
+    definition = comparable(default_definition(field, fields))
     return Recipe(checked_scheme(scheme), definition, field, tuple(fields))
 
 
@@ -38,7 +38,7 @@ def mappings(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = TEXTS) 
 
 def recipe_mappings(recipe: Recipe) -> JSON:
     """Return the mappings of an index that stores fingerprints: their field, and the recipe in ``_meta``."""
-    check_kind("recipe", recipe, Recipe, "pipeline.recipe()")
+    check_type("recipe", recipe, Recipe, "pipeline.recipe()")
     properties: JSON = {
         "scheme": {"type": "keyword"},
         "lang": {"type": "keyword"},
@@ -155,7 +155,7 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
     if not has_recipe(found):
         raise ConfigError(
             f"index {index!r} was not made for fingerprints (no recipe in _meta.{META_KEY} of its mappings): "
-            f"set it up first: {advised('setup', index)}; index into a new one, or create it with "
+            f"set it up first: {suggest('setup', index)}; index into a new one, or create it with "
             "shinglefold.ingest.mappings()"
         )
     Recipe.of(found, index).check(recipe, index, remedy)
@@ -165,5 +165,5 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
         if not isinstance(properties, Mapping):
             raise ConfigError(
                 f"index {index!r} has no field {recipe.field!r}; set it up first: "
-                f"{advised('setup', index, dedup_field=recipe.field)}"
+                f"{suggest('setup', index, dedup_field=recipe.field)}"
             )

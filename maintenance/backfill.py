@@ -7,7 +7,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
 from shinglefold.ingest.index_mapping import check_index
@@ -28,16 +27,17 @@ from shinglefold.maintenance.scan import (
     Throttle,
 )
 from shinglefold.model.recipe import has_recipe
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import (
+    check_bool,
     check_engine,
-    check_is_text,
-    check_kind,
+    check_int,
     check_number,
     check_path,
-    check_truth,
-    check_whole,
+    check_str,
+    check_type,
 )
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
 #: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
@@ -62,12 +62,12 @@ class BackfillOptions:
     backoff: Backoff = PATIENCE
 
     def __post_init__(self) -> None:
-        check_is_text("field", self.field)
-        check_kind("part", self.part, Slice, "Slice(number, of)")
-        check_truth("only_missing", self.only_missing)
+        check_str("field", self.field)
+        check_type("part", self.part, Slice, "Slice(number, of)")
+        check_bool("only_missing", self.only_missing)
         check_number("requests_per_second (0 for no limit)", self.requests_per_second)
         check_path("checkpoint", self.checkpoint, optional=True)
-        check_whole("workers", self.workers)
+        check_int("workers", self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ def backfill(
         EngineError: the engine can't be reached at all.
     """
     check_engine(engine)
-    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
-    check_kind("options", options, BackfillOptions, "BackfillOptions(…)")
+    check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
+    check_type("options", options, BackfillOptions, "BackfillOptions(…)")
     _check_recipe(engine, index, pipeline, options.field)
     check_updatable(engine, index, options.field)
     with Interrupts() as interrupts:
@@ -133,7 +133,7 @@ def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> 
     if not has_recipe(found):
         raise ConfigError(
             f"index {index!r} is not set up for fingerprints in [{name}]; set it up first: "
-            f"{advised('setup', index, dedup_field=name)}"
+            f"{suggest('setup', index, dedup_field=name)}"
         )
     check_index(found, index, pipeline.recipe(name), remedy)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from shinglefold.errors import ConfigError, InputError, why
-from shinglefold.runtime.durable_files import replaced
+from shinglefold.errors import ConfigError, InputError, reason_of
+from shinglefold.runtime.durable_files import atomic_write
 
 _FORMAT = 3
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class Checkpoint:
 
     def _unreadable(self, error: Exception) -> InputError:
         return InputError(
-            f"cannot read the checkpoint {self.path}: {why(error)}; name another "
+            f"cannot read the checkpoint {self.path}: {reason_of(error)}; name another "
             "file, or delete it to begin anew, if it is one"
         )
 
@@ -87,7 +87,7 @@ def replace_lines(path: Path, lines: Iterable[str]) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(path) as file:
+        with atomic_write(path) as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise InputError(

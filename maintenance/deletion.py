@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkResult, Engine, IndexInfo
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
-from shinglefold.options.validation import check_engine, check_is_text, check_kind, strings
+from shinglefold.options.validation import check_engine, check_str, check_strings, check_type
 
 #: Ids asked for, and shown, at a time.
 _AT_ONCE = 1000
@@ -69,8 +69,8 @@ def plan_deletion(
         IndexMissing: there is no such index.
     """
     check_engine(engine)
-    check_is_text("index", index)
-    if ids is not None and not strings("ids", ids, _MOST_IDS):
+    check_str("index", index)
+    if ids is not None and not check_strings("ids", ids, _MOST_IDS):
         raise ConfigError("ids: there are none in the list; leave ids out to delete the whole index")
     if ids and query is not None:
         raise ConfigError("documents are named by ids or found by a query: give one of the two")
@@ -92,7 +92,7 @@ def delete(engine: Engine, plan: Deletion) -> BulkResult:
         How many documents are gone, and those the engine would not delete.
     """
     check_engine(engine)
-    check_kind("plan", plan, Deletion, "what plan_deletion returns")
+    check_type("plan", plan, Deletion, "what plan_deletion returns")
     if plan.query is not None:
         return engine.delete_by_query(plan.index, plan.query)
     engine.delete_index(plan.index)
@@ -141,5 +141,5 @@ def _found(
     body: JSON = {"size": size, "track_total_hits": True, "_source": False, **engine.can.unaltered}
     if query is not None:
         body["query"] = query
-    hits = complete(engine.search(index, body))["hits"]
+    hits = check_complete(engine.search(index, body))["hits"]
     return int(hits["total"]["value"]), tuple(str(hit["_id"]) for hit in hits["hits"])

@@ -27,12 +27,12 @@ from shinglefold.maintenance.scan import WHOLE, Scan, Slice, Throttle, anew_wher
 from shinglefold.maintenance.setup import SetupRequest
 from shinglefold.maintenance.template_check import lacking as lacking_next
 from shinglefold.maintenance.template_check import layout
-from shinglefold.model.placeholders import is_placeholder
 from shinglefold.model.recipe import META_KEY, PASSAGES, stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_engine, check_is_text, check_kind, check_number, check_whole
+from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
 
 #: Findings that may come of texts which are there and not shown.
 SUSPECT = ("stale", "textless")
@@ -121,10 +121,10 @@ class DoctorOptions:
     workers: int = 0
 
     def __post_init__(self) -> None:
-        check_is_text("field", self.field)
-        check_kind("part", self.part, Slice, "Slice(number, of)")
+        check_str("field", self.field)
+        check_type("part", self.part, Slice, "Slice(number, of)")
         check_number("requests_per_second (0 for no limit)", self.requests_per_second)
-        check_whole("workers", self.workers)
+        check_int("workers", self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ def diagnose(
         EngineError: the engine can't go on.
     """
     check_engine(engine)
-    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
-    check_kind("options", options, DoctorOptions, "DoctorOptions(…)")
+    check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
+    check_type("options", options, DoctorOptions, "DoctorOptions(…)")
     return anew_where_lost(lambda: _diagnosis(engine, index, pipeline, options, progress))
 
 

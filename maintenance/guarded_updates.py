@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts.engine import JSON, BulkFailure, Engine
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.bulk_retry import send
@@ -25,7 +24,8 @@ from shinglefold.maintenance.reconcile import (
     stored_fingerprint,
     update,
 )
-from shinglefold.model.placeholders import is_placeholder
+from shinglefold.model.stored_fingerprint import is_placeholder
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
 #: Ids and reasons kept; the counts go on.
 _LISTED = 1_000
@@ -168,7 +168,7 @@ def _fetch(
     body = {"query": found_by(routing, ids), "size": len(ids), **engine.can.unaltered}
     if engine.can.seq_no:
         body["seq_no_primary_term"] = True
-    answer = retry_unavailable(lambda: complete(engine.search(index, body)), backoff)
+    answer = retry_unavailable(lambda: check_complete(engine.search(index, body)), backoff)
     found: list[Hit] = answer["hits"]["hits"]
     return found
 

@@ -13,7 +13,7 @@ from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.ingest.field_paths import parts
 from shinglefold.ingest.foreign_field import NOTES, PARTS
 from shinglefold.maintenance.template_check import properties_at
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 
 #: Settings that keep writes from an index.
 _BLOCKS = ("index.blocks.read_only", "index.blocks.write")
@@ -136,7 +136,7 @@ def in_another_field(index: str, mappings: Mapping[str, Any]) -> str:
     free = next(
         name for number in count(1) if (name := f"copies{number}" if number > 1 else "copies") not in taken
     )
-    return f"keep fingerprints in another field: {advised('setup', index, dedup_field=free)}"
+    return f"keep fingerprints in another field: {suggest('setup', index, dedup_field=free)}"
 
 
 def _foreign(field: str, why: str, index: str, mappings: Mapping[str, Any]) -> str:

@@ -11,8 +11,7 @@ from shinglefold.ingest.foreign_field import NOTES, no_fingerprint
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_blocks
 from shinglefold.maintenance.scan import Page, Place, Scan
-from shinglefold.model.placeholders import placeholder_query
-from shinglefold.model.stored_fingerprint import stored_parts, without_fingerprint
+from shinglefold.model.stored_fingerprint import placeholder_query, stored_parts, without_fingerprint
 from shinglefold.model.values import UNDETERMINED
 
 Action = dict[str, Any]

@@ -19,9 +19,8 @@ from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents
-from shinglefold.options.validation import path_of
-from shinglefold.runtime.durable_files import replaced
-from shinglefold.runtime.locks import lock, stands_at
+from shinglefold.options.validation import check_path_of
+from shinglefold.runtime.durable_files import atomic_write, is_same_file, lock
 
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
@@ -94,7 +93,7 @@ def locked(path: Path) -> Iterator[None]:
     """
     with path.open("rb") as file:
         # Where another stands there, a run has replaced it in between, and a third may have that locked.
-        if not (lock(file.fileno()) and stands_at(file.fileno(), path)):
+        if not (lock(file.fileno()) and is_same_file(file.fileno(), path)):
             raise InputError(f"another run is trying the letters of {path} now; wait for its end")
         yield
 
@@ -117,7 +116,7 @@ def take_back(path: Path, aside: Path) -> None:
         lost = [line for line in left if line.strip() and _content(line) not in known]
     if lost:
         # Before the others: a letter that was mended since then comes later and has the last word.
-        with path.open("rb") as file, replaced(path, "xb") as both:
+        with path.open("rb") as file, atomic_write(path, "xb") as both:
             both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
             shutil.copyfileobj(file, both)
             shutil.copymode(path, both.name)
@@ -180,7 +179,7 @@ def retry(
     Raises:
         InputError: the file holds something else, or can't be replaced; nothing was touched.
     """
-    path = path_of("path", path)
+    path = check_path_of("path", path)
     aside = path.with_name(f"{path.name}.retrying")
     try:
         if (there := path if path.is_file() else aside).is_file():

@@ -8,9 +8,8 @@ from math import ceil
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts.engine import JSON, Engine, GuardedWrites
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -21,7 +20,8 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.ingest.batching import weight
-from shinglefold.options.validation import check_number, check_whole
+from shinglefold.options.validation import check_int, check_number
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
 _TICK = 0.2
 #: As many slices as a server takes for one index (``index.max_slices_per_pit``).
@@ -79,7 +79,7 @@ class Slice:
 
     def __post_init__(self) -> None:
         for name in ("number", "of"):
-            check_whole(name, getattr(self, name))
+            check_int(name, getattr(self, name))
         if not 1 <= self.number <= self.of <= _MOST_SLICES:
             raise ConfigError(
                 f"part {self}: expected NUMBER/OF from 1/1 to {_MOST_SLICES}/{_MOST_SLICES}, such as 2/4"
@@ -342,7 +342,7 @@ class Scan:
         return retry_unavailable(ask, self.patience)
 
     def _answer(self, body: JSON) -> JSON:
-        return complete(self.engine.search(None, {**body, **self.engine.can.unaltered}))
+        return check_complete(self.engine.search(None, {**body, **self.engine.can.unaltered}))
 
     def _is_lost(self, pit: JSON) -> bool:
         """Tell whether the index answers under a new point in time, and not under the one that is read.

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance.preconditions import (
@@ -20,12 +20,12 @@ from shinglefold.maintenance.reconcile import missing
 from shinglefold.maintenance.template_check import lacking, layout, rivals
 from shinglefold.model.recipe import META_KEY, Recipe, first_difference, stored_recipe
 from shinglefold.options.validation import (
+    check_bool,
     check_engine,
-    check_is_text,
-    check_kind,
-    check_truth,
-    check_whole,
-    strings,
+    check_int,
+    check_str,
+    check_strings,
+    check_type,
 )
 
 _VERSION = 1
@@ -56,13 +56,13 @@ class SetupRequest:
     shadow: bool = False
 
     def __post_init__(self) -> None:
-        check_kind("recipe", self.recipe, Recipe, "pipeline.recipe()")
+        check_type("recipe", self.recipe, Recipe, "pipeline.recipe()")
         for name in ("indices", "patterns"):
             # One name would be taken for its letters.
-            strings(name, getattr(self, name), _MOST_NAMES)
-        check_is_text("name", self.name)
-        check_whole("priority", self.priority)
-        check_truth("shadow", self.shadow)
+            check_strings(name, getattr(self, name), _MOST_NAMES)
+        check_str("name", self.name)
+        check_int("priority", self.priority)
+        check_bool("shadow", self.shadow)
         if not self.indices and not self.patterns:
             raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
 
@@ -108,7 +108,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
         EngineError: the engine can't be asked.
     """
     check_engine(engine)
-    check_kind("request", request, SetupRequest, "SetupRequest(…)")
+    check_type("request", request, SetupRequest, "SetupRequest(…)")
     templates = engine.templates
     if request.patterns and templates is None:
         raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
@@ -152,7 +152,7 @@ def carry_out(engine: Engine, plan: Plan) -> None:
         EngineError: the engine refuses one; those before it are made, and setting up again goes on.
     """
     check_engine(engine)
-    check_kind("plan", plan, Plan, "what make_plan returns")
+    check_type("plan", plan, Plan, "what make_plan returns")
     for change in plan.changes:
         if change.kind == "new index":
             engine.create_index(change.name, change.body, {})
@@ -343,7 +343,7 @@ def _without(engine: Engine, index: str, request: SetupRequest) -> int:
     """Return how many documents of an index have no fingerprint of the scheme."""
     query = missing(request.recipe.field, request.recipe.scheme.id)
     body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
-    return int(complete(engine.search(index, body))["hits"]["total"]["value"])
+    return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
 
 
 def _plain(value: Mapping[str, Any]) -> JSON:

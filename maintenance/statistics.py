@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine, IndexInfo
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineError, ShinglefoldError
-from shinglefold.model.placeholders import placeholder_query
 from shinglefold.model.recipe import Recipe, stored_recipe
-from shinglefold.options.validation import check_engine, check_is_text
+from shinglefold.model.stored_fingerprint import placeholder_query
+from shinglefold.options.validation import check_engine, check_str
 
 #: More schemes and languages than an index has.
 _MOST = 1000
@@ -87,7 +87,7 @@ def statistics(engine: Engine, pattern: str = "*") -> list[IndexStatistics]:
         IndexMissing: a name without ``*`` means none.
     """
     check_engine(engine)
-    check_is_text("pattern", pattern)
+    check_str("pattern", pattern)
     infos = engine.indices(pattern)
     known = [_known(engine, info) for info in infos]
     unaltered = engine.can.unaltered
@@ -166,7 +166,7 @@ def _counted(one: IndexStatistics, answers: Sequence[JSON | EngineError]) -> Ind
 def _whole(answer: JSON | EngineError) -> JSON:
     if isinstance(answer, EngineError):
         raise answer
-    return complete(answer)
+    return check_complete(answer)
 
 
 def _total(answer: JSON) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.model.values import Int64s, PlacedTokens, Token
-from shinglefold.options.validation import check_whole
+from shinglefold.options.validation import check_int
 from shinglefold.passages.chaining import GAP, Chains, Run, chains_of, equal_runs, runs_of
 from shinglefold.passages.near import near_pairs
 from shinglefold.passages.seeds import bounded_pairs
@@ -68,8 +68,8 @@ def find_passages(
 
     Cost: grows with the lengths: 1 ms for 2 × 1,000 tokens.
     """
-    check_whole("width", width, 1, 10)
-    check_whole("gap", gap)
+    check_int("width", width, 1, 10)
+    check_int("gap", gap)
     return passages_between(elements_of(a, width), elements_of(b, width), gap=gap).passages
 
 

@@ -6,10 +6,10 @@ answers in the engine's own shape.
 
 from typing import TYPE_CHECKING
 
-from shinglefold.runtime.lazy import lazily
+from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.contracts.awaited import AsyncEngine
+    from shinglefold.contracts.engine import AsyncEngine
     from shinglefold.passages.alignment import Passage, find_passages
     from shinglefold.rerank.explanation.stored_pair import explain
     from shinglefold.rerank.explanation.stored_passages import matched_passages
@@ -55,7 +55,7 @@ _HOMES = {
     "duplicates": "shinglefold.rerank.page.response",
     "AsyncFoldedSearch": "shinglefold.rerank.search",
     "FoldedSearch": "shinglefold.rerank.search",
-    "AsyncEngine": "shinglefold.contracts.awaited",
+    "AsyncEngine": "shinglefold.contracts.engine",
     "matched_passages": "shinglefold.rerank.explanation.stored_passages",
 }
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = lazy_attributes(__name__, _HOMES)

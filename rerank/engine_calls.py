@@ -6,8 +6,7 @@ from inspect import isawaitable
 from operator import methodcaller
 from typing import Any, Literal, TypeVar
 
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import Engine
+from shinglefold.contracts.engine import AsyncEngine, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.runtime import sans_io
 

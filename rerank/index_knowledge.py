@@ -12,7 +12,7 @@ from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
 from shinglefold.model.recipe import DIFFERING, TEXTS, Recipe, signed_fields
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.validation import check_is_text
+from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.request.field_check import check_fields, check_scopes, knows, named_fields
@@ -140,7 +140,7 @@ class IndexRecipes:
             SchemeMismatch: it, or one of several, was made with another scheme.
             RecipeMismatch: its fingerprints are in another field.
         """
-        check_is_text("index", index)
+        check_str("index", index)
         if index not in self._recipes:
             self._recipes[index] = yield from self._read(index)
         return self._recipes[index]

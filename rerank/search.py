@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import JSON, Engine, Search
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.engine_calls import run, run_async
 from shinglefold.rerank.page.response import KEY

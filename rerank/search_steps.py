@@ -6,12 +6,11 @@ from secrets import token_bytes
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import JSON, Engine, Search, search_parts
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search, search_parts
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.validation import check_is_text, check_kind
+from shinglefold.options.validation import check_str, check_type
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.explanation.stored_passages import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
@@ -54,11 +53,11 @@ class SearchSteps(Generic[Driven]):
         seal: Seal | None = None,
     ) -> None:
         check_means(engine, canonicalizer, seal, awaited=self._awaited)
-        check_is_text("field", field)
-        check_is_text("keep_alive", keep_alive)
+        check_str("field", field)
+        check_str("keep_alive", keep_alive)
         if tiebreaker is not None:
-            check_is_text("tiebreaker", tiebreaker)
-        check_kind("cursor_key", cursor_key, bytes, "bytes that only this site knows, or None", optional=True)
+            check_str("tiebreaker", tiebreaker)
+        check_type("cursor_key", cursor_key, bytes, "bytes that only this site knows, or None", optional=True)
         self._engine: Driven = engine
         self._can = engine.can
         self._scheme, self._field, self._seal = checked_scheme(scheme), field, seal

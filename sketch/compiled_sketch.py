@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Int64s, Uint32s, Uint64s
-from shinglefold.runtime.optional_imports import compiled
+from shinglefold.runtime.optional_imports import compile_function
 from shinglefold.sketch.hash_mixing import MIX_FACTORS
 from shinglefold.sketch.minhash import EMPTY, Affine32
 from shinglefold.sketch.shingles import FACTOR
@@ -56,7 +56,7 @@ def compiled_documents(
     return found, valid
 
 
-@compiled
+@compile_function
 def _documents(hashes, offsets, width, wanted, counted, both, functions, found, valid):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
     low_factors, low_addends, high_factors, high_addends = functions
     count_of = len(low_factors) + len(high_factors)
@@ -134,7 +134,7 @@ def _documents(hashes, offsets, width, wanted, counted, both, functions, found, 
                 out[count_of + 2 * f + 1] = ~high_most[f]
 
 
-@compiled
+@compile_function
 def _least(values, size, factors, addends, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for at in range(0, size, 4):
         x0, x1, x2, x3 = values[at], values[at + 1], values[at + 2], values[at + 3]
@@ -144,7 +144,7 @@ def _least(values, size, factors, addends, least):  # type: ignore[no-untyped-de
             least[f] = min(least[f], v0, v1, v2, v3)
 
 
-@compiled
+@compile_function
 def _ends(values, size, factors, addends, least, most):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
     for at in range(0, size, 4):
         x0, x1, x2, x3 = values[at], values[at + 1], values[at + 2], values[at + 3]

@@ -19,7 +19,7 @@ from shinglefold.canon.words.language_detection import Router
 from shinglefold.canon.words.lexicon import Found, Lexicon, Slots
 from shinglefold.canon.words.strings import Strings, spaced
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.runtime.optional_imports import compiled
+from shinglefold.runtime.optional_imports import compile_function
 
 
 class Missing(NamedTuple):
@@ -95,7 +95,7 @@ class Kernel:
         members = np.array([[*group, *[-1] * (most - len(group))] for group in router.groups], np.int64)
         tables = router.tables
         values = characters().value
-        work = compiled(hash_block)
+        work = compile_function(hash_block)
         return cls(
             tables.kind,
             tables.traits,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from shinglefold.options.validation import check_is_text
+from shinglefold.options.validation import check_str
 
 
 def _either_case(names: str) -> str:
@@ -53,7 +53,7 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
 
     Cost: about 20 µs a kilobyte of markup, half of it the parser's; 4 µs where there is none.
     """
-    check_is_text("html", html, empty=True)
+    check_str("html", html, empty=True)
     return _lines(_plain(html) if _is_plain(html) else _read(html, keep_hidden))
 
 

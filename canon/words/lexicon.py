@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from shinglefold.errors import ConfigError, InputError, why
+from shinglefold.errors import ConfigError, InputError, reason_of
 from shinglefold.model.values import Uint64s
 
 _SMALLEST = 1 << 12
@@ -118,7 +118,7 @@ class Lexicon:
                 )
             unfinished.replace(target)
         except OSError as error:
-            raise InputError(f"the lexicon can't be saved to {target}: {why(error)}") from error
+            raise InputError(f"the lexicon can't be saved to {target}: {reason_of(error)}") from error
         finally:
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)

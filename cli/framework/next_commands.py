@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shinglefold.options.remedies import Value, completed, line, option, together
+from shinglefold.options.remedies import Value, chain, complete_commands, line, option
 
-__all__ = ["Hints", "again", "together"]
+__all__ = ["Hints", "again", "chain"]
 _ENGINE = "--engine"
 
 
@@ -33,7 +33,7 @@ class Hints:
 
     def completed(self, text: str) -> str:
         """Return a message of the library with the options in force in the commands that it names."""
-        return completed(text, self._complete)
+        return complete_commands(text, self._complete)
 
     def _complete(self, words: list[str]) -> list[str]:
         place = words.index("--") if "--" in words else len(words)

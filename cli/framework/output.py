@@ -91,8 +91,8 @@ def write_page(path: str, page: str) -> None:
     """
     from pathlib import Path
 
-    from shinglefold.errors import Unwritable
-    from shinglefold.runtime.durable_files import replaced
+    from shinglefold.errors import OutputError
+    from shinglefold.runtime.durable_files import atomic_write
 
     place = Path(path)
     try:
@@ -100,10 +100,10 @@ def write_page(path: str, page: str) -> None:
             # Not beside a device or a pipe.
             place.write_text(page, "utf-8", errors="replace")
             return
-        with replaced(place, errors="replace") as file:
+        with atomic_write(place, errors="replace") as file:
             file.write(page)
     except OSError as error:
-        raise Unwritable.of(path, error, "give another path") from error
+        raise OutputError.of(path, error, "give another path") from error
 
 
 def write_csv(row: Sequence[str]) -> None:

@@ -18,13 +18,13 @@ def warnings_of(
     asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
 ) -> Iterator[str]:
     """Yield what is to be known of a run that may have gone well and still is of no use."""
-    from shinglefold.cli.framework.next_commands import together
+    from shinglefold.cli.framework.next_commands import chain
     from shinglefold.cli.render.text_warnings import text_warnings
     from shinglefold.ingest.pipeline.field_usage import not_repeatable
 
     def other(fields: Sequence[str]) -> str:
         change = asked.hints.command("setup", asked.index, field=tuple(fields))
-        return together([change, asked.command("backfill")])
+        return chain([change, asked.command("backfill")])
 
     unsigned = summary.counts.get("without_signature", 0)
     yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)

@@ -21,7 +21,7 @@ from shinglefold.cli.options.definitions import (
 )
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.progress import Report
@@ -210,14 +210,14 @@ def _full_disk_named() -> Iterator[None]:
     Raises:
         Unwritable: it is.
     """
-    from shinglefold.errors import Unwritable, is_full
+    from shinglefold.errors import OutputError, is_full
 
     try:
         yield
     except OSError as error:
         if not is_full(error):
             raise
-        raise Unwritable(
+        raise OutputError(
             "cannot write temporary files: the disk is full; make room, or set TMPDIR to a folder on "
             "another disk"
         ) from error
@@ -234,7 +234,7 @@ def _signed(asked: _Asked, told: bool | None) -> bool:
             raise InputError(f"cannot read {tables[0]}: no such file; check the path")
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
-            f"{advised('sign', tables[0], output='signed.parquet')}, and give that"
+            f"{suggest('sign', tables[0], output='signed.parquet')}, and give that"
         )
     return are_signed(asked.sources, asked.target, asked.reading) if told is None else told
 

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 def passages_remedy(asked: "Asked") -> str:
     """Return the commands that give an index the elements of passages."""
-    from shinglefold.cli.framework.next_commands import together
+    from shinglefold.cli.framework.next_commands import chain
 
     setup = asked.hints.command("setup", asked.index, passages=True)
-    return together([setup, asked.hints.command("backfill", asked.index)])
+    return chain([setup, asked.hints.command("backfill", asked.index)])
 
 
 def passages_too(

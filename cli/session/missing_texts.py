@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shinglefold.cli.framework.next_commands import together
+from shinglefold.cli.framework.next_commands import chain
 from shinglefold.ingest.field_paths import cut
 from shinglefold.ingest.field_statistics import likely_texts
 from shinglefold.ingest.processors.texts import gather
-from shinglefold.model.placeholders import placeholder_query
+from shinglefold.model.stored_fingerprint import placeholder_query
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
@@ -37,7 +37,7 @@ def unread_texts(engine: "Engine", asked: "Asked", index: str, pipeline: "Pipeli
     if not other:
         return told
     commands = [asked.hints.command("setup", index, field=other), asked.hints.command("backfill", index)]
-    return f"{told}; there is text in {', '.join(other)}; to take it from there: {together(commands)}"
+    return f"{told}; there is text in {', '.join(other)}; to take it from there: {chain(commands)}"
 
 
 def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence["Document"]) -> bool:

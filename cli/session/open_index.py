@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.framework.next_commands import instead, together
+from shinglefold.cli.framework.next_commands import chain, instead
 from shinglefold.cli.session.recipe import Asked, check_asked, check_field, recipe_of_index, recipe_to_come
 from shinglefold.cli.session.seal import seal_of_index, seal_of_settings
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
-from shinglefold.model.placeholders import placeholder_query
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import CanonOptions, Scheme
 from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.registry import check_versions
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
     except SchemeMismatch as error:
         codes = ",".join(ref.code for ref in recipe.scheme.languages)
         change = [asked.hints.command("setup", asked.index, languages=codes), asked.command("backfill")]
-        how = together(change) if is_server(asked.where) else asked.anew()
+        how = chain(change) if is_server(asked.where) else asked.anew()
         remedy = f"Install the version it was made with, or move the index to this one: {how}"
         where = f"index {asked.index!r}"
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error

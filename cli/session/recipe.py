@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from shinglefold.cli.framework.next_commands import Hints, together
+from shinglefold.cli.framework.next_commands import Hints, chain
 from shinglefold.cli.options.pipelines import read_definition
 from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
-from shinglefold.model.recipe import Recipe, essence, first_difference, has_recipe
+from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe
 from shinglefold.model.scheme import PRESETS
 from shinglefold.options.remedies import Value
 from shinglefold.registry import usable
@@ -90,7 +90,7 @@ class Asked:
         }
         if flags["languages"] and not is_server(self.where):
             return self.anew(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
-        return together([self.hints.command("setup", self.index, **flags), self.command("backfill")])
+        return chain([self.hints.command("setup", self.index, **flags), self.command("backfill")])
 
     def anew(self, **options: Value) -> str:
         """Return the command that builds the index anew: an embedded one has its words by the languages."""
@@ -163,7 +163,7 @@ def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
         if not has_recipe(mappings):
             raise ConfigError(
                 f"index {name!r} was not made for fingerprints; set it up first: "
-                f"{together([asked.hints.command(step, name) for step in ('setup', 'backfill')])}"
+                f"{chain([asked.hints.command(step, name) for step in ('setup', 'backfill')])}"
             )
     recipes = {name: Recipe.of(mappings, name) for name, mappings in found.items()}
     (first, recipe), *others = recipes.items()
@@ -264,12 +264,12 @@ def _contradictions(asked: Asked, recipe: Recipe) -> Iterator[Contradiction]:
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
     definition = asked.definition(recipe.field)
-    if definition is not None and essence(definition) != recipe.pipeline:
+    if definition is not None and comparable(definition) != recipe.pipeline:
         from shinglefold.ingest import Pipeline
 
         # One that is not valid is reported as such, not as a difference.
         Pipeline.from_json(definition, recipe.scheme)
-        ours, theirs = first_difference(recipe.pipeline, essence(definition))
+        ours, theirs = first_difference(recipe.pipeline, comparable(definition))
         source = "--field" if asked.fields else f"--pipeline {asked.pipeline}"
         yield Contradiction("the pipeline", ours, theirs, source)
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from shinglefold.cli.framework.next_commands import together
+from shinglefold.cli.framework.next_commands import chain
 from shinglefold.cli.framework.output import printable, remark
 from shinglefold.errors import ConfigError
 from shinglefold.model.recipe import Recipe
@@ -34,9 +34,7 @@ def seal_of_index(asked: "Asked", recipe: Recipe) -> Seal | None:
         return seal
     if seal is not None:
         change = [asked.hints.command("setup", asked.index, seal=True), asked.command("backfill")]
-        told = (
-            f"note: index {asked.index!r} is not sealed, though a key is set; to seal it: {together(change)}"
-        )
+        told = f"note: index {asked.index!r} is not sealed, though a key is set; to seal it: {chain(change)}"
         remark(printable(told))
     return None
 

@@ -1,6 +1,6 @@
 """The contracts between the packages: what a processor and an engine must offer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -115,7 +115,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class VersionedDocument:
     """A document as it is at this moment."""
 
     id: str
@@ -124,7 +124,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What became of a guarded write: the HTTP status, the new version where it was done, else the reason."""
 
     status: int
@@ -148,7 +148,7 @@ class GuardedWrites(Protocol):
         """
         ...
 
-    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
         """Run bulk actions once, as they are, and return what became of each, in order.
 
         Actions are those of ``Engine.bulk``, with ``if_seq_no`` and ``if_primary_term`` where they are
@@ -169,7 +169,7 @@ class GuardedWrites(Protocol):
         ids: Sequence[str],
         source: Sequence[str] = (),
         routings: Sequence[str | None] = (),
-    ) -> list[Held | None]:
+    ) -> list[VersionedDocument | None]:
         """Return documents as they are now, visible to searches or not; None for each that is not there.
 
         Args:
@@ -370,4 +370,61 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back what the engine holds; a second call does nothing."""
+        ...
+
+
+class AsyncEngine(Protocol):
+    """The methods of ``Engine`` that a search needs, to be awaited."""
+
+    @property
+    def can(self) -> Capabilities:
+        """What the engine can do; see ``Engine``."""
+        ...
+
+    def mappings(self, index: str) -> Awaitable[JSON]:
+        """Return the mappings of an index."""
+        ...
+
+    def all_mappings(self, pattern: str) -> Awaitable[dict[str, JSON]]:
+        """Return the mappings of each index that a name means."""
+        ...
+
+    def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> Awaitable[JSON]:
+        """Run a search."""
+        ...
+
+    def msearch(self, searches: Sequence[Search]) -> Awaitable[list[JSON | EngineError]]:
+        """Run several searches at once."""
+        ...
+
+    def open_pit(
+        self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None
+    ) -> Awaitable[str]:
+        """Open a point in time and return its id."""
+        ...
+
+    def close_pit(self, pit: str) -> Awaitable[None]:
+        """Close a point in time."""
+        ...
+
+
+@runtime_checkable
+class RunsInThreads(Protocol):
+    """What awaited engines offer that have a blocking one do the work, in threads."""
+
+    @property
+    def blocking(self) -> Engine:
+        """The engine that does the work; it may be used beside, in any thread."""
+        ...
+
+
+@runtime_checkable
+class HasConnection(Protocol):
+    """What awaited engines of servers offer."""
+
+    @property
+    def connection(self) -> Any:  # noqa: ANN401 - engines know what it is
+        """How the server is reached: ``open_engine`` makes a blocking engine of it."""
         ...

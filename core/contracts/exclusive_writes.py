@@ -9,22 +9,22 @@ from shinglefold.contracts.engine import JSON, Document
 #: The words of texts of a document, by text.
 WordsOf = dict[str, str]
 #: A document as JSON: its source with null for each object at the top level, and these objects.
-Halves = tuple[bytes, bytes]
+SourceAndHead = tuple[bytes, bytes]
 
 
-class Ready(NamedTuple):
+class PreparedDocument(NamedTuple):
     """What a worker prepared of a document; ``halves`` may be None, and the engine then makes the JSON."""
 
     words: WordsOf
-    halves: Halves | None = None
+    halves: SourceAndHead | None = None
 
-    def of(self, texts: Mapping[Any, Any]) -> "Ready":
+    def of(self, texts: Mapping[Any, Any]) -> "PreparedDocument":
         """Return the same with other texts as keys, given new texts by old ones."""
         return self._replace(words={texts.get(text, text): made for text, made in self.words.items()})
 
 
 #: Prepares documents for an engine, many at once.
-MakeReady = Callable[[Sequence[Document]], list[Ready]]
+PrepareDocuments = Callable[[Sequence[Document]], list[PreparedDocument]]
 
 
 @runtime_checkable
@@ -84,13 +84,13 @@ class ExclusiveWrites(Protocol):
 
 
 @runtime_checkable
-class WantsReady(Protocol):
+class PreparesDocuments(Protocol):
     """Implemented by engines that let ingest workers prepare documents.
 
     A bulk action may bring the result as ``_ready``; the engine makes what is missing there.
     """
 
-    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> MakeReady:
+    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> PrepareDocuments:
         """Return a function that prepares documents, here or in a process forked from this one.
 
         Args:

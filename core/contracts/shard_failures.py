@@ -47,7 +47,7 @@ def refuse_small_windows(answer: Mapping[str, Any]) -> None:
             )
 
 
-def complete(answer: JSON) -> JSON:
+def check_complete(answer: JSON) -> JSON:
     """Return an answer all shards took part in; servers give what they have where some do not.
 
     Raises:

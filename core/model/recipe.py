@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold import __version__
-from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch, shorten
 from shinglefold.model.scheme import Scheme
-from shinglefold.options.remedies import advised, together
-from shinglefold.options.validation import check_is_text, expected
-from shinglefold.quoted import shortened
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.options.validation import check_str, expected
 
 #: Where in a mapping's ``_meta`` the recipe is kept.
 META_KEY = "shinglefold"
@@ -99,14 +98,14 @@ class Recipe:
         stored = stored_recipe(mappings) or {}
         if differing := (mappings.get("_meta") or {}).get(DIFFERING):
             raise ConfigError(
-                f"{index!r} stands for indices of different recipes ({shortened(', '.join(differing))}): "
+                f"{index!r} stands for indices of different recipes ({shorten(', '.join(differing))}): "
                 "name one, or make them alike by setup and backfill"
             )
         if not has_recipe(mappings):
             lacking = "name a scheme but no pipeline" if stored else "have no recipe"
             raise ConfigError(
                 f"index {index!r} was not made for fingerprints: its mappings {lacking}; set it up first: "
-                f"{together([advised('setup', index), advised('backfill', index)])}"
+                f"{chain([suggest('setup', index), suggest('backfill', index)])}"
             )
         grouping = stored.get("grouping")
         return cls(
@@ -163,7 +162,7 @@ def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
         name: of what it was given as.
         texts: the fields whose texts fingerprints are made of.
     """
-    path = check_is_text(name, field)
+    path = check_str(name, field)
     steps = path.removeprefix("_source.").split(".")
     if not all(step.strip() for step in steps):
         raise expected(name, "the name of a field, with points between its parts", field)
@@ -185,7 +184,7 @@ def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named)) or TEXTS
 
 
-def essence(definition: Mapping[str, Any]) -> dict[str, Any]:
+def comparable(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pipeline without descriptions: what decides how documents are changed."""
     kept = {name: value for name, value in definition.items() if name not in _REMARKS}
     return {name: _steps(value) if name in _LISTS else value for name, value in kept.items()}

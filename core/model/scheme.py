@@ -13,9 +13,8 @@ from typing import Any, Literal, get_args
 
 import xxhash
 
-from shinglefold.errors import ConfigError, SchemeMismatch
-from shinglefold.options.validation import check_choice, check_known, check_number, check_truth, check_whole
-from shinglefold.quoted import quoted
+from shinglefold.errors import ConfigError, SchemeMismatch, quote
+from shinglefold.options.validation import check_bool, check_choice, check_int, check_known, check_number
 
 Mode = Literal["lemma", "stem", "surface"]
 #: What decides that a pair of documents is one of near-duplicates.
@@ -52,8 +51,8 @@ class CanonOptions:
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, get_args(Mode))
         for name in ("drop_function_words", "drop_adjectives"):
-            check_truth(name, getattr(self, name))
-        check_whole("min_length", self.min_length, 1, 64)
+            check_bool(name, getattr(self, name))
+        check_int("min_length", self.min_length, 1, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +91,22 @@ class SketchOptions:
     both_ends: bool = True
 
     def __post_init__(self) -> None:
-        check_whole("word_width", self.word_width, 1, 10)
-        check_whole("char_width", self.char_width, 1, 10)
-        check_whole("values", self.values, 1, 4096)
+        check_int("word_width", self.word_width, 1, 10)
+        check_int("char_width", self.char_width, 1, 10)
+        check_int("values", self.values, 1, 4096)
         if self.bits not in (1, 2, 4, 8, 16, 32):
             raise ConfigError(f"bits {self.bits} is none of 1, 2, 4, 8, 16, 32")
-        check_whole("groups", self.groups, 1, 1024)
-        check_whole("group_size", self.group_size, 1, self.values)
+        check_int("groups", self.groups, 1, 1024)
+        check_int("group_size", self.group_size, 1, self.values)
         if self.groups * self.group_size > self.values:
             raise ConfigError(
                 f"{self.groups} groups of {self.group_size} need {self.groups * self.group_size} values, "
                 f"the signature has {self.values}: raise values or lower groups or group_size"
             )
-        check_whole("min_shingles", self.min_shingles, 1, 1_000_000)
-        check_whole("seed", self.seed, 0, 2**64 - 1)
+        check_int("min_shingles", self.min_shingles, 1, 1_000_000)
+        check_int("seed", self.seed, 0, 2**64 - 1)
         for name in _SINCE:
-            check_truth(name, getattr(self, name))
+            check_bool(name, getattr(self, name))
         if self.both_ends and self.values % 2:
             raise ConfigError(
                 f"values {self.values} is odd, and every function gives two: "
@@ -143,7 +142,7 @@ class Decision:
             raise ConfigError(
                 f"facts: numbers stand in the texts, and {self.verify} decides: say verify text, too"
             )
-        check_whole("min_shared", self.min_shared, 1, 1024)
+        check_int("min_shared", self.min_shared, 1, 1024)
         check_number("min_resemblance", self.min_resemblance, 0, 1)
         check_number("min_length_ratio", self.min_length_ratio, 0, 1)
 
@@ -221,7 +220,7 @@ def checked_scheme(scheme: object) -> Scheme:
     """
     if not isinstance(scheme, Scheme):
         raise ConfigError(
-            f"{quoted(scheme)} is no Scheme; give that of the index, "
+            f"{quote(scheme)} is no Scheme; give that of the index, "
             "Recipe.of(engine.mappings(index), index).scheme (from shinglefold.model.recipe), "
             'or a new one, make_scheme("default") (from shinglefold.registry)'
         )

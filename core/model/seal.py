@@ -8,7 +8,7 @@ from hmac import compare_digest
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_kind
+from shinglefold.options.validation import check_type
 
 #: What a key has at least, and a seal exactly; in bytes.
 _SHORTEST, _SIZE = 16, 12
@@ -98,7 +98,7 @@ class Seal:
 
 def check_seal(seal: object) -> None:
     """Raise ``ConfigError`` unless it is a seal, or None."""
-    check_kind("seal", seal, Seal, "Seal(key) (from shinglefold.model.seal), or None", optional=True)
+    check_type("seal", seal, Seal, "Seal(key) (from shinglefold.model.seal), or None", optional=True)
 
 
 def check_sealed(found: str, seal: Seal | None, where: str, remedy: str = "") -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import InputError
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.model.values import LONGEST_DIGEST, Fingerprint, padded
+from shinglefold.model.values import LONGEST_DIGEST, Fingerprint, pad_base64
 
 #: Shingles no text has more of; what floats hold exactly.
 _MOST = 2**50
@@ -138,7 +139,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(slots=True)
-class Troubles:
+class DecodeProblems:
     """Rows that can't be compared: without a signature, damaged, or of another scheme, by its name."""
 
     unsigned: int = 0
@@ -174,7 +175,7 @@ class Decoder:
         """Return the supershingles of each row as they stand there."""
         return [row.get(self._keywords, ()) for row in rows]
 
-    def decode(self, rows: Sequence[_Row], keywords: Sequence[Any], troubles: Troubles) -> Parts:
+    def decode(self, rows: Sequence[_Row], keywords: Sequence[Any], troubles: DecodeProblems) -> Parts:
         """Return the columns, and add to the troubles; hardly any row is out of the ordinary.
 
         Args:
@@ -201,7 +202,7 @@ class Decoder:
         schemes: Sequence[str],
         signatures: Sequence[bytes],
         others: Sequence[Sequence[Any]],
-        troubles: Troubles,
+        troubles: DecodeProblems,
     ) -> Parts:
         """Return the columns, those rows read again that are out of the ordinary."""
         columns = [list(signatures), *map(list, others)]
@@ -225,7 +226,7 @@ class Decoder:
             if len(joined) == len(rows) * self.size:
                 return joined
         most = self._characters
-        return [a2b_base64(padded(text[:most]), strict_mode=True) for text in texts]
+        return [a2b_base64(pad_base64(text[:most]), strict_mode=True) for text in texts]
 
     def _heads(self, rows: Sequence[_Row], signatures: bytes | Sequence[bytes]) -> Sequence[Sequence[Any]]:
         """Return schemes, shingles, languages and digests.
@@ -271,7 +272,7 @@ class Decoder:
         head, _, seal = text.rpartition(".")
         return head if self._seal and self._seal.holds(head, signature, seal) else _NO_DIGEST[0]
 
-    def _row(self, row: _Row, troubles: Troubles) -> tuple[bytes, int, str, Any]:
+    def _row(self, row: _Row, troubles: DecodeProblems) -> tuple[bytes, int, str, Any]:
         if not self._readable(row.get(self._keywords, ())):
             return self._without(row, troubles)
         stored = self._trusted(row)
@@ -297,9 +298,23 @@ class Decoder:
         prefix = self._prefix
         return {name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)}
 
-    def _without(self, row: _Row, troubles: Troubles) -> tuple[bytes, int, str, Any]:
+    def _without(self, row: _Row, troubles: DecodeProblems) -> tuple[bytes, int, str, Any]:
         if any(name.startswith(self._prefix) for name in row):
             troubles.unreadable += 1
         else:
             troubles.unsigned += 1
         return b"", -1, "", ""
+
+
+#: Parts of the field of fingerprints: until when a placeholder keeps its place, and for which attempt.
+PENDING, ATTEMPT = "pending", "attempt"
+
+
+def is_placeholder(source: Mapping[str, Any], field: str) -> bool:
+    """Tell whether a source is that of a placeholder, which is no document yet, or never becomes one."""
+    return PENDING in stored_parts(source, field)
+
+
+def placeholder_query(field: str) -> JSON:
+    """Return the query that finds placeholders: none where no gate was ever opened."""
+    return {"exists": {"field": f"{field}.{PENDING}"}}

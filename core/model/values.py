@@ -162,7 +162,7 @@ class Fingerprint:
                 digest=head.digest,
                 supershingles=_texts("supershingle", words),
                 signature=b64decode(
-                    padded(_text("signature", one("signature", ""), _LONGEST_SIGNATURE)), validate=True
+                    pad_base64(_text("signature", one("signature", ""), _LONGEST_SIGNATURE)), validate=True
                 ),
                 seal=head.seal,
             )
@@ -170,7 +170,7 @@ class Fingerprint:
             raise InputError(f"not a stored fingerprint ({error}); index the document again") from error
 
 
-class Head(NamedTuple):
+class DigestParts(NamedTuple):
     """What a stored digest tells."""
 
     scheme: str
@@ -180,17 +180,17 @@ class Head(NamedTuple):
     seal: str = ""
 
 
-def split_digest(stored: str) -> Head:
+def split_digest(stored: str) -> DigestParts:
     """Return the parts of a stored digest; there is no scheme in one that was not stored by ``to_field``."""
     pieces = stored.split(".")
-    if len(pieces) == len(Head._fields) and pieces[0] and pieces[2].isdecimal():
+    if len(pieces) == len(DigestParts._fields) and pieces[0] and pieces[2].isdecimal():
         scheme, lang, counted, digest, seal = pieces
-        return Head(scheme, lang, int(counted), digest, seal)
+        return DigestParts(scheme, lang, int(counted), digest, seal)
     scheme, _, rest = stored.partition(".")
     lang, _, counted = rest.rpartition(".")[0].rpartition(".")
     if scheme and lang and counted.isdecimal():
-        return Head(scheme, lang, int(counted), rest.rpartition(".")[2])
-    return Head("", UNDETERMINED, 0, stored)
+        return DigestParts(scheme, lang, int(counted), rest.rpartition(".")[2])
+    return DigestParts("", UNDETERMINED, 0, stored)
 
 
 def _text(name: str, value: object, most: int = LONGEST_DIGEST) -> str:
@@ -215,6 +215,6 @@ def _count(value: Any) -> int:  # noqa: ANN401 - JSON
     return count
 
 
-def padded(base64: str) -> str:
+def pad_base64(base64: str) -> str:
     """Return base64 with the padding OpenSearch leaves out when it reads doc values."""
     return base64 + "=" * (-len(base64) % 4)

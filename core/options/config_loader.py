@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.errors import ConfigError, why
+from shinglefold.errors import ConfigError, reason_of
 
 _SAID: Mapping[type, str] = MappingProxyType(
     {
@@ -25,7 +25,7 @@ _SAID: Mapping[type, str] = MappingProxyType(
 _TRUTH = MappingProxyType({"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False})
 
 
-def kinds(options: type, *beside: str) -> Mapping[str, type]:
+def field_types(options: type, *beside: str) -> Mapping[str, type]:
     """Return of each field of a dataclass the type its value must have, but for those ``beside``."""
     found = {f.name: getattr(f.type, "__origin__", f.type) for f in fields(options) if f.name not in beside}
     return MappingProxyType({name: kind for name, kind in found.items() if isinstance(kind, type)})
@@ -48,11 +48,11 @@ def read_table(file: str | Path, what: str, *, secret: bool = False) -> dict[str
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         # The parser's words may quote the file.
         quotes = secret and not isinstance(error, OSError)
-        said = "no TOML; check its quotes and brackets" if quotes else f"{why(error)}; check it"
+        said = "no TOML; check its quotes and brackets" if quotes else f"{reason_of(error)}; check it"
         raise ConfigError(f"cannot read the {what} {file}: {said}") from (None if quotes else error)
 
 
-def typed(name: str, value: object, kind: type, *, secret: bool = False) -> Any:  # noqa: ANN401 - TOML
+def check_toml_type(name: str, value: object, kind: type, *, secret: bool = False) -> Any:  # noqa: ANN401 - TOML
     """Return a value of TOML as the type it must have.
 
     Raises:
@@ -67,7 +67,7 @@ def typed(name: str, value: object, kind: type, *, secret: bool = False) -> Any:
     return value
 
 
-def parsed(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind decides
+def parse_variable(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind decides
     """Return the text of a variable as the type it must have; several are parted by commas.
 
     Raises:
@@ -81,7 +81,7 @@ def parsed(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind 
         raise ConfigError(f"{name}: expected {_SAID[kind]}, got {text!r}") from None
 
 
-def variables(prefix: str, environ: Mapping[str, str]) -> dict[str, str]:
+def prefixed_variables(prefix: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that begin with a prefix: of the rest of each name, in lower case, the text."""
     return {
         name.removeprefix(prefix).lower(): text

@@ -33,7 +33,7 @@ def line(name: str, arguments: Iterable[str], options: Iterable[str]) -> str:
     return shlex.join([_PROGRAM, name, *given, *options])
 
 
-def advised(name: str, *arguments: str, **options: Value) -> str:
+def suggest(name: str, *arguments: str, **options: Value) -> str:
     """Return a command for a message of the library.
 
     Args:
@@ -43,12 +43,12 @@ def advised(name: str, *arguments: str, **options: Value) -> str:
     return f"`{line(name, arguments, words)}`"
 
 
-def together(commands: Iterable[str]) -> str:
+def chain(commands: Iterable[str]) -> str:
     """Return several commands as one line for the shell: each only where those before it went well."""
     return " && ".join(commands)
 
 
-def completed(text: str, complete: Callable[[list[str]], list[str]]) -> str:
+def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> str:
     """Return a message with its commands completed, and without the backquotes around them.
 
     Args:

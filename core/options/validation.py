@@ -11,8 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from shinglefold.errors import ConfigError, ShinglefoldError
-from shinglefold.quoted import quoted, shortened
+from shinglefold.errors import ConfigError, ShinglefoldError, quote, shorten
 
 #: Characters of a field's name or of a value, unless told.
 MOST_NAME = 512
@@ -21,7 +20,7 @@ Fault = Callable[[str], ShinglefoldError]
 
 def expected(name: str, what: str, value: object, error: Fault = ConfigError) -> ShinglefoldError:
     """Return the error for a value that is not ``what`` an option takes."""
-    return error(f"{name}: expected {what}, got {quoted(value)}")
+    return error(f"{name}: expected {what}, got {quote(value)}")
 
 
 def check_known(what: str, given: Iterable[object], known: Sequence[str]) -> None:
@@ -37,12 +36,12 @@ def check_count(name: str, given: Sequence[object], most: int) -> None:
         raise ConfigError(f"{name}: {len(given)} are too many, at most {most} are taken; give fewer")
 
 
-def check_text(name: str, text: str, most: int = MOST_NAME) -> str:
+def check_name(name: str, text: str, most: int = MOST_NAME) -> str:
     """Return a text that is not too long; it may be empty."""
-    check_is_text(name, text, empty=True)
+    check_str(name, text, empty=True)
     if len(text) > most:
         raise ConfigError(
-            f"{name}: {len(text)} characters are too many, at most {most} are taken: {quoted(text)}"
+            f"{name}: {len(text)} characters are too many, at most {most} are taken: {quote(text)}"
         )
     return text
 
@@ -50,17 +49,17 @@ def check_text(name: str, text: str, most: int = MOST_NAME) -> str:
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
     """Raise ``ConfigError`` unless a value is one of a few; it names the nearest."""
     if value not in known:
-        raise ConfigError.unknown(name, shortened(value), known)
+        raise ConfigError.unknown(name, shorten(value), known)
 
 
-def check_is_text(name: str, value: object, *, empty: bool = False, error: Fault = ConfigError) -> str:
+def check_str(name: str, value: object, *, empty: bool = False, error: Fault = ConfigError) -> str:
     """Return a text; one without characters only where ``empty`` says so."""
     if not isinstance(value, str) or not (value or empty):
         raise expected(name, "text" if empty else "text that is not empty", value, error)
     return value
 
 
-def check_kind(name: str, value: object, kind: type, how: str, *, optional: bool = False) -> None:
+def check_type(name: str, value: object, kind: type, how: str, *, optional: bool = False) -> None:
     """Raise ``ConfigError`` unless a value is of a class, or None if optional; ``how`` says what to give."""
     if not isinstance(value, kind) and not (optional and value is None):
         raise expected(name, how, value)
@@ -72,17 +71,17 @@ def check_options(value: object, kind: type, more: Iterable[str] = ()) -> None:
     Args:
         more: names of single ones, which the class must have.
     """
-    check_kind("options", value, kind, f"{kind.__name__}(…)", optional=True)
+    check_type("options", value, kind, f"{kind.__name__}(…)", optional=True)
     check_known("option", more, [one.name for one in fields(kind)])
 
 
 def check_path(name: str, value: object, *, optional: bool = False) -> None:
     """Raise ``ConfigError`` unless a value is a path that is not empty, or None where it is optional."""
     if value is not None or not optional:
-        path_of(name, value)
+        check_path_of(name, value)
 
 
-def path_of(name: str, value: object) -> Path:
+def check_path_of(name: str, value: object) -> Path:
     """Return a path that is not empty, as a variable that nobody set would make one."""
     if not isinstance(value, str | PathLike) or not str(value):
         raise expected(name, "a path that is not empty", value)
@@ -107,14 +106,14 @@ def check_engine(given: object, *, awaited: bool = False) -> None:
         )
 
 
-def strings(name: str, given: object, most: int) -> tuple[str, ...]:
+def check_strings(name: str, given: object, most: int) -> tuple[str, ...]:
     """Return a list of strings, neither too many nor too long."""
     if not isinstance(given, list | tuple):
         raise expected(name, "a list of strings", given)
     check_count(name, given, most)
     if not all(isinstance(one, str) for one in given):
         raise expected(name, "a list of strings", given)
-    return tuple(check_text(name, one) for one in given)
+    return tuple(check_name(name, one) for one in given)
 
 
 def check_texts(texts: object) -> None:
@@ -129,7 +128,7 @@ def check_texts(texts: object) -> None:
             raise expected("a text", "text", next(one for one in texts if type(one) is kind))
 
 
-def check_whole(
+def check_int(
     name: str,
     value: object,
     low: int = 0,
@@ -163,12 +162,12 @@ def check_number(
         raise expected(name, f"a number {_range(low, high, above)}", value, error)
 
 
-def check_share(name: str, value: object) -> None:
+def check_fraction(name: str, value: object) -> None:
     """Raise ``ConfigError`` unless a value is a number of 0 to 1, or None."""
     check_number(name, value, 0, 1, optional=True)
 
 
-def check_truth(name: str, value: object, error: Fault = ConfigError) -> None:
+def check_bool(name: str, value: object, error: Fault = ConfigError) -> None:
     """Raise unless a value is true or false."""
     if not isinstance(value, bool):
         raise expected(name, "true or false", value, error)

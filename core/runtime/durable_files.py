@@ -25,7 +25,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def replaced(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "strict") -> Iterator[IO[Any]]:
+def atomic_write(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "strict") -> Iterator[IO[Any]]:
     """Write what takes the place of a file in one step, once it is on the disk; text is UTF-8.
 
     Raises:
@@ -43,3 +43,36 @@ def replaced(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "strict")
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def lock(file: int) -> bool | None:
+    """Lock an open file or folder, without waiting, until it is closed or its process ends.
+
+    Children that are forked meanwhile hold it, too.
+
+    Returns:
+        Whether it is ours now; None where the system has no locks for it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def is_same_file(file: int, path: Path) -> bool:
+    """Tell whether an open file or folder is still the one at a path, where another may have put its own.
+
+    Raises:
+        OSError: nobody may look; where nothing is there any more, it is not.
+    """
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False

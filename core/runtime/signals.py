@@ -11,14 +11,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from types import FrameType
-from typing import Any
-
-from shinglefold.runtime.interruption import Interrupted, raise_interrupted, said
+from typing import Any, NoReturn
 
 #: Seconds until a wait that nothing can be lost in is broken off; until then the note is mostly seen.
 _PATIENCE = 0.5
 #: ``timeout`` and some supervisors send a signal to the process and again to its group.
 _SAME_REQUEST = 0.3
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody asked the process to end; ``signal`` is how."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__(signal_word(number))
+        self.signal = int(number)
+
+
+def signal_word(number: int) -> str:
+    """Return the word for what a signal does to a run."""
+    return "terminated" if number == signal.SIGTERM else "interrupted"
+
+
+def raise_interrupted(number: int, _frame: FrameType | None) -> NoReturn:
+    """Handle a signal as Python handles Ctrl-C."""
+    raise Interrupted(number)
+
+
 _HANDLERS = (signal.default_int_handler, raise_interrupted, signal.SIG_DFL)
 
 
@@ -49,7 +67,7 @@ class Interrupts:
     @property
     def reason(self) -> str:
         """What a summary says ended the run; empty where nothing was asked for."""
-        return said(self.asked) if self.asked else ""
+        return signal_word(self.asked) if self.asked else ""
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():

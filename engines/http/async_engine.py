@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from shinglefold.contracts.engine import JSON, Held, Parameters, Search, Written
+from shinglefold.contracts.engine import JSON, Parameters, Search, VersionedDocument, WriteResult
 from shinglefold.engines.http.guarded_writes import GuardedRequests
 from shinglefold.engines.several import Answer
 from shinglefold.runtime.sans_io import run_async
@@ -54,7 +54,9 @@ class AsyncHttpEngine(GuardedRequests):
         """Return what tells each index from another of its name; see ``GuardedWrites``."""
         return await run_async(self._identifying(indices), operator.call)
 
-    async def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+    async def write(
+        self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False
+    ) -> list[WriteResult]:
         """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
         return await run_async(self._writing(actions, refresh), operator.call)
 
@@ -64,7 +66,7 @@ class AsyncHttpEngine(GuardedRequests):
         ids: Sequence[str],
         source: Sequence[str] = (),
         routings: Sequence[str | None] = (),
-    ) -> list[Held | None]:
+    ) -> list[VersionedDocument | None]:
         """Return documents as they are now; see ``GuardedWrites``."""
         return await run_async(self._reading(index, ids, source, routings), operator.call)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.backoff import Backoff, never
 from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.engines.http.errors import (
     BUSY,
@@ -18,6 +17,7 @@ from shinglefold.engines.http.errors import (
     unseen_remedy,
 )
 from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.runtime.backoff import Backoff, never
 
 Action = Mapping[str, Any]
 #: A client's ``streaming_bulk`` over some actions: for each in order whether it was done, and the answer.

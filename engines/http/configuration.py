@@ -8,7 +8,13 @@ from typing import Any
 
 from shinglefold.engines.http.connection import SECRETS, Connection, parse_urls
 from shinglefold.errors import ConfigError
-from shinglefold.options.config_loader import kinds, parsed, read_table, typed, variables
+from shinglefold.options.config_loader import (
+    check_toml_type,
+    field_types,
+    parse_variable,
+    prefixed_variables,
+    read_table,
+)
 
 _PREFIX = "SHINGLEFOLD_ENGINE_"
 
@@ -28,7 +34,7 @@ def load_connection(
     Raises:
         ConfigError: a key or a value is not valid, or a file can't be read.
     """
-    named = variables(_PREFIX, os.environ if environ is None else environ)
+    named = prefixed_variables(_PREFIX, os.environ if environ is None else environ)
     file = file or named.pop("file", None)
     named.pop("file", None)
     values = _checked(read_table(file, "connection file", secret=True), f"{file}") if file else {}
@@ -59,14 +65,14 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         elif name in _FILES:
             values[_FILES[name]] = _secret(name, value)
         elif name in _KINDS:
-            values[name] = typed(f"{name} ({where})", value, _KINDS[name], secret=True)
+            values[name] = check_toml_type(f"{name} ({where})", value, _KINDS[name], secret=True)
         else:
             raise ConfigError.unknown(f"key of a connection ({where})", name, ["url", *_KINDS, *_FILES])
     return values
 
 
 def _parsed(name: str, text: str) -> object:
-    return parsed(f"{_PREFIX}{name.upper()}", text, _KINDS.get(name, str))
+    return parse_variable(f"{_PREFIX}{name.upper()}", text, _KINDS.get(name, str))
 
 
 def _secret(name: str, path: object) -> str:
@@ -76,5 +82,5 @@ def _secret(name: str, path: object) -> str:
         raise ConfigError(f"{name} {path}: {type(error).__name__}; make it readable") from error
 
 
-_KINDS = kinds(Connection, "urls")
+_KINDS = field_types(Connection, "urls")
 _FILES: Mapping[str, str] = MappingProxyType({f"{name}_file": name for name in SECRETS})

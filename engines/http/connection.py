@@ -8,11 +8,11 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import (
+    check_bool,
     check_choice,
-    check_is_text,
+    check_int,
     check_number,
-    check_truth,
-    check_whole,
+    check_str,
     expected,
 )
 
@@ -90,7 +90,7 @@ class Connection:
         if self.aws_region and self.product == "elasticsearch":
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
         check_number("timeout (seconds)", self.timeout, above=True)
-        check_whole("retries", self.retries)
+        check_int("retries", self.retries)
 
     @property
     def address(self) -> str:
@@ -112,7 +112,7 @@ class Connection:
             if not isinstance(getattr(self, name), str):
                 # Not quoted: it may be a secret.
                 raise ConfigError(f"{name}: expected text, got {type(getattr(self, name)).__name__}")
-        check_truth("verify", self.verify)
+        check_bool("verify", self.verify)
 
     def _proofs(self) -> list[str]:
         ways = {
@@ -182,7 +182,7 @@ def _each(piece: re.Match[str]) -> str:
 
 def is_server(address: str) -> bool:
     """Tell whether an address names a server, not a folder."""
-    check_is_text("address", address, empty=True)
+    check_str("address", address, empty=True)
     scheme, separator, _ = address.partition("://")
     return bool(separator) and scheme.rpartition("+")[2] in _SCHEMES
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from shinglefold.backoff import Backoff
 from shinglefold.contracts.engine import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
 from shinglefold.engines.http.connection import Connection
@@ -17,6 +16,7 @@ from shinglefold.engines.http.retry import BACKOFF, retry_when_busy
 from shinglefold.engines.http.search_requests import HttpSearches
 from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.runtime.backoff import Backoff
 from shinglefold.runtime.sans_io import run
 
 

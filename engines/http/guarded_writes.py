@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Guard, Held, Parameters, Written
+from shinglefold.contracts.engine import JSON, Guard, Parameters, VersionedDocument, WriteResult
 from shinglefold.engines.http.admin import AdministeredEngine
 from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
 from shinglefold.engines.http.errors import FOR_ALL, error_type, field_remedy, reason, refusal
@@ -27,7 +27,7 @@ class GuardedRequests(HttpSearches):
         """A refresh and a write reach every copy here, so that any may be asked."""
         return MappingProxyType({})
 
-    def _writing(self, actions: Sequence[Mapping[str, Any]], refresh: bool) -> Steps[list[Written]]:
+    def _writing(self, actions: Sequence[Mapping[str, Any]], refresh: bool) -> Steps[list[WriteResult]]:
         if not actions:
             return []
         lines = [line for action in actions for line in _lines(action)]
@@ -40,7 +40,7 @@ class GuardedRequests(HttpSearches):
 
     def _reading(
         self, index: str, ids: Sequence[str], source: Sequence[str], routings: Sequence[str | None]
-    ) -> Steps[list[Held | None]]:
+    ) -> Steps[list[VersionedDocument | None]]:
         check_name(index)
         if not ids:
             return []
@@ -79,7 +79,7 @@ class GuardedEngine(AdministeredEngine, GuardedRequests):
         """Return what tells each index from another of its name; see ``GuardedWrites``."""
         return run(self._identifying(indices), operator.call)
 
-    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[Written]:
+    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
         """Run bulk actions once and return what became of each; see ``GuardedWrites``."""
         return run(self._writing(actions, refresh), operator.call)
 
@@ -89,7 +89,7 @@ class GuardedEngine(AdministeredEngine, GuardedRequests):
         ids: Sequence[str],
         source: Sequence[str] = (),
         routings: Sequence[str | None] = (),
-    ) -> list[Held | None]:
+    ) -> list[VersionedDocument | None]:
         """Return documents as they are now; see ``GuardedWrites``."""
         return run(self._reading(index, ids, source, routings), operator.call)
 
@@ -109,17 +109,17 @@ def _wanted(index: str, id_: str, source: Sequence[str], routing: str | None) ->
     return wanted if routing is None else {**wanted, "routing": routing}
 
 
-def _written(item: Mapping[str, Any], action: Mapping[str, Any]) -> Written:
+def _written(item: Mapping[str, Any], action: Mapping[str, Any]) -> WriteResult:
     (told,) = item.values()
     if was_dropped(item):
-        return Written(DROPPED, None, DROPPED_REASON)
+        return WriteResult(DROPPED, None, DROPPED_REASON)
     if elsewhere := _elsewhere(told, action):
-        return Written(DROPPED, None, elsewhere)
+        return WriteResult(DROPPED, None, elsewhere)
     if "error" in told:
         why = reason({"error": told["error"]})
         remedy = field_remedy(why)
-        return Written(told["status"], None, f"{why}. {remedy}" if remedy else why)
-    return Written(told["status"], Guard(told["_seq_no"], told["_primary_term"]))
+        return WriteResult(told["status"], None, f"{why}. {remedy}" if remedy else why)
+    return WriteResult(told["status"], Guard(told["_seq_no"], told["_primary_term"]))
 
 
 def _elsewhere(told: Mapping[str, Any], action: Mapping[str, Any]) -> str:
@@ -132,7 +132,9 @@ def _elsewhere(told: Mapping[str, Any], action: Mapping[str, Any]) -> str:
     return ""
 
 
-def _held(found: Mapping[str, Any]) -> Held | None:
+def _held(found: Mapping[str, Any]) -> VersionedDocument | None:
     if not found.get("found"):
         return None
-    return Held(found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"]))
+    return VersionedDocument(
+        found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"])
+    )

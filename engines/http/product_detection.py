@@ -12,7 +12,7 @@ from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, 
 
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import BUSY, reason, refusal, unavailable
-from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, why
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, reason_of
 
 _MOST = 65_536
 _VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
@@ -105,7 +105,7 @@ def _ask(connection: Connection) -> _Answer:
     if busy:
         return busy
     cause = getattr(failed, "reason", failed)
-    said = why(cause) if isinstance(cause, BaseException) else cause
+    said = reason_of(cause) if isinstance(cause, BaseException) else cause
     raise unavailable(f"server at {connection.address}", said) from failed
 
 
@@ -130,7 +130,7 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
             context.load_cert_chain(connection.client_cert, connection.client_key or None)
     except OSError as error:
         files = [connection.ca_file, connection.client_cert, connection.client_key]
-        raise ConfigError(f"certificates {', '.join(filter(None, files))}: {why(error)}") from error
+        raise ConfigError(f"certificates {', '.join(filter(None, files))}: {reason_of(error)}") from error
     if not connection.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

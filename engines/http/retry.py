@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.engines.http.errors import ClientErrors, NotRefreshed
 from shinglefold.errors import EngineUnavailable
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,8 +8,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.awaited import Connected, Threaded
-from shinglefold.contracts.engine import Document
+from shinglefold.contracts.engine import Document, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable
 from shinglefold.groups.gate.base_gate import Face, canonicalizer_of, check_rules, let_in
@@ -58,12 +57,12 @@ class AsyncGate:
         """
         check_rules(policy, pipeline)
         wanted = policy or Policy()
-        if isinstance(engine, Threaded):
+        if isinstance(engine, RunsInThreads):
             gate = await asyncio.to_thread(
                 lambda: Gate(engine.blocking, index, wanted, pipeline=pipeline, seal=seal, lease=lease)
             )
             return cls(engine, gate)
-        if not isinstance(engine, Connected):
+        if not isinstance(engine, HasConnection):
             raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
         opened = await asyncio.to_thread(
             _opened, engine.connection, index, wanted, seal, lease, canonicalizer_of(pipeline)

@@ -25,7 +25,7 @@ from shinglefold.ingest.processors.texts import gather
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_kind, expected
+from shinglefold.options.validation import check_type, expected
 
 #: Documents decided at once.
 BATCH = 300
@@ -138,8 +138,8 @@ class Face:
 
 def check_rules(policy: object, pipeline: object) -> None:
     """Raise ``ConfigError`` unless a gate is opened with a policy and a pipeline, or without."""
-    check_kind("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
-    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
+    check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
+    check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
 
 
 def _check_documents(documents: object) -> None:

@@ -26,7 +26,7 @@ from shinglefold.groups.gate.stores.server import ServerStore
 from shinglefold.ingest import Pipeline
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
-from shinglefold.options.validation import check_is_text
+from shinglefold.options.validation import check_str
 from shinglefold.rerank.explanation.stored_passages import matched_passages
 from shinglefold.runtime.sans_io import run
 
@@ -154,7 +154,7 @@ class Gate(Face):
             for each passage ``equal_tokens``, and under ``shown`` (the stored one) and ``member`` the field,
             the place and the text; [] where the stored one is gone.
         """
-        check_is_text("like", like)
+        check_str("like", like)
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         given = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed

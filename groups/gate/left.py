@@ -8,7 +8,7 @@ from shinglefold.groups.gate.mapped import concrete_index
 from shinglefold.groups.gate.protocol.placeholders import Forms
 from shinglefold.groups.gate.protocol.requests import DONE
 from shinglefold.groups.gate.stores.server import now
-from shinglefold.model.placeholders import PENDING, placeholder_query
+from shinglefold.model.stored_fingerprint import PENDING, placeholder_query
 
 #: Places looked at together.
 _PAGE = 1000

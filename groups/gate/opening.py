@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import JSON, Engine, GuardedWrites, Parameters
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.candidate_search import Lookup
@@ -23,11 +22,11 @@ from shinglefold.groups.intent_index import check_intents, ensure_intents
 from shinglefold.groups.scope_values import Values
 from shinglefold.groups.similarity import Likeness, Rules
 from shinglefold.ingest import Backoff
-from shinglefold.model.placeholders import ATTEMPT, PENDING
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal, check_seal, check_sealed
-from shinglefold.options.remedies import advised, together
-from shinglefold.options.validation import check_engine, check_is_text, check_number
+from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.request.recipe_check import check_keywords
 
 #: The parts of a placeholder; by the first a sweep finds it.
@@ -128,7 +127,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         ConfigError: the index was not set up for it, or the engine can't do it.
     """
     check_engine(engine)
-    check_is_text("index", index)
+    check_str("index", index)
     check_seal(seal)
     check_number("lease (seconds)", lease, above=True)
     concrete = concrete_index(engine, index)
@@ -208,7 +207,7 @@ def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:
     if policy.action != "refuse" and not recipe.groups:
         raise ConfigError(
             f"index {index!r} numbers no groups, which the policy {policy.action!r} needs: "
-            f"{together([advised('setup', index, groups=True), advised('regroup', index)])}"
+            f"{chain([suggest('setup', index, groups=True), suggest('regroup', index)])}"
         )
 
 

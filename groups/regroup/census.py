@@ -12,10 +12,9 @@ from shinglefold.errors import InputError
 from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
 from shinglefold.groups.scope_values import Values
 from shinglefold.maintenance.reconcile import Key, key_of
-from shinglefold.model.placeholders import is_placeholder
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.stored_fingerprint import is_placeholder, stored_parts
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s, split_digest
 from shinglefold.rerank.hits import field_values, moment
 

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shinglefold.backoff import Backoff
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
@@ -17,6 +16,7 @@ from shinglefold.ingest.writing.bulk_retry import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, fate, read_again
 from shinglefold.maintenance.reconcile import key_of, key_of_action
 from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.runtime.backoff import Backoff
 
 #: A change, and the newest version of its document where it was read again.
 _Due = tuple[Change, Mapping[str, Any]]

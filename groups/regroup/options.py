@@ -5,21 +5,21 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from shinglefold.backoff import Backoff
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups.rules import MOST_SCOPES, Rules
 from shinglefold.maintenance.scan import PATIENCE
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Decision, Verify, verified_by
 from shinglefold.options.validation import (
+    check_bool,
     check_choice,
-    check_is_text,
+    check_fraction,
     check_number,
     check_path,
-    check_share,
-    check_truth,
-    strings,
+    check_str,
+    check_strings,
 )
+from shinglefold.runtime.backoff import Backoff
 
 Linkage = Literal["leader", "connected"]
 #: Reasons kept; the counts go on.
@@ -61,16 +61,16 @@ class RegroupOptions:
     def __post_init__(self) -> None:
         if self.linkage is not None:
             check_choice("linkage", self.linkage, get_args(Linkage))
-        check_share("min_resemblance", self.min_resemblance)
-        check_share("min_length_ratio", self.min_length_ratio)
-        check_share("min_similarity", self.min_similarity)
+        check_fraction("min_resemblance", self.min_resemblance)
+        check_fraction("min_length_ratio", self.min_length_ratio)
+        check_fraction("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         for name in ("across_languages", "by_scheme", "dry_run"):
-            check_truth(name, getattr(self, name))
+            check_bool(name, getattr(self, name))
         # One field would be taken for its letters.
-        strings("scope", self.scope, MOST_SCOPES)
-        check_is_text("order", self.order, empty=True)
+        check_strings("scope", self.scope, MOST_SCOPES)
+        check_str("order", self.order, empty=True)
         check_path("checkpoint", self.checkpoint, optional=True)
         if self.order == "-":
             raise ConfigError("order '-' names no field: write -FIELD, or leave it out")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
-from shinglefold.backoff import retry_unavailable
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
@@ -28,9 +27,10 @@ from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.values import Int64s
-from shinglefold.options.remedies import advised, together
-from shinglefold.options.validation import check_engine, check_is_text, check_kind
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.request.field_check import check_fields, source_of
+from shinglefold.runtime.backoff import retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
 #: What is told on the way: what is being done, how many documents, and the share of it that is done.
@@ -70,8 +70,8 @@ def regroup(
         EngineError: the engine can't be reached at all.
     """
     check_engine(engine)
-    check_is_text("index", index)
-    check_kind("options", options, RegroupOptions, "RegroupOptions(…)")
+    check_str("index", index)
+    check_type("options", options, RegroupOptions, "RegroupOptions(…)")
     recipe = recipe_with_groups(engine, index)
     _check_names(engine, index, options)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:
@@ -107,7 +107,7 @@ def recipe_with_groups(engine: Engine, index: str) -> Recipe:
         if not recipe.groups:
             raise ConfigError(
                 f"index {name!r} numbers no groups; let it: "
-                f"{together([advised('setup', name, groups=True), advised('regroup', index)])}"
+                f"{chain([suggest('setup', name, groups=True), suggest('regroup', index)])}"
             )
         recipes[first].check(recipe, name, f"Regroup {first} and {name} each by itself.")
     if not recipes:
@@ -128,7 +128,7 @@ def _check_one_grouping(engine: Engine, index: str) -> None:
             ours, theirs = (json.dumps(noted[one]) if noted[one] else "none" for one in (first, name))
             raise ConfigError(
                 f"indices {first!r} and {name!r} note different rules for groups, {ours} and {theirs}: "
-                f"regroup each by itself, or all by the scheme: {advised('regroup', index, by_scheme=True)}"
+                f"regroup each by itself, or all by the scheme: {suggest('regroup', index, by_scheme=True)}"
             )
 
 

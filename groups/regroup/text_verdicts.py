@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts.engine import Engine
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.groups.regroup.census import Census, digest_of
 from shinglefold.groups.regroup.verdict_log import ALIKE, APART, UNKNOWN, Said, Verdicts
 from shinglefold.maintenance.reconcile import Key, found_by, key_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.text_verification import TextStage
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.sketch import connected
 
 #: Documents whose pairs are asked together, twice as many where these are of two such rows; shingles of
@@ -106,7 +106,7 @@ class Asking:
             "track_total_hits": False,
             **self.engine.can.unaltered,
         }
-        answer = retry_unavailable(lambda: complete(self.engine.search(index, body)), self.backoff)
+        answer = retry_unavailable(lambda: check_complete(self.engine.search(index, body)), self.backoff)
         for hit in answer["hits"]["hits"]:
             yield key_of(hit), hit.get("_source") or {}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.errors import InputError, why
+from shinglefold.errors import InputError, reason_of
 from shinglefold.model.values import Uint64s
 
 #: What is said of a pair; unknown is what was not asked, or can't be told.
@@ -85,7 +85,7 @@ class Verdicts:
                 file.write(rows if file.tell() else _BEGINNING + rows)
         except OSError as error:
             raise InputError(
-                f"cannot write {path}, beside the checkpoint: {why(error)}; give another path"
+                f"cannot write {path}, beside the checkpoint: {reason_of(error)}; give another path"
             ) from error
 
     @staticmethod
@@ -104,5 +104,7 @@ class Verdicts:
         except FileNotFoundError:
             return np.zeros(0, _ROW)
         except OSError as error:
-            raise InputError(f"cannot read {path}, beside the checkpoint: {why(error)}; delete it") from error
+            raise InputError(
+                f"cannot read {path}, beside the checkpoint: {reason_of(error)}; delete it"
+            ) from error
         return np.frombuffer(held[len(_BEGINNING) : whole], _ROW)

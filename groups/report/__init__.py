@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.backoff import retry_unavailable
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.report.counts import Names, Report, Tally
 from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.model.recipe import Recipe
-from shinglefold.options.remedies import advised, together
-from shinglefold.options.validation import check_engine, check_is_text, check_kind
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.request.field_check import source_of
+from shinglefold.runtime.backoff import retry_unavailable
 
 __all__ = ["Names", "Report", "make_report"]
 
@@ -39,18 +39,18 @@ def make_report(
     Cost: a scan that reads a few fields; some 300 bytes a group.
     """
     check_engine(engine)
-    check_is_text("index", index)
-    check_kind("names", names, Names, "Names(…)", optional=True)
+    check_str("index", index)
+    check_type("names", names, Names, "Names(…)", optional=True)
     recipe = Recipe.of(engine.mappings(index), index)
     several = list(engine.all_mappings(index).values())
     asked = _told_in(several, names or Names())
     dates = asked_dates(several, asked.dates)
     tally = anew_where_lost(lambda: _tallied(engine, index, Tally(recipe.field, asked), dates, progress))
     if not tally.grouped:
-        first = [] if recipe.groups else [advised("setup", index, groups=True)]
+        first = [] if recipe.groups else [suggest("setup", index, groups=True)]
         raise ConfigError(
             f"no document of {index!r} has the number of its group; number them: "
-            f"{together([*first, advised('regroup', index)])}"
+            f"{chain([*first, suggest('regroup', index)])}"
         )
     return tally.report(index, listed)
 

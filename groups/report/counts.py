@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
-from shinglefold.model.placeholders import PENDING, is_placeholder
-from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.rerank.hits import field_values, moment
 
 _HOSTS = ("host", "domain", "site", "url", "link")

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.contracts.exclusive_writes import Ready
+from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.documents.encoding import to_json
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.metrics import Meter
@@ -19,10 +19,10 @@ from shinglefold.ingest.pipeline.field_usage import makes_fingerprints, target_f
 from shinglefold.ingest.pipeline.simulate import simulate
 from shinglefold.ingest.pipeline.steps import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
 from shinglefold.ingest.processors.context import Tools
-from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, essence
+from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, comparable
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
-from shinglefold.options.validation import check_known, check_object, expected, strings
+from shinglefold.options.validation import check_known, check_object, check_strings, expected
 from shinglefold.registry import make_scheme
 
 #: Fields that fingerprints are of, at most.
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
     document: Document | None = None
     failure: Failure | None = None
     json: bytes | None = None
-    ready: Ready | None = None
+    ready: PreparedDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Pipeline:
         """
         target = target_field(self.steps, field)
         # What makes no fingerprints says nothing of how an index's are made.
-        kept = essence(self.definition) if makes_fingerprints(self.steps) else NO_STEPS
+        kept = comparable(self.definition) if makes_fingerprints(self.steps) else NO_STEPS
         sealed = "" if self.tools.seal is None else self.tools.seal.id
         return Recipe(self.scheme, kept, target, text_fields(self.steps, target), sealed)
 
@@ -176,7 +176,7 @@ def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSO
         fields: whose texts they are of; a ``title`` holds no markup.
     """
     # One name would be taken for its letters.
-    strings("fields", fields, _MOST_FIELDS)
+    check_strings("fields", fields, _MOST_FIELDS)
     check_field("field", field, fields)
     text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
     definition: JSON = json.loads(text)

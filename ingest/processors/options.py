@@ -3,7 +3,7 @@
 from typing import Any
 
 from shinglefold.errors import ConfigError
-from shinglefold.options.validation import check_is_text, check_known, check_object, check_truth, expected
+from shinglefold.options.validation import check_bool, check_known, check_object, check_str, expected
 
 
 class Options:
@@ -27,13 +27,13 @@ class Options:
         found = self._take(name, default)
         if found is None:
             raise ConfigError(f"{self.place}: the option {name!r} is required")
-        return check_is_text(self._named(name), found)
+        return check_str(self._named(name), found)
 
     def any_text(self, name: str) -> str:
         """Take a text that may be empty, and must be given."""
         if not self.has(name):
             raise ConfigError(self._lacks(repr(name)))
-        return check_is_text(self._named(name), self._take(name, None), empty=True)
+        return check_str(self._named(name), self._take(name, None), empty=True)
 
     def optional(self, name: str) -> str | None:
         """Take a text that may be left out."""
@@ -46,7 +46,7 @@ class Options:
     def flag(self, name: str, default: bool) -> bool:
         """Take true or false."""
         found = self._take(name, default)
-        check_truth(self._named(name), found)
+        check_bool(self._named(name), found)
         return bool(found)
 
     def names(self, *aliases: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from gzip import BadGzipFile
 from pathlib import Path
 
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import why
+from shinglefold.errors import reason_of
 from shinglefold.ingest.readers.encodings import decoded, without_mark
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import Source
@@ -37,10 +37,10 @@ def read_page(source: Source, options: ReadOptions, html_page: bool) -> Iterator
     try:
         raw = source.stream.read(options.max_bytes + 1)
     except (EOFError, BadGzipFile, zlib.error) as error:
-        yield Record(None, source.name, 1, f"the file is damaged: {why(error)}")
+        yield Record(None, source.name, 1, f"the file is damaged: {reason_of(error)}")
         return
     except OSError as error:
-        yield Record(None, source.name, 1, f"cannot be read: {why(error)}")
+        yield Record(None, source.name, 1, f"cannot be read: {reason_of(error)}")
         return
     yield _record(
         raw, Path(source.name).name, source.name, html_page=html_page, options=options, fraction=1.0
@@ -83,8 +83,8 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
         with Path(file).open("rb") as stream:
             raw = stream.read(options.max_bytes + 1)
     except OSError as error:
-        why = "a link that leads nowhere" if os.path.islink(file) else error.strerror
-        return Record(None, file, 1, f"cannot be read: {why}", fraction=fraction)
+        reason_of = "a link that leads nowhere" if os.path.islink(file) else error.strerror
+        return Record(None, file, 1, f"cannot be read: {reason_of}", fraction=fraction)
     return _record(raw, name, file, html_page=name.lower().endswith(HTML), options=options, fraction=fraction)
 
 

@@ -9,7 +9,7 @@ from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.pages import HTML, TEXT, read_folder, read_page
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record
 from shinglefold.ingest.readers.streams import STANDARD_INPUT, Source, opened
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_options
 
 _SUFFIXES: dict[Format, tuple[str, ...]] = {
@@ -76,7 +76,7 @@ def format_of(path: str, options: ReadOptions) -> Format:
     if name.endswith(".parquet"):
         raise ConfigError(
             f"{path}: Parquet is read by sign alone: make JSON lines of it with "
-            f"{advised('sign', path, output='FILE.jsonl')}"
+            f"{suggest('sign', path, output='FILE.jsonl')}"
         )
     known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
     raise ConfigError(

@@ -10,7 +10,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.field_paths import said
 from shinglefold.ingest.readers.encodings import Guess
-from shinglefold.options.validation import check_choice, check_is_text, check_truth, check_whole
+from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: Levels of objects and lists in a document; servers map 20 unless told.
@@ -52,11 +52,11 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, get_args(Format))
-        check_whole("max_bytes", self.max_bytes, 1)
+        check_int("max_bytes", self.max_bytes, 1)
         for name in ("id_field", "encoding", "prefix"):
-            check_is_text(name, getattr(self, name), empty=True)
+            check_str(name, getattr(self, name), empty=True)
         if self.header is not None:
-            check_truth("header", self.header)
+            check_bool("header", self.header)
         if self.encoding:
             try:
                 # One that can't replace what it does not understand would end the run there.

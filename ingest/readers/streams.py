@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from shinglefold.errors import InputError, why
+from shinglefold.errors import InputError, reason_of
 from shinglefold.ingest.readers.encodings import REPLACEMENT, SURROGATE, announced
 
 _TRANSCODED = 1 << 16
@@ -157,7 +157,7 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
                 yield Line(number, b"", f"longer than {max_bytes:,} bytes")
                 continue
         except (OSError, EOFError, zlib.error) as error:
-            yield Line(number, b"", f"the file is damaged from here on: {why(error)}")
+            yield Line(number, b"", f"the file is damaged from here on: {reason_of(error)}")
             return
         raw = raw.rstrip(b"\r\n")
         ready = [Line(number, raw, "")]

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shinglefold.backoff import Backoff, Stop, never
 from shinglefold.contracts.engine import BulkFailure, BulkResult, Engine
 from shinglefold.errors import EngineUnavailable
+from shinglefold.runtime.backoff import Backoff, Stop, never
 
 Action = Mapping[str, Any]
 _BUSY = (429, 503)

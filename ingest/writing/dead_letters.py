@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import ConfigError, InputError, Unwritable
+from shinglefold.errors import ConfigError, InputError, OutputError
 from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line, lines
-from shinglefold.options.validation import check_options, path_of
+from shinglefold.options.validation import check_options, check_path_of
 
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.
 _REASONS = 1_000
@@ -49,7 +49,7 @@ class DeadLetters:
 
     def __init__(self, path: str | Path | None) -> None:
         # An empty one is what an unset variable makes.
-        self.path = None if path is None else path_of("dead_letters", path)
+        self.path = None if path is None else check_path_of("dead_letters", path)
         self.reasons: Counter[str] = Counter()
         #: Where each reason was met first: source, line and stage.
         self.first: dict[str, tuple[str, int, str]] = {}
@@ -78,8 +78,8 @@ class DeadLetters:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> Unwritable:
-        return Unwritable.of(f"the dead-letter file {self.path}", error)
+    def _unwritable(self, error: OSError) -> OutputError:
+        return OutputError.of(f"the dead-letter file {self.path}", error)
 
     def write(self, stage: str, reason: str, record: Record) -> None:
         """Keep one document (or what stood in its place).
@@ -107,7 +107,7 @@ class DeadLetters:
         except BaseException as error:
             uncounted = self.kept - kept
             self.reasons, self.first, self.kept = reasons, first, kept
-            if not uncounted or not isinstance(error, Unwritable):
+            if not uncounted or not isinstance(error, OutputError):
                 raise
             raise type(error)(
                 f"{error} (dead letters of documents that are not counted, as they are read again: "
@@ -198,7 +198,7 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
     Raises:
         InputError: the file can't be opened, or was saved in UTF-16.
     """
-    path = path_of("path", path)
+    path = check_path_of("path", path)
     check_options(options, ReadOptions)
     options = replace(options or ReadOptions(), encoding="utf-8")
     try:

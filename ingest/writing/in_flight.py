@@ -6,12 +6,12 @@ from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
 
-from shinglefold.backoff import Backoff
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.ingest.writing.accounting import Ledger, Unkept
 from shinglefold.ingest.writing.batch import Batch
 from shinglefold.ingest.writing.bulk_retry import Sent, send
-from shinglefold.runtime.interruption import Interrupted
+from shinglefold.runtime.backoff import Backoff
+from shinglefold.runtime.signals import Interrupted
 
 #: Seconds between looks at what asks the run to end.
 _TICK = 0.2

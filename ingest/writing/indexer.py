@@ -8,9 +8,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from shinglefold.backoff import Backoff, retry_unavailable
 from shinglefold.contracts.engine import Document, Engine, GroupNumbers
-from shinglefold.contracts.exclusive_writes import MakeReady
+from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.batching import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
 from shinglefold.ingest.foreign_field import refusal
@@ -24,7 +23,8 @@ from shinglefold.ingest.writing.in_flight import Outbox
 from shinglefold.ingest.writing.target_index import Destination
 from shinglefold.ingest.writing.worker_pool import Answer, process_blocks
 from shinglefold.model.stored_fingerprint import without_fingerprint
-from shinglefold.options.validation import check_engine, check_is_text, check_kind, check_object, expected
+from shinglefold.options.validation import check_engine, check_object, check_str, check_type, expected
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
 _Records = Iterable[Record | Mapping[str, Any]]
@@ -70,9 +70,9 @@ def index_documents(
         InputError: the input can't be opened, or the dead-letter file is in a place that can't be written to.
     """
     check_engine(engine)
-    check_is_text("index", index)
-    check_kind("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
-    check_kind("backoff", backoff, Backoff, "Backoff(…)", optional=True)
+    check_str("index", index)
+    check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
+    check_type("backoff", backoff, Backoff, "Backoff(…)", optional=True)
     _check_records(records)
     for name, given in (("properties", properties), ("settings", settings)):
         if given is not None:
@@ -148,7 +148,7 @@ class _Run:
             self._book()
 
     def _answers(
-        self, documents: Iterator[list[Document]], workers: int, make_ready: MakeReady | None
+        self, documents: Iterator[list[Document]], workers: int, make_ready: PrepareDocuments | None
     ) -> Generator[Answer, None, None]:
         # Numbers go into the document as it is.
         as_json = self.ledger.engine.can.takes_json and self.groups is None

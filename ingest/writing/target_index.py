@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shinglefold.contracts.engine import Engine, IndexInfo
-from shinglefold.contracts.exclusive_writes import MakeReady, WantsReady
+from shinglefold.contracts.exclusive_writes import PrepareDocuments, PreparesDocuments
 from shinglefold.errors import ConfigError, EngineError, ShinglefoldError
 from shinglefold.ingest.index_mapping import (
     appends_only,
@@ -19,7 +19,7 @@ from shinglefold.ingest.index_mapping import (
 )
 from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.model.recipe import Recipe, stored_recipe
-from shinglefold.options.validation import check_engine, check_is_text, expected
+from shinglefold.options.validation import check_engine, check_str, expected
 
 #: The name of an index that is built beside another: that one's, and the time.
 _BESIDE = re.compile(r"(.+)-\d{20}")
@@ -41,7 +41,7 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
         ConfigError: the name means several indices, or a data stream.
     """
     check_engine(engine)
-    check_is_text("index", index)
+    check_str("index", index)
     if not callable(build):
         raise expected("build", "what fills the index whose name it gets", build)
     if not engine.index_exists(index):
@@ -128,13 +128,13 @@ class Destination:
             if appends_only(self.engine, self.index):
                 self.verb = "create"
 
-    def make_ready(self) -> MakeReady | None:
+    def make_ready(self) -> PrepareDocuments | None:
         """Return what makes of documents what the engine wants beforehand, if it does.
 
         Raises:
             UnsupportedQuery: the index can't be made with these fields.
         """
-        if not isinstance(self.engine, WantsReady):
+        if not isinstance(self.engine, PreparesDocuments):
             return None
         try:
             return self.engine.ready_for(self.index, new_mappings(self.recipe, self.properties))

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from shinglefold.canon import Lexicon
 from shinglefold.contracts.engine import Document
-from shinglefold.contracts.exclusive_writes import MakeReady
+from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import InputError
 from shinglefold.ingest.metrics import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.pipeline.steps import Failure
 from shinglefold.ingest.readers.encodings import without_surrogates
 from shinglefold.ingest.writing.worker_process import WorkerProcess, go_on, in_order, settled
-from shinglefold.options.validation import check_whole
+from shinglefold.options.validation import check_int
 
 #: Characters from which on a text is spared; what stands for it is as heavy as a short one.
 _WORTH = 200
@@ -75,7 +75,7 @@ def process(
     pipeline: Pipeline,
     documents: _Documents,
     as_json: bool = False,
-    make_ready: MakeReady | None = None,
+    make_ready: PrepareDocuments | None = None,
 ) -> Answer:
     """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for."""
     meter = pipeline.meter
@@ -97,7 +97,7 @@ def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
         yield value
 
 
-def _made_ready(outcomes: Sequence[Outcome], make_ready: MakeReady) -> list[Outcome]:
+def _made_ready(outcomes: Sequence[Outcome], make_ready: PrepareDocuments) -> list[Outcome]:
     made = iter(make_ready([one.document for one in outcomes if one.document is not None]))
     return [one if one.document is None else one._replace(ready=next(made)) for one in outcomes]
 
@@ -109,7 +109,7 @@ def process_blocks(
     as_json: bool = False,
     check: Callable[[], None] = go_on,
     *,
-    make_ready: MakeReady | None = None,
+    make_ready: PrepareDocuments | None = None,
 ) -> Generator[Answer, None, None]:
     """Yield the answer to each block, in order.
 
@@ -122,7 +122,7 @@ def process_blocks(
     Raises:
         ConfigError: ``workers`` is negative.
     """
-    check_whole("workers (0 for one per core)", workers)
+    check_int("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
         return _here(pipeline, blocks, as_json, make_ready)
@@ -135,7 +135,7 @@ def process_blocks(
 
 
 def _here(
-    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: MakeReady | None
+    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: PrepareDocuments | None
 ) -> Generator[Answer, None, None]:
     with settled():
         for block in blocks:
@@ -200,7 +200,7 @@ def _crashed(fate: str) -> Outcome:
 
 
 def _work(
-    pipeline: Pipeline, as_json: bool, make_ready: MakeReady | None, asked: _Documents | Path
+    pipeline: Pipeline, as_json: bool, make_ready: PrepareDocuments | None, asked: _Documents | Path
 ) -> Answer | bool:
     """Answer a block, or save the lexicon to a file."""
     if isinstance(asked, Path):

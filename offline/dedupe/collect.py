@@ -31,7 +31,7 @@ from shinglefold.offline.dedupe.fingerprint_table import (
 )
 from shinglefold.offline.dedupe.read_signed import SignedReader, is_signed
 from shinglefold.offline.sign.tasks import Lines, Task, is_parquet, is_repeatable, tasks
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 from shinglefold.registry import make_scheme
 from shinglefold.runtime.signals import Interrupts
 from shinglefold.sketch import packed_size
@@ -170,7 +170,7 @@ def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool
     if bare:
         raise ConfigError(
             f"{bare[0]} holds no fingerprints in [{field}]: make a file with "
-            f"{advised('sign', bare[0], output='signed.parquet')}, and give that"
+            f"{suggest('sign', bare[0], output='signed.parquet')}, and give that"
         )
     if signed and other:
         raise ConfigError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.model.values import Bytes, Int64s
-from shinglefold.runtime.optional_imports import compiled
+from shinglefold.runtime.optional_imports import compile_function
 
 #: Code points of a block: a text of more is odd.
 CODES = 1 << 17
@@ -104,7 +104,7 @@ class Scanner:
         return Scanned(starts, ends, odd, languages, self._codes[:used], origins[~odd], present, after)
 
 
-@compiled
+@compile_function
 def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
     joined, name_ends, texts = names
     seen = np.zeros(len(name_ends), np.bool_)
@@ -202,7 +202,7 @@ def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-u
     return at, count, used
 
 
-@compiled
+@compile_function
 def _past_blanks(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # A space, a tab, a carriage return.
     while data[at] == 32 or data[at] == 9 or data[at] == 13:
@@ -210,7 +210,7 @@ def _past_blanks(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return at
 
 
-@compiled
+@compile_function
 def _same(data, begin, end, other, first, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
     if end - begin != last - first:
         return False
@@ -220,7 +220,7 @@ def _same(data, begin, end, other, first, last):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compile_function
 def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return which name this is; the last one is any that begins with it. −1: none."""
     first = 0
@@ -234,7 +234,7 @@ def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # n
     return -1
 
 
-@compiled
+@compile_function
 def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return where a string ends, and whether it has escapes; −1 where it is odd."""
     escaped = False
@@ -252,7 +252,7 @@ def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
         at += width
 
 
-@compiled
+@compile_function
 def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return where a string ends, and the codes with it; −1 where it is odd, −2 where there is no room."""
     most = len(codes) - 4
@@ -283,7 +283,7 @@ def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: AN
     return -2, used
 
 
-@compiled
+@compile_function
 def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0911
     """Return the code point at a place and its bytes; −1 of these where it is none.
 
@@ -313,7 +313,7 @@ def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
     return code, (4 if 0x10000 <= code < 0x110000 else -1)
 
 
-@compiled
+@compile_function
 def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return the code point of an escape and its bytes; −1 of these where it is none, or half of a pair."""
     kind = data[at + 1]
@@ -336,7 +336,7 @@ def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return code, (6 if not 0xD800 <= code < 0xE000 else -1)
 
 
-@compiled
+@compile_function
 def _simple_end(data, at, whole):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
     """Return where a number or literal ends, −1 where it is odd: long, by an exponent, no ``whole`` one."""
     if not whole:

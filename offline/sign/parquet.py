@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from shinglefold.errors import ConfigError, InputError, MissingExtra, why
+from shinglefold.errors import ConfigError, InputError, MissingExtra, reason_of
 from shinglefold.ingest.field_paths import MISSING, get, parts
 from shinglefold.ingest.foreign_field import refusal
 from shinglefold.ingest.readers.record import Record, to_document
@@ -273,7 +273,7 @@ def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
     except FileNotFoundError as error:
         raise InputError(f"cannot read {source}: no such file; check the path") from error
     except OSError as error:
-        raise InputError(f"cannot read {source}: {why(error)}; check the path") from error
+        raise InputError(f"cannot read {source}: {reason_of(error)}; check the path") from error
 
 
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shinglefold.errors import InputError, is_full, why
+from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.offline.sign.signer import Signer, Tally
 from shinglefold.offline.sign.spans import read_lines
 from shinglefold.offline.sign.tasks import Lines, RowGroup, Span, Task
@@ -97,7 +97,7 @@ class PartWriter:
 
 def tell(tally: Tally, error: OSError, path: str) -> None:
     """Let an answer say what kept the part from being made, or from being written to a path."""
-    tally.problem = f"{error.filename or path}: {why(error)}"
+    tally.problem = f"{error.filename or path}: {reason_of(error)}"
     # Not all libraries name the file; but nobody runs out of room by reading.
     if error.errno and (is_full(error) or error.filename == path):
         tally.unwritten = error.errno

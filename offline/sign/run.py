@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
 
-from shinglefold.errors import InputError, Unwritable, is_full, why
+from shinglefold.errors import InputError, OutputError, is_full, reason_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.worker_pool import cores, forks, learn, saved
 from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order, settled
@@ -116,12 +116,12 @@ class _Run:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
-        except Unwritable as error:
+        except OutputError as error:
             stopped = str(error)
         try:
             # What was half taken is cut off first, which makes room for a note where there was none.
             self._note()
-        except Unwritable as error:
+        except OutputError as error:
             return stopped or str(error)
         return stopped
 
@@ -152,7 +152,7 @@ class _Run:
         try:
             with self._written():
                 self.sink.finish()
-        except Unwritable as error:
+        except OutputError as error:
             return str(error)
         return ""
 
@@ -161,12 +161,12 @@ class _Run:
             with self._written():
                 self.journal.note(self.books.state(self.sink.sync()))
 
-    def _unwritten(self, error: OSError) -> Unwritable:
+    def _unwritten(self, error: OSError) -> OutputError:
         """Return the error of a part that could not be written."""
         if self.journal is not None:
-            return Unwritable.of(self._target, error, _REMEDY)
-        cause = "the disk is full; make room" if is_full(error) else f"{why(error)}; {_REMEDY}"
-        return Unwritable(
+            return OutputError.of(self._target, error, _REMEDY)
+        cause = "the disk is full; make room" if is_full(error) else f"{reason_of(error)}; {_REMEDY}"
+        return OutputError(
             f"cannot write temporary files to {self.folder.parent}: {cause}, or set TMPDIR to a folder on "
             "another disk"
         )
@@ -183,7 +183,7 @@ class _Run:
             raise
         except OSError as error:
             remedy = "check the path" if isinstance(self.job.target, Path) else "name a file with -o"
-            raise Unwritable.of(self._target, error, remedy) from error
+            raise OutputError.of(self._target, error, remedy) from error
 
     def _questions(self) -> Iterator[Question]:
         found = tasks(self.job.sources, self.job.signer.options.reading, dict(self.job.prefixes))

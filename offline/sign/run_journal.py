@@ -14,11 +14,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from shinglefold.errors import ConfigError, Unwritable
+from shinglefold.errors import ConfigError, OutputError, shorten
 from shinglefold.offline.sign.tasks import is_repeatable
-from shinglefold.quoted import shortened
-from shinglefold.runtime.durable_files import sync_folder
-from shinglefold.runtime.locks import lock, stands_at
+from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
 #: Seconds between notes: what a kill costs at most.
 _PAUSE = 1.0
@@ -58,7 +56,7 @@ class Journal:
             Unwritable: the folder can't be made.
         """
         # Where it is not there any more, the run that was waited for has removed it, as it was whole.
-        while self._file is None or not stands_at(self._file, self._path):
+        while self._file is None or not is_same_file(self._file, self._path):
             self.close()
             self._file = self._opened()
             self._lock(self._file)
@@ -110,7 +108,7 @@ class Journal:
                 missing = isinstance(error, FileNotFoundError) and not self.folder.exists()
                 # Another run may have removed the folder in between.
                 if not missing or not self.target.parent.is_dir():
-                    raise Unwritable.of(f"beside {self.target}", error) from error
+                    raise OutputError.of(f"beside {self.target}", error) from error
 
     def _lock(self, file: int) -> None:
         # The workers of a killed run hold it, too, and finish their parts before they notice.
@@ -132,7 +130,7 @@ class Journal:
         try:
             self._append(self._identity)
         except OSError as error:
-            raise Unwritable.of(f"beside {self.target}", error) from error
+            raise OutputError.of(f"beside {self.target}", error) from error
         self._sync_beside()
 
     def _sync_beside(self) -> None:
@@ -189,7 +187,7 @@ def _other_sources(before: Sequence[Sequence[Any]], now: Sequence[Sequence[Any]]
     """Return which sources are others; each is its name and what tells whether it changed."""
     names = [[str(one[0]) for one in several] for several in (before, now)]
     if names[0] != names[1]:
-        return f"other sources ({shortened(', '.join(names[0]))}, here {shortened(', '.join(names[1]))})"
+        return f"other sources ({shorten(', '.join(names[0]))}, here {shorten(', '.join(names[1]))})"
     changed = next(one[0] for one, other in zip(before, now, strict=True) if list(one) != list(other))
     if not is_repeatable(changed):
         return f"what came through another pipe ({changed}), which nobody can read again"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from shinglefold.runtime.lazy import lazily
+from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations
@@ -32,7 +32,7 @@ __all__ = [
     "verified",
 ]
 
-__getattr__ = lazily(
+__getattr__ = lazy_attributes(
     __name__,
     {
         "Bounds": "shinglefold.offline.spark.candidate_pairs",

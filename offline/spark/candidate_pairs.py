@@ -12,7 +12,7 @@ from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.arrow_arrays import numbers
 from shinglefold.offline.spark.runs import run_starts
 from shinglefold.offline.spark.session import Batch, Frame, totals
-from shinglefold.options.validation import check_whole
+from shinglefold.options.validation import check_int
 from shinglefold.sketch.cluster.candidates import CHUNK, ragged
 from shinglefold.sketch.decide.estimators import length_ratio
 
@@ -32,8 +32,8 @@ class Bounds:
     centres: int = 16
 
     def __post_init__(self) -> None:
-        check_whole("most", self.most, 2, 100_000)
-        check_whole("centres", self.centres, 1, self.most)
+        check_int("most", self.most, 2, 100_000)
+        check_int("centres", self.centres, 1, self.most)
 
 
 _USUAL = Bounds()

@@ -13,7 +13,7 @@ from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADAB
 from shinglefold.offline.spark.session import Frame, totals
 from shinglefold.offline.spark.stage_store import Work
 from shinglefold.offline.spark.verify import verified
-from shinglefold.options.validation import check_whole
+from shinglefold.options.validation import check_int
 
 #: Is told what is being done.
 Report = Callable[[str], None]
@@ -35,7 +35,7 @@ class GroupOptions:
     min_size: int = 2
 
     def __post_init__(self) -> None:
-        check_whole("min_size", self.min_size, 2, 2**31 - 1)
+        check_int("min_size", self.min_size, 2, 2**31 - 1)
 
 
 @dataclass(slots=True)

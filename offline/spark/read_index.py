@@ -11,13 +11,12 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.maintenance.scan import Scan, Slice
-from shinglefold.model.placeholders import is_placeholder
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.stored_fingerprint import is_placeholder, stored_parts
 from shinglefold.offline.sign.parquet import print_type
 from shinglefold.offline.spark.session import Batch, Frame, Session
 from shinglefold.offline.spark.signing import PRINT
-from shinglefold.options.validation import check_whole
+from shinglefold.options.validation import check_int
 
 _SCHEMA = f"_index string, _id string, _routing string, dedup {PRINT}"
 _PARTS = ("scheme", "lang", "shingles", "digest", "supershingles", "signature")
@@ -37,7 +36,7 @@ def stored(session: Session, where: str | Connection, index: str, recipe: Recipe
     Raises:
         ConfigError: the fingerprints are sealed, which nobody here could check.
     """
-    check_whole("parts", parts, 1, 1024)
+    check_int("parts", parts, 1, 1024)
     if recipe.sealed:
         raise ConfigError(f"the fingerprints of index {index!r} are sealed, and Spark gets no keys")
     slices = session.range(0, parts, 1, parts)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, shorten
 from shinglefold.model.values import PlacedTokens, Token
-from shinglefold.options.validation import expected, strings
-from shinglefold.quoted import shortened
+from shinglefold.options.validation import check_strings, expected
 from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.request.arguments import read_source_filter
 
@@ -50,7 +49,7 @@ def shown_fields(source: object, asked: tuple[str, ...], known: tuple[str, ...])
     if not shown or (asked and len(shown) < len(asked)):
         hidden = ", ".join(field for field in asked or known if field not in shown)
         raise ConfigError(
-            f"passages would show what _source leaves out: {shortened(hidden)}. Let _source show it, name "
+            f"passages would show what _source leaves out: {shorten(hidden)}. Let _source show it, name "
             'other fields ({"explain": {"fields": […]}}), or ask without passages ("explain": true)'
         )
     return shown
@@ -125,7 +124,7 @@ def matched_passages(
         # A whole hit has none of the fields at its top.
         if not isinstance(source, Mapping) or isinstance(source.get("_source"), Mapping):
             raise expected("source", 'the _source of a hit, hit["_source"]', source)
-    strings("fields", fields, _MOST_FIELDS)
+    check_strings("fields", fields, _MOST_FIELDS)
     one, other = (stored_text(source, fields, tokenize, _MOST_CHARACTERS) for source in (shown, member))
     found = find_passages(one.tokens("a"), other.tokens("b"))
     return [passage_json(passage, shown=one, member=other) for passage in found]

@@ -9,7 +9,7 @@ import numpy as np
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
 from shinglefold.model.values import Int64s
-from shinglefold.options.validation import check_is_text, check_options
+from shinglefold.options.validation import check_options, check_str
 from shinglefold.rerank.fold.fingerprint_columns import (
     FingerprintColumns,
     FingerprintCounts,
@@ -82,7 +82,7 @@ def collapse(
     Cost: about 1 ms for 200 hits, 3 to 9 ms for 1,000.
     """
     check_options(options, FoldOptions)
-    check_is_text("field", field)
+    check_str("field", field)
     check_seal(seal)
     folding = folding_of(checked_scheme(scheme), options or FoldOptions(), field, seal=seal)
     folding.add(hits_of(hits))

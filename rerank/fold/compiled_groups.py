@@ -11,7 +11,7 @@ import numpy as np
 from shinglefold.model.values import Bytes, Uint64s
 from shinglefold.rerank.fold.leader_groups import LeaderGroups, leader_groups
 from shinglefold.rerank.fold.matcher import Compared, Matcher
-from shinglefold.runtime.optional_imports import compiled
+from shinglefold.runtime.optional_imports import compile_function
 from shinglefold.sketch import lowest_bits
 
 #: What the bits of a word are counted by: a half of it, then a quarter … an eighth at a time.
@@ -59,7 +59,7 @@ def _words(signatures: Bytes, bits: int) -> Uint64s:
     return padded.view(np.uint64)
 
 
-@compiled
+@compile_function
 def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, across, leaders):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0917
     signed, languages, shingles, digests = columns
     count = len(words)
@@ -94,7 +94,7 @@ def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, acro
                 leaders[hit] = leader
 
 
-@compiled
+@compile_function
 def _count(planes, leader, begin, differing):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count of each hit from a place on the bits of the planes that differ from the leader's."""
     differing[begin:] = 0
@@ -104,7 +104,7 @@ def _count(planes, leader, begin, differing):  # type: ignore[no-untyped-def]  #
             differing[hit] += _ones(row[hit] ^ own)
 
 
-@compiled
+@compile_function
 def _differing(one, other, bits, lowest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count the values in which two signatures differ."""
     found = np.int64(0)
@@ -119,7 +119,7 @@ def _differing(one, other, bits, lowest):  # type: ignore[no-untyped-def]  # noq
     return found
 
 
-@compiled
+@compile_function
 def _ones(word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count the bits of a word that are set."""
     word -= (word >> _1) & _PAIRS

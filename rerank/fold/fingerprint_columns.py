@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import Decoder, Troubles
+from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder
 from shinglefold.model.values import Bytes, Int64s
 from shinglefold.rerank.hits import Hit, field_values, moment, stored_values
 from shinglefold.rerank.request.fold_options import Scope
@@ -108,7 +108,7 @@ class FingerprintReader:
             for hit in hits
         ]
         keywords = self._decoder.keywords(rows)
-        troubles = Troubles(other_schemes=self.counts.other_schemes)
+        troubles = DecodeProblems(other_schemes=self.counts.other_schemes)
         signatures, shingles, languages, digests = self._decoder.decode(rows, keywords, troubles)
         self.counts.unsigned += troubles.unsigned
         self.counts.unreadable += troubles.unreadable

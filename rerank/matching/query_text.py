@@ -8,10 +8,9 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, quote
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of
 from shinglefold.passages.winnowing import keywords, winnowed
-from shinglefold.quoted import quoted
 from shinglefold.rerank.explanation.stored_passages import StoredText, stored_text
 from shinglefold.rerank.similar.candidate_queries import CandidateQueries
 from shinglefold.rerank.similar.options import check_candidate_options
@@ -44,7 +43,7 @@ class MatchOptions:
     def __post_init__(self) -> None:
         share = self.min_share
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quoted(share)}")
+            raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quote(share)}")
         check_candidate_options(
             size=self.size,
             smallest=1,

@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
+from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage, quote
 from shinglefold.model.recipe import PASSAGES
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.remedies import advised, together
-from shinglefold.options.validation import check_is_text, check_options
-from shinglefold.quoted import quoted
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.options.validation import check_options, check_str
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
 from shinglefold.rerank.matching.candidate_texts import PassageQuery
@@ -83,7 +81,7 @@ class MatchSteps(Generic[Driven]):
     ) -> None:
         check_means(engine, canonicalizer, seal, awaited=self._awaited)
         if language is not None:
-            check_is_text("language", language)
+            check_str("language", language)
         self._engine: Driven = engine
         self._canonicalizers = {} if canonicalizer is None else {canonicalizer.references: canonicalizer}
         self._language = language
@@ -105,7 +103,7 @@ class MatchSteps(Generic[Driven]):
 
     def _query_text(self, text: str, by: PassageQuery) -> QueryText:
         if not isinstance(text, str):
-            raise InputError(f"expected a text, got {quoted(text)}")
+            raise InputError(f"expected a text, got {quote(text)}")
         return QueryText.of(text, by.canonicalizer, self._language)
 
     def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
@@ -137,7 +135,7 @@ def _check_stored(known: IndexRecipe) -> None:
     """
     for name, mappings in known.mappings.items():
         if mapped_at(mappings, f"{known.field}.{PASSAGES}") is None:
-            commands = together([advised("setup", name, passages=True), advised("backfill", name)])
+            commands = chain([suggest("setup", name, passages=True), suggest("backfill", name)])
             raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
 
 

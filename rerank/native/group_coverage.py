@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
-from shinglefold.options.remedies import advised, together
+from shinglefold.options.remedies import chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.native.collapse_request import group_field, ungrouped_request
 from shinglefold.rerank.native.group_counts import ResultSizes
@@ -59,7 +59,7 @@ class GroupCoverage:
         for name in names:
             field = group_field(self._dedup)
             if (mapped_at(mappings.get(name, {}), field) or {}).get("type") != "long":
-                remedy = advised("setup", name, groups=True)
+                remedy = suggest("setup", name, groups=True)
                 return f"index {name!r} has no numbers of groups ({field}, a long); add them: {remedy}"
         return ""
 
@@ -69,5 +69,5 @@ class GroupCoverage:
         if not count:
             return ""
         documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
-        commands = [advised(command, index or "") for command in ("backfill", "regroup")]
-        return f"{documents} no group of the scheme {self._scheme}; number them: {together(commands)}"
+        commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
+        return f"{documents} no group of the scheme {self._scheme}; number them: {chain(commands)}"

@@ -7,10 +7,9 @@ from typing import Any
 
 from shinglefold.contracts.engine import Search
 from shinglefold.documents.source_filter import SourceFilter
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, quote
 from shinglefold.model.seal import check_seal
-from shinglefold.options.validation import check_engine, check_known, check_text, expected, strings
-from shinglefold.quoted import quoted
+from shinglefold.options.validation import check_engine, check_known, check_name, check_strings, expected
 from shinglefold.rerank.hits import Hit
 
 #: Scopes, policies and fields of passages a request may name.
@@ -93,7 +92,7 @@ def seconds(given: object) -> float:
     match = _SPAN.fullmatch(given) if short and isinstance(given, str) else None
     if match is None:
         raise ConfigError(
-            f"within {quoted(given)}: expected a number and one of ms, s, m, h, d, w, such as 7d"
+            f"within {quote(given)}: expected a number and one of ms, s, m, h, d, w, such as 7d"
         )
     return float(match[1]) * _SECONDS[match[2]]
 
@@ -107,16 +106,16 @@ def read_source_filter(given: object) -> SourceFilter:
     if given is None or isinstance(given, bool):
         return SourceFilter(wanted=given is not False)
     if isinstance(given, str):
-        return SourceFilter(includes=(check_text("_source", given),))
+        return SourceFilter(includes=(check_name("_source", given),))
     if not isinstance(given, Mapping):
-        return SourceFilter(includes=strings("_source", given, MOST_PATTERNS))
+        return SourceFilter(includes=check_strings("_source", given, MOST_PATTERNS))
     check_known("key of _source", given, _FILTER_KEYS)
     return SourceFilter(True, _patterns(given, "include"), _patterns(given, "exclude"))
 
 
 def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     found = given.get(f"{name}s", given.get(name)) or ()
-    return strings(f"_source {name}s", [found] if isinstance(found, str) else found, MOST_PATTERNS)
+    return check_strings(f"_source {name}s", [found] if isinstance(found, str) else found, MOST_PATTERNS)
 
 
 def check_levels(body: Mapping[str, Any]) -> None:
@@ -140,5 +139,5 @@ def _parts(part: Any) -> Iterable[Any]:  # noqa: ANN401 - JSON
 
 def _is_part(value: object) -> bool:
     if isinstance(value, int) and value.bit_length() > _BITS:
-        raise ConfigError(f"the request holds {quoted(value)}, which no engine can read: take it out")
+        raise ConfigError(f"the request holds {quote(value)}, which no engine can read: take it out")
     return isinstance(value, Mapping | list | tuple)

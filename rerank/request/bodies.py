@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError
-from shinglefold.options.validation import check_whole
-from shinglefold.quoted import quoted
+from shinglefold.errors import ConfigError, quote
+from shinglefold.options.validation import check_int
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import check_levels
 from shinglefold.rerank.request.fold_options import FoldOptions
@@ -40,12 +39,12 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
         ConfigError: ``ext`` or ``ext.dedup`` is not an object, or the body is nested too deeply.
     """
     if not isinstance(body, Mapping):
-        raise ConfigError(f"expected a search request, an object, got {quoted(body)}")
+        raise ConfigError(f"expected a search request, an object, got {quote(body)}")
     check_levels(body)
     rest = dict(body)
     given = rest.pop("ext", None)
     if not (given is None or isinstance(given, Mapping)):
-        raise ConfigError(f'ext: expected an object, such as {{"dedup": {{…}}}}, got {quoted(given)}')
+        raise ConfigError(f'ext: expected an object, such as {{"dedup": {{…}}}}, got {quote(given)}')
     ext = dict(given or {})
     ours = ext.pop("dedup", {})
     if ext:
@@ -53,7 +52,7 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     if isinstance(ours, bool):
         ours = {"fold": ours}
     if not isinstance(ours, Mapping):
-        raise ConfigError(f"ext.dedup: expected an object of options, got {quoted(ours)}")
+        raise ConfigError(f"ext.dedup: expected an object of options, got {quote(ours)}")
     return rest, ours
 
 
@@ -73,7 +72,7 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
     """
     bounds = body.get("from", 0), body.get("size", 10)
     for name, value in zip(("from", "size"), bounds, strict=True):
-        check_whole(name, value, 0, _MOST_HITS)
+        check_int(name, value, 0, _MOST_HITS)
     return bounds
 
 

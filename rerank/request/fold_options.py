@@ -5,22 +5,21 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, quote
 from shinglefold.model.scheme import Facts
 from shinglefold.options.validation import (
+    check_bool,
     check_choice,
     check_count,
+    check_fraction,
+    check_int,
     check_known,
+    check_name,
     check_number,
     check_options,
-    check_share,
-    check_text,
-    check_truth,
-    check_whole,
+    check_strings,
     expected,
-    strings,
 )
-from shinglefold.quoted import quoted
 from shinglefold.rerank.request.arguments import (
     MOST_FIELDS,
     MOST_POLICIES,
@@ -48,9 +47,9 @@ class Preference:
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_text("representative", self.name)
-        check_text("field", self.field)
-        strings(f"values of {self.name}", self.values, MOST_VALUES)
+        check_name("representative", self.name)
+        check_name("field", self.field)
+        check_strings(f"values of {self.name}", self.values, MOST_VALUES)
 
     @classmethod
     def parse(cls, given: object) -> "Preference":
@@ -59,7 +58,7 @@ class Preference:
         As JSON: ``{"newest": "published"}``, ``{"prefer": {"field": "host", "values": ["a.org"]}}``.
         """
         if isinstance(given, str):
-            name, _, rest = check_text("representative", given, MOST_TEXT).partition(":")
+            name, _, rest = check_name("representative", given, MOST_TEXT).partition(":")
             field, _, values = rest.partition("=")
             return cls(name, field, tuple(part for part in values.split(",") if part))
         if isinstance(given, Mapping) and len(given) == 1:
@@ -67,11 +66,11 @@ class Preference:
             if isinstance(argument, str):
                 return cls(str(name), argument)
             if isinstance(argument, Mapping):
-                check_known(f"key of representative {quoted(name)}", argument, ("field", "values"))
-                preferred = strings("values", argument.get("values", ()), MOST_VALUES)
+                check_known(f"key of representative {quote(name)}", argument, ("field", "values"))
+                preferred = check_strings("values", argument.get("values", ()), MOST_VALUES)
                 return cls(str(name), _name("field", argument.get("field", "")), preferred)
         raise ConfigError(
-            f'representative {quoted(given)}: expected a policy such as "newest:published" or '
+            f'representative {quote(given)}: expected a policy such as "newest:published" or '
             '{"prefer": {"field": "host", "values": ["example.org"]}}'
         )
 
@@ -84,20 +83,20 @@ class Scope:
     within: float | None = None
 
     def __post_init__(self) -> None:
-        check_text("scope", self.field)
+        check_name("scope", self.field)
         check_number("within (seconds)", self.within, optional=True)
 
     @classmethod
     def parse(cls, given: object) -> "Scope":
         """Read ``"host"``, ``"published:7d"``, ``{"field": "host"}`` or with ``"within": "7d"``."""
         if isinstance(given, str) and given:
-            field, _, span = check_text("scope", given).partition(":")
+            field, _, span = check_name("scope", given).partition(":")
             return cls(field, seconds(span) if span else None)
         if isinstance(given, Mapping) and isinstance(given.get("field"), str):
             check_known("key of scope", given, ("field", "within"))
             return cls(given["field"], seconds(given["within"]) if "within" in given else None)
         raise ConfigError(
-            f'scope {quoted(given)}: expected a field, or {{"field": "published", "within": "7d"}}'
+            f'scope {quote(given)}: expected a field, or {{"field": "published", "within": "7d"}}'
         )
 
 
@@ -113,8 +112,8 @@ class Explain:
     fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_truth("passages", self.passages)
-        strings("explain fields", self.fields, MOST_FIELDS)
+        check_bool("passages", self.passages)
+        check_strings("explain fields", self.fields, MOST_FIELDS)
 
     @classmethod
     def parse(cls, given: object) -> "bool | Explain":
@@ -122,10 +121,10 @@ class Explain:
         if isinstance(given, bool | Explain):
             return given
         if not isinstance(given, Mapping):
-            raise ConfigError(f'explain: expected true, false or {{"passages": true}}, got {quoted(given)}')
+            raise ConfigError(f'explain: expected true, false or {{"passages": true}}, got {quote(given)}')
         check_known("key of explain", given, ("passages", "fields"))
         return cls(
-            given.get("passages", True), strings("explain fields", given.get("fields", ()), MOST_FIELDS)
+            given.get("passages", True), check_strings("explain fields", given.get("fields", ()), MOST_FIELDS)
         )
 
 
@@ -190,14 +189,14 @@ class FoldOptions:
     closed: bool = False
 
     def __post_init__(self) -> None:
-        check_whole("min_shared", self.min_shared, 0, 1024, optional=True)
-        check_share("min_resemblance", self.min_resemblance)
-        check_share("min_length_ratio", self.min_length_ratio)
+        check_int("min_shared", self.min_shared, 0, 1024, optional=True)
+        check_fraction("min_resemblance", self.min_resemblance)
+        check_fraction("min_length_ratio", self.min_length_ratio)
         for name, known in _CHOICES.items():
             if name != "verify" or self.verify is not None:
                 check_choice(_SAID.get(name, name), getattr(self, name), get_args(known))
         if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
-            raise ConfigError(f"filter of members: expected a query, got {quoted(self.member_filter)}")
+            raise ConfigError(f"filter of members: expected a query, got {quote(self.member_filter)}")
         if self.member_filter is not None and self.members_from != "index":
             raise ConfigError(
                 'filter of members: those among the results are filtered by the query; add "from": "index"'
@@ -207,18 +206,18 @@ class FoldOptions:
         _check_made("scope", self.scope, Scope)
         check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
-        check_whole("members", self.members, 0, 1000)
+        check_int("members", self.members, 0, 1000)
         read_source_filter(self.member_source)
         _check_made("inner_hits", self.inner_hits, InnerHits)
         check_names(self.inner_hits)
-        check_whole("window", self.window, 1, 1000)
-        check_whole("max_window", self.max_window, 1, 10_000)
+        check_int("window", self.window, 1, 1000)
+        check_int("max_window", self.max_window, 1, 10_000)
         for name in ("across_languages", "fold", "renew", "closed"):
-            check_truth(name, getattr(self, name))
+            check_bool(name, getattr(self, name))
         if not isinstance(self.explain, bool | Explain):
-            raise ConfigError(f"explain: expected true, false or an Explain, got {quoted(self.explain)}")
+            raise ConfigError(f"explain: expected true, false or an Explain, got {quote(self.explain)}")
         if not isinstance(self.cursor, bool | str):
-            raise ConfigError(f"cursor: expected true or a cursor from an answer, got {quoted(self.cursor)}")
+            raise ConfigError(f"cursor: expected true or a cursor from an answer, got {quote(self.cursor)}")
         if self.cursor is not False and not self.fold:
             raise ConfigError("a cursor pages through groups: leave it out, or fold")
         if self.window > self.max_window:
@@ -237,7 +236,7 @@ class FoldOptions:
             ConfigError: an unknown key (the nearest known one is named) or a value that is not valid.
         """
         if not isinstance(given, Mapping):
-            raise ConfigError(f"dedup: expected an object of options, got {quoted(given)}")
+            raise ConfigError(f"dedup: expected an object of options, got {quote(given)}")
         check_options(base, cls)
         if not given:
             return base or cls()
@@ -281,7 +280,7 @@ def _check_allowed(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in VISITORS:
             raise ConfigError(
-                f"{quoted(name)} is for the application to set; a request may set {', '.join(VISITORS)}"
+                f"{quote(name)} is for the application to set; a request may set {', '.join(VISITORS)}"
             )
     _check_members(given.get("members"))
 
@@ -357,5 +356,5 @@ def _members(given: object) -> dict[str, Any]:
 
 def _name(what: str, given: object) -> str:
     if not isinstance(given, str):
-        raise ConfigError(f"{what}: expected the name of a field, got {quoted(given)}")
-    return check_text(what, given)
+        raise ConfigError(f"{what}: expected the name of a field, got {quote(given)}")
+    return check_name(what, given)

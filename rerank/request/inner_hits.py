@@ -6,9 +6,8 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.documents.source_filter import SourceFilter
-from shinglefold.errors import ConfigError
-from shinglefold.options.validation import check_count, check_known, check_text, check_whole
-from shinglefold.quoted import quoted
+from shinglefold.errors import ConfigError, quote
+from shinglefold.options.validation import check_count, check_int, check_known, check_name
 from shinglefold.rerank.request.arguments import read_source_filter
 
 #: The name of inner hits that have none, which is that of the members every group has.
@@ -39,17 +38,17 @@ class InnerHits:
     search: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_whole("inner_hits from", self.start, 0, _DEEPEST)
-        check_whole("inner_hits size", self.size, 0, _DEEPEST)
-        if not isinstance(self.name, str) or not check_text("inner_hits name", self.name):
-            raise ConfigError(f"inner_hits name: expected a name, got {quoted(self.name)}")
+        check_int("inner_hits from", self.start, 0, _DEEPEST)
+        check_int("inner_hits size", self.size, 0, _DEEPEST)
+        if not isinstance(self.name, str) or not check_name("inner_hits name", self.name):
+            raise ConfigError(f"inner_hits name: expected a name, got {quote(self.name)}")
         self.source_filter()
 
     @classmethod
     def parse(cls, given: object) -> "InnerHits":
         """Read one of the engines' ``inner_hits`` objects."""
         if not isinstance(given, Mapping):
-            raise ConfigError(f'inner_hits: expected {{"name": …, "size": …}}, got {quoted(given)}')
+            raise ConfigError(f'inner_hits: expected {{"name": …, "size": …}}, got {quote(given)}')
         check_known("key of inner_hits", given, _KNOWN)
         search = {name: given[name] for name in _SEARCH if name in given}
         if "collapse" in given:
@@ -100,13 +99,13 @@ def check_names(several: Sequence[InnerHits]) -> None:
     names = [one.name for one in several]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"inner_hits: two are called {quoted(name)}; give each a name of its own")
+            raise ConfigError(f"inner_hits: two are called {quote(name)}; give each a name of its own")
 
 
 def _second_level(given: object) -> JSON:
     if not isinstance(given, Mapping) or given.keys() != {"field"} or not isinstance(given["field"], str):
         raise ConfigError(
             'collapse of inner_hits: expected {"field": NAME} and nothing below it, as the engines do, '
-            f"got {quoted(given)}"
+            f"got {quote(given)}"
         )
-    return {"field": check_text("collapse of inner_hits", given["field"])}
+    return {"field": check_name("collapse of inner_hits", given["field"])}

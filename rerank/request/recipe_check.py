@@ -7,8 +7,8 @@ from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
 from shinglefold.model.recipe import stored_recipe, stores_keywords
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
-from shinglefold.options.remedies import advised, together
-from shinglefold.options.validation import check_is_text
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.options.validation import check_str
 
 _REMEDY = (
     "Search with the scheme of the index (Recipe.of its mappings has it), "
@@ -44,7 +44,7 @@ def check_keywords(mappings: Mapping[str, Any], index: str, field: str) -> None:
     """
     stored = stored_recipe(mappings) or {}
     if not stores_keywords(stored.get("pipeline"), str(stored.get("field", field))):
-        commands = together([advised("setup", index, keywords=True), advised("backfill", index)])
+        commands = chain([suggest("setup", index, keywords=True), suggest("backfill", index)])
         raise ConfigError(
             f"index {index!r} stores no supershingles, by which copies are found. Let it store them: "
             f"{commands}; or fold pages by signatures alone"
@@ -58,7 +58,7 @@ def index_names(index: str | None) -> list[str]:
     (``remote:logs``) are left out: a cluster does not return the mappings of another.
     """
     if index is not None:
-        check_is_text("index", index, empty=True)
+        check_str("index", index, empty=True)
     names = [name for name in (index or "").split(",") if name]
     here = [name for name in names if name.startswith("<") or ":" not in name]
     return [",".join(here)] if any(name.startswith("-") for name in here) else here

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import complete
-from shinglefold.errors import ConfigError, EngineError, IndexMissing
-from shinglefold.options.validation import check_object, check_text
-from shinglefold.quoted import quoted
+from shinglefold.contracts.shard_failures import check_complete
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, quote
+from shinglefold.options.validation import check_name, check_object
 from shinglefold.rerank.engine_calls import Call, Steps
 
 _PARTIAL = "allow_partial_search_results"
@@ -96,7 +95,7 @@ class Parameters:
         if _truth(self.url.get(_PARTIAL, True)) is not False:
             return answer
         if call.method == "search":
-            return complete(answer)
+            return check_complete(answer)
         return [_complete_or_error(one) for one in answer] if call.method == "msearch" else answer
 
     def _with_url_parameters(self, search: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -170,7 +169,7 @@ def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
 
 def _complete_or_error(answer: Any) -> Any:  # noqa: ANN401 - an answer or an error
     try:
-        return answer if isinstance(answer, BaseException) else complete(answer)
+        return answer if isinstance(answer, BaseException) else check_complete(answer)
     except EngineError as error:
         return error
 
@@ -179,7 +178,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - JSON
     if name in _LISTS:
         return _names(name, value)
     if isinstance(value, str) and value.lstrip("-").isdecimal() and name != "timeout":
-        return int(check_text(name, value, 20))
+        return int(check_name(name, value, 20))
     return _truth(value)
 
 
@@ -190,10 +189,10 @@ def _truth(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 def _names(name: str, value: object) -> list[Any]:
     if isinstance(value, str):
-        return check_text(name, value, 10_000).split(",")
+        return check_name(name, value, 10_000).split(",")
     if isinstance(value, list | tuple):
         return list(value)
-    raise ConfigError(f"{name}: expected names with commas between them, got {quoted(value)}")
+    raise ConfigError(f"{name}: expected names with commas between them, got {quote(value)}")
 
 
 def _sort(value: object) -> list[Any]:

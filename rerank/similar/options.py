@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, quote
 from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
-from shinglefold.options.validation import check_choice, check_share, check_whole
-from shinglefold.quoted import quoted
+from shinglefold.options.validation import check_choice, check_fraction, check_int
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 
@@ -28,14 +27,14 @@ def check_candidate_options(
     Raises:
         ConfigError: a number is out of range, or a filter is not valid.
     """
-    check_whole("size", size, smallest, _MOST)
-    check_whole("window", window, 1, _MOST)
-    check_whole("max_window", max_window, 1, _CAP)
+    check_int("size", size, smallest, _MOST)
+    check_int("window", window, 1, _MOST)
+    check_int("max_window", max_window, 1, _CAP)
     read_source_filter(source)
     if not isinstance(filters, list | tuple) or not all(isinstance(one, Mapping) for one in filters):
         raise ConfigError(
             f'filters: expected a list of queries, such as ({{"term": {{"host": "a.org"}}}},), '
-            f"got {quoted(filters)}"
+            f"got {quote(filters)}"
         )
 
 
@@ -78,7 +77,7 @@ class SimilarOptions:
             source=self.source,
             filters=self.filters,
         )
-        check_share("min_similarity", self.min_similarity)
+        check_fraction("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         check_choice("facts", self.facts, get_args(Facts))

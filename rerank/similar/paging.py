@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import Engine
+from shinglefold.contracts.engine import AsyncEngine, Engine
 from shinglefold.errors import ShinglefoldError
 from shinglefold.rerank.engine_calls import Steps, run, run_async
 from shinglefold.rerank.similar.results import FoundPage

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from shinglefold.contracts.awaited import AsyncEngine
-from shinglefold.contracts.engine import JSON, Engine, Parameters
-from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
+from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError, quote
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_is_text, check_options, expected
-from shinglefold.quoted import quoted
+from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_knowledge import IndexRecipes
@@ -62,7 +60,7 @@ class SimilarSteps(Generic[Driven]):
     ) -> None:
         check_means(engine, canonicalizer, seal, awaited=self._awaited)
         if field is not None:
-            check_is_text("field", field)
+            check_str("field", field)
         self._engine: Driven = engine
         self._seal = seal
         self._recipes = IndexRecipes(scheme, field, seal)
@@ -159,7 +157,7 @@ def _as_query_document(wanted: object) -> QueryDocument:
     if isinstance(wanted, QueryDocument):
         return wanted
     if not isinstance(wanted, Fingerprint):
-        raise ConfigError(f"expected a Fingerprint or a QueryDocument, got {quoted(wanted)}")
+        raise ConfigError(f"expected a Fingerprint or a QueryDocument, got {quote(wanted)}")
     return QueryDocument(wanted)
 
 

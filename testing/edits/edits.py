@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from shinglefold.options.validation import check_choice, check_is_text, check_number
+from shinglefold.options.validation import check_choice, check_number, check_str
 from shinglefold.testing.edits import layout, spelling, wording
 from shinglefold.testing.edits.passage import Passage
 
@@ -82,7 +82,7 @@ def edited(text: str, kind: str, share: float, language: str, seed: int = 84) ->
     Raises:
         ConfigError: no such kind or language, or the share is none.
     """
-    check_is_text("text", text, empty=True)
+    check_str("text", text, empty=True)
     check_choice("kind of edit", kind, tuple(KINDS))
     check_choice("language", language, LANGUAGES)
     check_number("share", share, 0, 1)

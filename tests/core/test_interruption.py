@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from shinglefold.runtime.interruption import Interrupted, raise_interrupted, said
+from shinglefold.runtime.signals import Interrupted, raise_interrupted, signal_word
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from shinglefold.runtime.interruption import Interrupted, raise_interrupted, sai
     [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "interrupted")],
 )
 def test_a_signal_ends_a_run_with_its_word(number, word):
-    assert said(number) == word
+    assert signal_word(number) == word
     with pytest.raises(KeyboardInterrupt, match=word) as told:
         raise_interrupted(number, None)
     assert isinstance(told.value, Interrupted)

@@ -10,7 +10,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _LAZY = sorted(
     "shinglefold" if folder == "core" else f"shinglefold.{folder.replace('/', '.')}"
     for path in [*_ROOT.glob("*/__init__.py"), *_ROOT.glob("*/*/__init__.py")]
-    if "lazily(" in path.read_text("utf-8")
+    if "lazy_attributes(" in path.read_text("utf-8")
     for folder in [path.parent.relative_to(_ROOT).as_posix()]
 )
 

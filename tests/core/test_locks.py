@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.runtime.locks import lock, stands_at
+from shinglefold.runtime.durable_files import is_same_file, lock
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_what_was_replaced_or_removed_stands_there_no_more(tmp_path: Path, opene
     place.touch()
     other.touch()
     file = opened(place)
-    assert stands_at(file, place)
+    assert is_same_file(file, place)
     other.replace(place)
-    assert not stands_at(file, place)
+    assert not is_same_file(file, place)
     place.unlink()
-    assert not stands_at(file, place)
+    assert not is_same_file(file, place)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.quoted import quoted, shortened
+from shinglefold.errors import quote, shorten
 
 
 def nested(depth: int, kind: type) -> object:
@@ -26,32 +26,32 @@ def nested(depth: int, kind: type) -> object:
     ],
 )
 def test_what_is_small_is_shown_as_python_writes_it(value, shown):
-    assert quoted(value) == shown
+    assert quote(value) == shown
 
 
 def test_eight_items_are_shown_and_a_ninth_is_hinted_at():
-    assert quoted(list(range(8))) == "[0, 1, 2, 3, 4, 5, 6, 7]"
-    assert quoted(list(range(9))) == "[0, 1, 2, 3, 4, 5, 6, 7, …]"
-    assert quoted(dict.fromkeys(range(9))).endswith("7: None, …}")
+    assert quote(list(range(8))) == "[0, 1, 2, 3, 4, 5, 6, 7]"
+    assert quote(list(range(9))) == "[0, 1, 2, 3, 4, 5, 6, 7, …]"
+    assert quote(dict.fromkeys(range(9))).endswith("7: None, …}")
 
 
 def test_four_levels_are_shown_and_a_fifth_is_hinted_at():
-    assert quoted(nested(4, list)) == "[[[[1]]]]"
-    assert quoted(nested(5, list)) == "[[[[[…]]]]]"
-    assert quoted(nested(4, dict)) == "{'a': {'a': {'a': {'a': 1}}}}"
-    assert quoted(nested(5, dict)) == "{'a': {'a': {'a': {'a': {…}}}}}"
-    assert quoted({(1, 2): 3}) == "{(…): 3}"
+    assert quote(nested(4, list)) == "[[[[1]]]]"
+    assert quote(nested(5, list)) == "[[[[[…]]]]]"
+    assert quote(nested(4, dict)) == "{'a': {'a': {'a': {'a': 1}}}}"
+    assert quote(nested(5, dict)) == "{'a': {'a': {'a': {'a': {…}}}}}"
+    assert quote({(1, 2): 3}) == "{(…): 3}"
 
 
 def test_two_hundred_characters_are_shown_and_of_more_the_first():
-    assert len(quoted([10**64, 10**65, 10**62])) == 200
-    assert quoted([10**64, 10**65, 10**62]).endswith("0]")
-    assert quoted([10**64, 10**65, 10**63]) == repr([10**64, 10**65, 10**63])[:199] + "…"
+    assert len(quote([10**64, 10**65, 10**62])) == 200
+    assert quote([10**64, 10**65, 10**62]).endswith("0]")
+    assert quote([10**64, 10**65, 10**63]) == repr([10**64, 10**65, 10**63])[:199] + "…"
 
 
 def test_a_long_text_is_cut_and_its_quotation_mark_stays_open():
-    assert quoted("x" * 198) == f"'{'x' * 198}'"
-    assert quoted("x" * 199) == f"'{'x' * 198}…"
-    assert quoted("x" * 300) == f"'{'x' * 198}…"
-    assert shortened("x" * 199) == "x" * 199
-    assert shortened(["x"]) == "['x']"
+    assert quote("x" * 198) == f"'{'x' * 198}'"
+    assert quote("x" * 199) == f"'{'x' * 198}…"
+    assert quote("x" * 300) == f"'{'x' * 198}…"
+    assert shorten("x" * 199) == "x" * 199
+    assert shorten(["x"]) == "['x']"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.contracts.shard_failures import complete, lost_shards, refuse_small_windows
+from shinglefold.contracts.shard_failures import check_complete, lost_shards, refuse_small_windows
 from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, WindowTooLarge
 
 
@@ -45,14 +45,14 @@ def test_a_shard_that_no_node_has_is_lost_like_one_that_failed(shards, lost):
 )
 def test_an_answer_that_is_not_whole_is_refused_with_what_went_wrong(answer, error, said):
     with pytest.raises(error, match=said) as told:
-        complete(answer)
+        check_complete(answer)
     assert type(told.value) is error
     assert len(str(told.value)) < 400
 
 
 def test_a_whole_answer_comes_back_as_it_is():
     answer = {"timed_out": False, "_shards": {"total": 2, "successful": 2, "failed": 0}, "hits": {}}
-    assert complete(answer) is answer
+    assert check_complete(answer) is answer
 
 
 def test_a_small_window_is_found_in_what_an_error_was_caused_by():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from shinglefold.documents.source_filter import SourceFilter
-from shinglefold.documents.source_values import values_at
+from shinglefold.documents.source_filter import SourceFilter, values_at
 
 _SOURCE = {
     "title": "t",

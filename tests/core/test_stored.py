@@ -11,7 +11,7 @@ from support.hits import SCHEME, Spec, fingerprint_of
 from support.servers.choose import examples
 
 from shinglefold.errors import InputError
-from shinglefold.model.stored_fingerprint import Decoder, Troubles, stored_parts, without_fingerprint
+from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts, without_fingerprint
 from shinglefold.model.values import LONGEST_DIGEST, Fingerprint
 
 FORMS = {
@@ -99,7 +99,7 @@ def test_among_columns_too_and_the_others_are_read(name):
         for _ in range(3)
     ]
     rows[1][f"dedup.{name}"] *= 2
-    decoder, troubles = Decoder(SCHEME, "dedup"), Troubles()
+    decoder, troubles = Decoder(SCHEME, "dedup"), DecodeProblems()
     columns = decoder.decode(rows, decoder.keywords(rows), troubles)
     assert (troubles.unreadable, troubles.unsigned) == (1, 0)
     blank = bytes(decoder.size)
@@ -111,10 +111,10 @@ def test_among_columns_too_and_the_others_are_read(name):
 GOOD = replace(fingerprint_of(Spec()), digest="d").to_field()
 
 
-def _decoded(**parts: object) -> tuple[bytes, int, Troubles]:
+def _decoded(**parts: object) -> tuple[bytes, int, DecodeProblems]:
     good = {f"dedup.{part}": [GOOD[part]] for part in ("digest", "signature")}
     rows = [good, good | {f"dedup.{part}": value for part, value in parts.items()}]
-    decoder, troubles = Decoder(SCHEME, "dedup"), Troubles()
+    decoder, troubles = Decoder(SCHEME, "dedup"), DecodeProblems()
     columns = decoder.decode(rows, decoder.keywords(rows), troubles)
     assert columns.shingles[0] == GOOD["shingles"]
     return columns.signatures[decoder.size :], columns.shingles[1], troubles
@@ -123,14 +123,14 @@ def _decoded(**parts: object) -> tuple[bytes, int, Troubles]:
 def test_a_row_of_another_scheme_is_compared_with_none_and_told():
     signature, shingles, troubles = _decoded(digest=[GOOD["digest"].replace(SCHEME.id, "sf1-0")])
     assert (set(signature), shingles) == ({0}, -1)
-    assert troubles == Troubles(other_schemes=Counter({"sf1-0": 1}))
+    assert troubles == DecodeProblems(other_schemes=Counter({"sf1-0": 1}))
 
 
 @pytest.mark.parametrize(
     "keywords", [["x" * (LONGEST_DIGEST + 1)], [7], ["x"] * (SCHEME.sketch.groups + 1), "x", {"x": 1}]
 )
 def test_a_row_whose_keywords_no_document_can_have_is_unreadable(keywords):
-    assert _decoded(supershingles=["x" * LONGEST_DIGEST])[2] == Troubles()
+    assert _decoded(supershingles=["x" * LONGEST_DIGEST])[2] == DecodeProblems()
     signature, shingles, troubles = _decoded(supershingles=keywords)
     assert (set(signature), shingles, troubles.unreadable) == ({0}, -1, 1)
 
@@ -163,7 +163,7 @@ ROWS = st.fixed_dictionaries({}, optional={"digest": DIGESTS, "signature": SIGNA
 @settings(max_examples=examples(300), deadline=None)
 def test_rows_are_read_together_as_they_are_one_by_one(stored):
     rows = [{f"dedup.{part}": [value] for part, value in one.items()} for one in stored]
-    decoder, together, apart = Decoder(SCHEME, "dedup"), Troubles(), Troubles()
+    decoder, together, apart = Decoder(SCHEME, "dedup"), DecodeProblems(), DecodeProblems()
     columns = decoder.decode(rows, decoder.keywords(rows), together)
     alone = [decoder.decode([row], decoder.keywords([row]), apart) for row in rows]
     assert columns.signatures == b"".join(one.signatures for one in alone)

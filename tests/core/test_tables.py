@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.options.config_loader import kinds, parsed, read_table, typed, variables
+from shinglefold.options.config_loader import (
+    check_toml_type,
+    field_types,
+    parse_variable,
+    prefixed_variables,
+    read_table,
+)
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,7 @@ class Options:
 
 def test_the_kind_of_each_field_is_that_of_the_dataclass():
     expected = {"name": str, "size": int, "share": float, "on": bool, "codes": tuple}
-    assert kinds(Options, "beside") == expected
+    assert field_types(Options, "beside") == expected
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def test_the_kind_of_each_field_is_that_of_the_dataclass():
     [("a", str, "a"), (3, int, 3), (3, float, 3.0), (True, bool, True), (["a", "b"], tuple, ("a", "b"))],
 )
 def test_a_value_of_toml_gets_its_type(value, kind, read):
-    found = typed("option", value, kind)
+    found = check_toml_type("option", value, kind)
     assert (found, type(found)) == (read, kind)
 
 
@@ -44,9 +50,9 @@ def test_a_value_of_toml_gets_its_type(value, kind, read):
 )
 def test_a_value_of_another_type_is_refused(value, kind, said):
     with pytest.raises(ConfigError, match=said):
-        typed("option", value, kind)
+        check_toml_type("option", value, kind)
     with pytest.raises(ConfigError) as caught:
-        typed("option", 12345, str, secret=True)
+        check_toml_type("option", 12345, str, secret=True)
     assert "12345" not in str(caught.value)
 
 
@@ -61,17 +67,17 @@ def test_a_value_of_another_type_is_refused(value, kind, said):
     ],
 )
 def test_a_variable_gets_its_type(text, kind, read):
-    assert parsed("SIZE", text, kind) == read
+    assert parse_variable("SIZE", text, kind) == read
 
 
 @pytest.mark.parametrize("kind", [int, float, bool])
 def test_a_variable_that_says_none_of_its_type_is_refused_by_its_name(kind):
     with pytest.raises(ConfigError, match=r"SIZE: expected .* got 'much'"):
-        parsed("SIZE", "much", kind)
+        parse_variable("SIZE", "much", kind)
 
 
 def test_variables_come_by_the_rest_of_their_name():
-    assert variables("S_", {"S_B": "2", "S_A": "1", "T_A": "3"}) == {"a": "1", "b": "2"}
+    assert prefixed_variables("S_", {"S_B": "2", "S_A": "1", "T_A": "3"}) == {"a": "1", "b": "2"}
 
 
 def test_a_file_with_secrets_is_not_quoted(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.contracts.exclusive_writes import WantsReady
+from shinglefold.contracts.exclusive_writes import PreparesDocuments
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 
@@ -69,7 +69,7 @@ def test_workers_make_the_words_and_all_is_found_as_by_the_engine_s_own(tmp_path
     processes.mkdir()
     watched = _Watched(pipeline.tools.canonicalizer, processes)
     with EmbeddedEngine(tmp_path / "by-workers", watched) as engine:
-        assert isinstance(engine, WantsReady)
+        assert isinstance(engine, PreparesDocuments)
         summary = index_documents(engine, "pages", _DOCUMENTS, pipeline, properties=_PROPERTIES, workers=2)
         assert summary.indexed == len(_DOCUMENTS)
         by_workers = _found(engine)

@@ -4,7 +4,7 @@ import pytest
 from support.gate.model import FORMS, Newcomer, Relation, accepted
 from support.gate.store import Source, Store
 
-from shinglefold.contracts.engine import Written
+from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.group_commit import Caller, Job
 from shinglefold.groups.gate.protocol.policy import Policy
@@ -155,7 +155,7 @@ def _busy_from(first, last):
         written = []
         for action in request.actions:
             if isinstance(action, Drop) and action.where == "documents":
-                written.append(Written(503, None, "busy"))
+                written.append(WriteResult(503, None, "busy"))
                 continue
             store, one = store.run(action)
             written.append(one)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.documents.encoding import to_json
-from shinglefold.documents.fast_json import is_plain
+from shinglefold.documents.encoding import is_plain, to_json
 
 ENDS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from shinglefold.contracts.exclusive_writes import Ready
+from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.ingest import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_blocks, restored, spared
 
@@ -13,7 +13,7 @@ _OTHER = "another text, word by word " * 20
 
 
 def _done(document, words=None):
-    return Outcome("done", document, ready=None if words is None else Ready(words))
+    return Outcome("done", document, ready=None if words is None else PreparedDocument(words))
 
 
 def test_texts_that_were_given_do_not_travel_and_are_there_again():
@@ -59,7 +59,7 @@ def test_workers_send_back_what_is_new_alone(scheme, canonicalizer):
     blocks = [[{"_id": f"{n}", "kept": f"{n} {_TEXT}", "changed": f"{n} {_OTHER}"}] for n in range(5)]
 
     def ready(documents):
-        return [Ready({one["kept"]: "k", one["changed"]: "c"}) for one in documents]
+        return [PreparedDocument({one["kept"]: "k", one["changed"]: "c"}) for one in documents]
 
     answers = list(process_blocks(pipeline, iter(blocks), 2, make_ready=ready))
     for (asked,), answer in zip(blocks, answers, strict=True):

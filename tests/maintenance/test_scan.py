@@ -3,10 +3,10 @@ from dataclasses import dataclass, field
 import pytest
 from support.maintenance import pages, store
 
-from shinglefold.backoff import Backoff
-from shinglefold.contracts.shard_failures import complete
+from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
 from shinglefold.maintenance.scan import Scan, anew_where_lost
+from shinglefold.runtime.backoff import Backoff
 
 
 def failing(kind: str, why: str = "why") -> dict:
@@ -25,12 +25,12 @@ def failing(kind: str, why: str = "why") -> dict:
 )
 def test_half_an_answer_is_none(answer, error):
     with pytest.raises(error):
-        complete(answer)
+        check_complete(answer)
 
 
 def test_a_whole_answer_is_given_back():
     answer = {"_shards": {"failed": 0, "total": 2}, "timed_out": False, "hits": {}}
-    assert complete(answer) is answer
+    assert check_complete(answer) is answer
 
 
 def test_every_document_is_met_once_and_a_place_leads_to_the_rest(engine, unsigned):

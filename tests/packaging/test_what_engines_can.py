@@ -9,7 +9,6 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from shinglefold.contracts import awaited
 from shinglefold.contracts import engine as contracts
 from shinglefold.contracts import exclusive_writes as local_engines
 from shinglefold.rerank.engine_calls import Call
@@ -88,7 +87,7 @@ def test_nobody_asks_an_engine_for_what_its_contract_does_not_promise():
 
 
 def test_nobody_asks_an_engine_for_its_class_but_by_a_contract():
-    promised = {name for module in (contracts, awaited, local_engines) for name in vars(module)}
+    promised = {name for module in (contracts, local_engines) for name in vars(module)}
     asked = {
         (file, called(kind))
         for file, node in nodes(ast.Call)
@@ -166,4 +165,4 @@ def test_engines_are_imported_only_to_be_opened():
 @pytest.mark.parametrize("method", get_args(get_type_hints(Call)["method"]))
 def test_what_is_sent_by_its_name_is_in_both_contracts(method):
     assert callable(vars(contracts.Engine)[method])
-    assert callable(vars(awaited.AsyncEngine)[method])
+    assert callable(vars(contracts.AsyncEngine)[method])

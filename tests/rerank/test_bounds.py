@@ -4,9 +4,8 @@ import pytest
 from support.hits import SCHEME, Spec, fingerprint_of, hits_of
 from support.soon import soon
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import MOST, ConfigError, InputError, quote
 from shinglefold.model.values import Fingerprint
-from shinglefold.quoted import MOST, quoted
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, Preference, Scope, collapse, explain
 from shinglefold.rerank.explanation.stored_passages import matched_passages
 
@@ -174,11 +173,11 @@ def test_ordinary_fingerprints_are_read_as_ever():
     ],
 )
 def test_a_message_quotes_what_is_short_and_cuts_what_is_long(value, shown):
-    assert quoted(value) == shown
+    assert quote(value) == shown
 
 
 def test_a_message_tells_the_length_of_a_great_number():
-    assert quoted(HUGE) == "a number of about 5000 digits"
+    assert quote(HUGE) == "a number of about 5000 digits"
 
 
 LARGE = {
@@ -192,7 +191,7 @@ LARGE = {
 @pytest.mark.parametrize("value", LARGE.values(), ids=LARGE)
 def test_a_message_quotes_so_many_characters_at_most(value):
     with soon(walks=4):
-        assert len(quoted(value)) <= MOST
+        assert len(quote(value)) <= MOST
 
 
 def test_what_takes_longer_than_its_bound_is_noticed():

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, Relay, relay
 
-from shinglefold.backoff import Backoff
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.errors import EngineUnavailable
+from shinglefold.runtime.backoff import Backoff
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 from support.servers.faulty import relay
 
-from shinglefold.backoff import Backoff
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineUnavailable
+from shinglefold.runtime.backoff import Backoff
 
 LOOKS = {
     "mappings": lambda engine, index: engine.mappings(index),

@@ -9,12 +9,12 @@ from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
 from support.servers.faulty import MISSED, relay
 
-from shinglefold.backoff import Backoff
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineUnavailable, Refused
 from shinglefold.groups import AsyncGate, Gate
 from shinglefold.ingest import index_documents
 from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.runtime.backoff import Backoff
 
 #: Requests by which one refresh is asked for until it has failed.
 _TRIES = 3

@@ -52,12 +52,12 @@ def read_samples(path: str) -> list[dict[str, Any]]:
     Raises:
         InputError: the file can't be read, or a line is no JSON object.
     """
-    from shinglefold.errors import InputError, why
+    from shinglefold.errors import InputError, reason_of
 
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {why(error)}; give a file of JSON lines") from error
+        raise InputError(f"cannot read {path}: {reason_of(error)}; give a file of JSON lines") from error
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

@@ -134,12 +134,12 @@ def check_numbered(asked: "Asked", recipe: "Recipe") -> None:
     Raises:
         ConfigError: it numbers none.
     """
-    from shinglefold.cli.framework.next_commands import together
+    from shinglefold.cli.framework.next_commands import chain
     from shinglefold.errors import ConfigError
 
     if not recipe.groups:
         change = [asked.hints.command("setup", asked.index, groups=True), asked.command("regroup")]
-        raise ConfigError(f"index {asked.index!r} numbers no groups. Give it numbers: {together(change)}")
+        raise ConfigError(f"index {asked.index!r} numbers no groups. Give it numbers: {chain(change)}")
 
 
 def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:

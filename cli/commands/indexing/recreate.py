@@ -47,9 +47,9 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> Kept:
         return Kept()
     again = _regroup(asked, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
-        from shinglefold.cli.framework.next_commands import together
+        from shinglefold.cli.framework.next_commands import chain
 
-        numbers = together([asked.hints.command("setup", asked.index, groups=True), again])
+        numbers = chain([asked.hints.command("setup", asked.index, groups=True), again])
         told = f"index {asked.index!r} numbered groups, and the new one does not"
         return Kept(left=f"{told}; let it: {numbers}")
     if old.grouping and old.scheme.id != recipe.scheme.id:

@@ -11,7 +11,7 @@ from shinglefold.cli.framework.command import DONE, Group, Invocation, command, 
 from shinglefold.cli.framework.output import print_table, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.settings import Origin, Settings
+    from shinglefold.settings import SettingOrigin, Settings
 
 
 @click.group(
@@ -63,12 +63,12 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
     return list(value) if isinstance(value, tuple) else value
 
 
-def _origin(origin: "Origin") -> dict[str, str]:
+def _origin(origin: "SettingOrigin") -> dict[str, str]:
     return {"from": origin.kind, "where": origin.where}
 
 
 def _rows(
-    settings: "Settings", values: Mapping[str, Any], origins: "Mapping[str, Origin]"
+    settings: "Settings", values: Mapping[str, Any], origins: "Mapping[str, SettingOrigin]"
 ) -> Iterator[tuple[str, str, str]]:
     """Yield settings as one would type them, and what is in force where none is set."""
     for name, value in values.items():

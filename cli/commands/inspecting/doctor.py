@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import together
+from shinglefold.cli.framework.next_commands import chain
 from shinglefold.cli.framework.output import printable, write_json, write_line
 from shinglefold.cli.session.maintenance import opened_index, reporter, scan_options
 
@@ -121,7 +121,7 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]
         lines.append(f"places that dead writers have left: {asked.hints.command('sweep', found.index)}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
-    return [*lines, *([f"to mend it: {together(commands)}"] if commands else [])]
+    return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
 
 
 def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
@@ -133,5 +133,5 @@ def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
     if not other:
         return f"{told}: restore the texts, or set the index up with the pipeline that made the fingerprints"
     change = asked.hints.command("setup", found.index, field=found.text_in)
-    commands = together([change, asked.command("backfill")])
+    commands = chain([change, asked.command("backfill")])
     return f"{told}; there is text in {', '.join(other)}. If that is it: {commands}"

@@ -98,7 +98,7 @@ def matches(
 
 def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
     """Say of how many documents no passage can be found, because nothing of them is stored."""
-    from shinglefold.model.placeholders import placeholder_query
+    from shinglefold.model.stored_fingerprint import placeholder_query
 
     stored = {"exists": {"field": f"{store.field}.passages"}}
     query = {"bool": {"must_not": [stored, placeholder_query(store.field)]}}

@@ -10,7 +10,7 @@ from shinglefold.engines.embedded.schema.field_types import well_formed
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Token
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 
 #: The options of a language that nobody has changed.
 _USUAL = asdict(CanonOptions())
@@ -82,7 +82,7 @@ def check_analysis(index: str, made: str, analysis: Analysis) -> None:
         raise EngineError(
             f"the index {index} was made with other languages, dictionaries or options than are asked for, "
             f"and its words stand there by these: {_languages(made)}. To have others index its documents "
-            f"again: {advised('index', 'FILE', index=index, recreate=True)}"
+            f"again: {suggest('index', 'FILE', index=index, recreate=True)}"
         )
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from shinglefold.errors import UnsupportedQuery, nearest
-from shinglefold.options.validation import check_number, check_object, check_truth, check_whole, expected
-from shinglefold.quoted import quoted
+from shinglefold.errors import UnsupportedQuery, nearest, quote
+from shinglefold.options.validation import check_bool, check_int, check_number, check_object, expected
 
 
 def unsupported(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
@@ -43,7 +42,7 @@ def single(what: str, given: object) -> tuple[str, Any]:
 
 def whole(what: str, value: object, low: int = 0) -> int:
     """Return a whole number of at least ``low``."""
-    check_whole(what, value, low, error=UnsupportedQuery)
+    check_int(what, value, low, error=UnsupportedQuery)
     return cast("int", value)
 
 
@@ -55,7 +54,7 @@ def number(what: str, value: object, low: float = 0.0) -> float:
 
 def truth(what: str, value: object) -> bool:
     """Return true or false."""
-    check_truth(what, value, UnsupportedQuery)
+    check_bool(what, value, UnsupportedQuery)
     return cast("bool", value)
 
 
@@ -98,4 +97,4 @@ def check_parameters(parameters: Mapping[str, Any] | None) -> None:
             raise unsupported("search parameter", str(name), [*_ANY, *_VALUES])
         if str(value).lower() not in _VALUES[name]:
             has = " or ".join(sorted(_VALUES[name]))
-            raise UnsupportedQuery(f"the embedded engine has {name} {has} only, not {quoted(value)}")
+            raise UnsupportedQuery(f"the embedded engine has {name} {has} only, not {quote(value)}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.contracts.exclusive_writes import Ready
+from shinglefold.contracts.exclusive_writes import PreparedDocument
 
 _VERBS = ("index", "create", "update", "delete")
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
@@ -45,7 +45,7 @@ class Action:
     id: str
     source: Mapping[str, Any]
     otherwise: Mapping[str, Any] | None = None
-    ready: Ready | None = None
+    ready: PreparedDocument | None = None
 
 
 def read_action(given: Mapping[str, Any]) -> Action:

@@ -17,8 +17,8 @@ from typing import Any
 from shinglefold import __version__
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.schema.mapping import check_mappings, leaves, objects, with_properties
-from shinglefold.errors import EngineUnavailable, UnsupportedQuery, why
-from shinglefold.options.remedies import advised
+from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of
+from shinglefold.options.remedies import suggest
 from shinglefold.runtime.durable_files import sync_folder
 
 #: The file that an index has in its folder.
@@ -164,8 +164,8 @@ class Catalog:
             return cls(**own)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
-                f"the index in {folder} is damaged: {CATALOG}: {why(error)}. Restore the folder from a copy, "
-                f"or delete the index ({advised('delete', folder.name)}) and index again"
+                f"the index in {folder} is damaged: {CATALOG}: {reason_of(error)}. Restore the folder from a "
+                f"copy, or delete the index ({suggest('delete', folder.name)}) and index again"
             ) from error
 
 

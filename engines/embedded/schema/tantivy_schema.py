@@ -11,7 +11,7 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import SEARCHED
-from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, why
+from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, reason_of
 
 #: The folder of tantivy's files in that of an index.
 TANTIVY = "tantivy"
@@ -95,7 +95,7 @@ def translated(doing: str, folder: Path | None = None, *, lost: bool = True) -> 
             raise full from error
         place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         raise EngineUnavailable(
-            f"{doing}: {place}{why(error)}; look at the folder's rights and free space; if its files "
+            f"{doing}: {place}{reason_of(error)}; look at the folder's rights and free space; if its files "
             "are damaged, delete the index and index again"
         ) from error
 

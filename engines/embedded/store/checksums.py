@@ -16,7 +16,7 @@ import tantivy
 from shinglefold.engines.embedded.store.compaction import is_own, last_place, live_counts
 from shinglefold.engines.embedded.store.record_files import PLACE, RecordFiles, record_files, walk
 from shinglefold.errors import EngineUnavailable
-from shinglefold.options.remedies import advised
+from shinglefold.options.remedies import suggest
 
 META = "meta.json"
 _PARTS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
@@ -50,7 +50,7 @@ def damaged(folder: Path, found: list[str]) -> EngineUnavailable:
     """Return the error for an index with damaged files."""
     return EngineUnavailable(
         f"the index in {folder} is damaged: {'; '.join(found[:5])}. Restore the folder from a copy, or "
-        f"delete the index ({advised('delete', folder.name)}) and index again"
+        f"delete the index ({suggest('delete', folder.name)}) and index again"
     )
 
 

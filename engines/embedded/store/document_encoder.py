@@ -11,8 +11,8 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.contracts.exclusive_writes import Ready, WordsOf
-from shinglefold.documents.source_values import items
+from shinglefold.contracts.exclusive_writes import PreparedDocument, WordsOf
+from shinglefold.documents.source_filter import items
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import (
@@ -127,7 +127,7 @@ def prepare(
     catalog: Catalog,
     id: str,  # noqa: A002
     source: Mapping[str, Any],
-    made: Ready | None = None,
+    made: PreparedDocument | None = None,
 ) -> Prepared:
     """Return a document ready for ``analyse``.
 
@@ -137,7 +137,7 @@ def prepare(
     Raises:
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
-    ready = Ready({}) if made is None else made
+    ready = PreparedDocument({}) if made is None else made
     written = make_source(id, source, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
@@ -247,13 +247,13 @@ class DocumentPreparer:
     ) -> None:
         self._kinds, self._objects, self._words = kinds, objects, words
 
-    def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[Ready]:
+    def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[PreparedDocument]:
         """Prepare documents, in order."""
         fields = [{name: value for name, value in one.items() if name not in _BESIDE} for one in documents]
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
         made = iter(self._words([text for several in texts for text in several]))
         words: Iterator[WordsOf] = ({text: next(made) for text in several} for several in texts)
-        return [Ready(said, halves(own)) for said, own in zip(words, fields, strict=True)]
+        return [PreparedDocument(said, halves(own)) for said, own in zip(words, fields, strict=True)]
 
     def _texts(self, value: Mapping[str, Any], above: str, manner: str) -> Iterator[str]:
         for name, item in value.items():

@@ -17,8 +17,8 @@ import tantivy
 from shinglefold.engines.embedded.schema.catalog import CATALOG
 from shinglefold.engines.embedded.schema.tantivy_schema import TANTIVY, translated
 from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
-from shinglefold.options.validation import path_of
-from shinglefold.runtime.locks import lock, stands_at
+from shinglefold.options.validation import check_path_of
+from shinglefold.runtime.durable_files import is_same_file, lock
 
 #: What tantivy wants at least to open a writer, in bytes.
 _LEAST_MEMORY = 15_000_000
@@ -30,7 +30,7 @@ def folder_of(path: str | Path) -> Path:
     Raises:
         ConfigError: it is a file.
     """
-    folder = path_of("path", path)
+    folder = check_path_of("path", path)
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file: name the folder that indices are in, or are to be in")
     return folder
@@ -230,7 +230,7 @@ def _lock_folder(part: Path) -> int | None:
         if lock(held) is False:
             os.close(held)
             return None
-        if stands_at(held, part):
+        if is_same_file(held, part):
             return held
         # Another process finished or removed it meanwhile.
         os.close(held)

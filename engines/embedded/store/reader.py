@@ -20,7 +20,7 @@ from shinglefold.engines.embedded.store.checksums import (
 )
 from shinglefold.engines.embedded.store.record_files import FOLDER, Heads, RecordFiles
 from shinglefold.engines.embedded.store.write_ahead_log import check_journal
-from shinglefold.errors import EngineUnavailable, why
+from shinglefold.errors import EngineUnavailable, reason_of
 
 _LOCK = ".tantivy-meta.lock"
 #: Bytes up to which an index is checked completely when it is opened: 60 ms from memory.
@@ -137,7 +137,7 @@ class _Mirror:
         except OSError as error:
             raise EngineUnavailable(
                 f"the index in {files.parent} can't be written, and there is no folder for temporary files "
-                f"to read it through ({why(error)}); set TMPDIR to one"
+                f"to read it through ({reason_of(error)}); set TMPDIR to one"
             ) from error
         self.path = Path(self._folder.name)
         with translated(f"opening {files.parent.name}"):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import tantivy
 
-from shinglefold.contracts.exclusive_writes import Halves
-from shinglefold.documents.fast_json import plain_json
+from shinglefold.contracts.exclusive_writes import SourceAndHead
+from shinglefold.documents.encoding import plain_json
 from shinglefold.engines.embedded.schema.tantivy_schema import SOURCE
 from shinglefold.engines.embedded.store.record_files import Heads, read_head
 
@@ -54,7 +54,7 @@ class Source(NamedTuple):
 def make_source(
     id: str,  # noqa: A002
     source: Mapping[str, Any],
-    made: Halves | None = None,
+    made: SourceAndHead | None = None,
 ) -> Source:
     """Return a document as JSON.
 
@@ -70,7 +70,7 @@ def make_source(
     return Source(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
 
 
-def halves(source: Mapping[str, Any]) -> Halves | None:
+def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
     """Return a source as JSON, split at its top level; None if it is no JSON."""
     try:
         return _both(source)
@@ -79,7 +79,7 @@ def halves(source: Mapping[str, Any]) -> Halves | None:
         return None
 
 
-def _both(source: Mapping[str, Any]) -> Halves:
+def _both(source: Mapping[str, Any]) -> SourceAndHead:
     """Return a source as JSON with null for each object at its top level, and these objects.
 
     Raises:

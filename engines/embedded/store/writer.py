@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import tantivy
 
-from shinglefold.contracts.exclusive_writes import Ready
+from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.bulk_actions import Action, Refused, merged
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
@@ -304,7 +304,7 @@ class Writer:
         self,
         id: str,  # noqa: A002
         source: Mapping[str, Any],
-        made: Ready | None = None,
+        made: PreparedDocument | None = None,
         *,
         replaces: bool,
     ) -> None:

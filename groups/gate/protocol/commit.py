@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shinglefold.contracts.engine import Held
+from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.groups.gate.protocol.context import Terms
 from shinglefold.groups.gate.protocol.decisions import Adopt, Choice, Found, Join, Keep, Refuse, Stay, choose
 from shinglefold.groups.gate.protocol.group_capacity import claimed
@@ -142,7 +142,10 @@ def _undecided(member: Member, terms: Terms) -> bool:
 
 
 def _compare(
-    members: Sequence[Member], parts: Sequence[Sequence[str]], held: Mapping[str, Held], terms: Terms
+    members: Sequence[Member],
+    parts: Sequence[Sequence[str]],
+    held: Mapping[str, VersionedDocument],
+    terms: Terms,
 ) -> None:
     """Note which of some documents match each member, as they are now."""
     asked = [
@@ -177,7 +180,7 @@ def _further(member: Member, rest: list[str], terms: Terms) -> list[str]:
     return [one for one in rest if one not in numbered][: max(0, missing)]
 
 
-def clear(dead: Sequence[Intent], held: dict[str, Held], forms: Forms) -> Steps[None]:
+def clear(dead: Sequence[Intent], held: dict[str, VersionedDocument], forms: Forms) -> Steps[None]:
     """Take the guards of open intents away, and note what their documents are after that."""
     ids = sorted({one.document for one in dead})
     yield Write(tuple(closing(held[id_], forms) for id_ in ids))
@@ -222,7 +225,7 @@ def _adopted(member: Member, choice: Adopt, terms: Terms) -> Steps[Choice]:
 
 def _led(heir: Like, group: int, terms: Terms) -> Steps[Choice]:
     """Join a group that a stored document leads from now on, or look again where that is another by now."""
-    held: Held | None
+    held: VersionedDocument | None
     (held,) = yield Read((heir.id,), whole=True)
     if held is None or held.guard != heir.guard:
         return Stay.HOLD
@@ -230,14 +233,14 @@ def _led(heir: Like, group: int, terms: Terms) -> Steps[Choice]:
     return Join(group, heir) if written.status == DONE else Stay.HOLD
 
 
-def _leading(held: Held, group: int, forms: Forms) -> Action:
+def _leading(held: VersionedDocument, group: int, forms: Forms) -> Action:
     if forms.stands_elsewhere(held.source):
         whole = forms.stamped(held.source, group, leads=True)
         return Put("documents", held.id, whole, held.guard, again=True)
     return Merge("documents", held.id, forms.leader(group), held.guard)
 
 
-def _leads(held: Held, group: int, forms: Forms) -> bool:
+def _leads(held: VersionedDocument, group: int, forms: Forms) -> bool:
     return forms.leads(held.source) and forms.group(held.source) == group
 
 

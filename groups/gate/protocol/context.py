@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shinglefold.backoff import Backoff
 from shinglefold.groups.gate.protocol.intent_register import Register
 from shinglefold.groups.gate.protocol.member import Alike, Member
 from shinglefold.groups.gate.protocol.placeholders import Forms
 from shinglefold.groups.gate.protocol.policy import Policy
+from shinglefold.runtime.backoff import Backoff
 
 
 class Judge(Protocol):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from shinglefold.contracts.engine import Held
+from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.groups.gate.protocol.context import Terms
 from shinglefold.groups.gate.protocol.decisions import Choice, Join, Refuse, Stay, place_in_group
 from shinglefold.groups.gate.protocol.leases import closing, is_open
@@ -98,7 +98,7 @@ def _roomy(
     }
 
 
-def _there(groups: tuple[int, ...], beside: set[str], terms: Terms) -> Steps[dict[str, Held]]:
+def _there(groups: tuple[int, ...], beside: set[str], terms: Terms) -> Steps[dict[str, VersionedDocument]]:
     """Read the documents of groups, as many as decide whether there is a place, and others beside."""
     most = terms.policy.most
     found: list[Sequence[str]] = yield FindGroups(groups, most + _SPARE)
@@ -118,7 +118,7 @@ def _there(groups: tuple[int, ...], beside: set[str], terms: Terms) -> Steps[dic
 class _Counted:
     """Counts who is in a group, members of the batch that were given a place before included."""
 
-    def __init__(self, held: Mapping[str, Held], terms: Terms) -> None:
+    def __init__(self, held: Mapping[str, VersionedDocument], terms: Terms) -> None:
         self._groups = {id_: terms.forms.group(one.source) for id_, one in held.items()}
         self._sizes = Counter(self._groups.values())
         self._most = terms.policy.most

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from shinglefold.contracts.engine import Guard, Held, Written
+from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.protocol.intent_records import WRITERS, Head, round_intents, round_json
 from shinglefold.groups.gate.protocol.known import Known
@@ -47,7 +47,7 @@ class Register(Protocol):
         """The intents that concern a decision."""
         ...
 
-    def enter(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[Written]]:
+    def enter(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[WriteResult]]:
         """Run actions, and make intents known to all."""
         ...
 
@@ -55,7 +55,7 @@ class Register(Protocol):
         """Learn what others have made known."""
         ...
 
-    def leave(self, actions: Sequence[Action], attempts: Sequence[str]) -> Steps[list[Written]]:
+    def leave(self, actions: Sequence[Action], attempts: Sequence[str]) -> Steps[list[WriteResult]]:
         """Run actions, and let all know of attempts that are given up though nothing else shows it."""
         ...
 
@@ -90,7 +90,7 @@ class Shared:
     _guards: dict[str, Guard] = field(default_factory=dict)
     _rounds: dict[str, tuple[Intent, ...]] = field(default_factory=dict)
 
-    def enter(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[Written]]:
+    def enter(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[WriteResult]]:
         """Run actions, and make intents known to all before this ends."""
         if not self.name:
             yield from self._join()
@@ -111,7 +111,7 @@ class Shared:
         """Read what others have made known, before what the documents are searched for."""
         while True:
             asked = (WRITERS, self.name, *sorted(self._others))
-            there: list[Held | None] = yield Read(asked, "intents")
+            there: list[VersionedDocument | None] = yield Read(asked, "intents")
             if there[1] is not None and not Head.from_json(there[1].source).closed:
                 break
             yield from self._join()
@@ -124,7 +124,7 @@ class Shared:
         self._guards = {name: one.guard for name, one in held.items() if one}
         yield from self._learn()
 
-    def leave(self, actions: Sequence[Action], attempts: Sequence[str]) -> Steps[list[Written]]:
+    def leave(self, actions: Sequence[Action], attempts: Sequence[str]) -> Steps[list[WriteResult]]:
         """Run actions, and let all know of attempts that are given up though nothing else shows it."""
         self.settle(attempts)
         if attempts:
@@ -184,7 +184,7 @@ class Shared:
             return
         # From here on its gate makes nothing more known under this name: nothing of this comes too early.
         intents = [one for round_ in head.rounds for one in self._rounds.get(round_, ())]
-        there: list[Held | None] = yield Read(tuple(sorted({one.document for one in intents})))
+        there: list[VersionedDocument | None] = yield Read(tuple(sorted({one.document for one in intents})))
         held = {one.id: one for one in there if one is not None}
         open_ = {one.document for one in intents if is_open(one, held.get(one.document), forms)}
         if open_:
@@ -199,9 +199,9 @@ class Shared:
             yield from _unlist(name)
             del self._others[name]
 
-    def _told(self, first: tuple[Action, ...], last: tuple[Action, ...] = ()) -> Steps[list[Written]]:
+    def _told(self, first: tuple[Action, ...], last: tuple[Action, ...] = ()) -> Steps[list[WriteResult]]:
         """Run actions and write the head between them; all know what it says before this ends."""
-        written: list[Written] = yield Write(
+        written: list[WriteResult] = yield Write(
             (*first, Put("intents", self.name, self._head(self._own), self._guard), *last)
         )
         own = written[len(first)]
@@ -230,7 +230,9 @@ class Shared:
         own = {self.names(): intents} if intents else {}
         name = self.names()
         rounds = (Put("intents", one, round_json(several), create=True) for one, several in own.items())
-        written: list[Written] = yield Write((*rounds, Put("intents", name, self._head(own), create=True)))
+        written: list[WriteResult] = yield Write(
+            (*rounds, Put("intents", name, self._head(own), create=True))
+        )
         for one in written:
             _check(one)
         while True:
@@ -251,7 +253,7 @@ class Shared:
         for gone in [one for one in self._rounds if one not in named]:
             self.known.forget(self._rounds.pop(gone))
         if fresh := tuple(sorted(named - set(self._rounds))):
-            there: list[Held | None] = yield Read(fresh, "intents")
+            there: list[VersionedDocument | None] = yield Read(fresh, "intents")
             # One that is gone since was of no use any more.
             self._rounds |= {
                 name: round_intents(held.source) if held else ()
@@ -270,7 +272,7 @@ class Alone:
 
     known: Known = field(default_factory=Known)
 
-    def enter(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[Written]]:
+    def enter(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[WriteResult]]:
         """Run actions."""
         return (yield Write(tuple(actions))) if actions else []
 
@@ -278,7 +280,7 @@ class Alone:
         """Do nothing."""
         yield from ()
 
-    def leave(self, actions: Sequence[Action], attempts: Sequence[str]) -> Steps[list[Written]]:
+    def leave(self, actions: Sequence[Action], attempts: Sequence[str]) -> Steps[list[WriteResult]]:
         """Run actions."""
         return (yield Write(tuple(actions))) if actions else []
 
@@ -290,7 +292,7 @@ class Alone:
         """Do nothing."""
 
 
-def _names(held: Held | None) -> Iterable[str]:
+def _names(held: VersionedDocument | None) -> Iterable[str]:
     return held.source["names"] if held is not None else ()
 
 
@@ -302,6 +304,6 @@ def _unlist(name: str) -> Steps[None]:
         yield Write((Put("intents", WRITERS, {"names": sorted(names - {name})}, there.guard),))
 
 
-def _check(written: Written) -> None:
+def _check(written: WriteResult) -> None:
     if written.status not in (DONE, CREATED):
         raise EngineUnavailable(f"the gate's own notes were not taken ({written.reason}); try again")

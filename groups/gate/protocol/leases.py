@@ -1,11 +1,11 @@
 """Intents of writers that died: when one is open, and how it is closed."""
 
-from shinglefold.contracts.engine import Held
+from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.groups.gate.protocol.placeholders import Forms
 from shinglefold.groups.gate.protocol.requests import Action, Drop, Intent, Merge
 
 
-def is_open(intent: Intent, held: Held | None, forms: Forms) -> bool:
+def is_open(intent: Intent, held: VersionedDocument | None, forms: Forms) -> bool:
     """Tell whether an intent may still become a document: its document is as it is decided on.
 
     Args:
@@ -18,7 +18,7 @@ def is_open(intent: Intent, held: Held | None, forms: Forms) -> bool:
     return held.guard == intent.guard
 
 
-def closing(held: Held, forms: Forms) -> Action:
+def closing(held: VersionedDocument, forms: Forms) -> Action:
     """Return what takes the guard of an open intent away, so that nothing is let in by it any more.
 
     A placeholder is deleted. A document that was to be changed stays, in another version.

@@ -6,8 +6,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.ingest.field_paths import cut, get, put
-from shinglefold.model.placeholders import ATTEMPT, PENDING
-from shinglefold.model.stored_fingerprint import stored_parts, without_fingerprint
+from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
 
 #: Parts of the field of fingerprints: the group's number, and whether the document leads it.
 GROUP, LEADER = "group", "leader"

@@ -7,12 +7,12 @@ from shinglefold.errors import ConfigError
 from shinglefold.groups.rules import MOST_SCOPES, Measure
 from shinglefold.model.scheme import Decision, Facts, Verify, verified_by
 from shinglefold.options.validation import (
+    check_bool,
     check_choice,
+    check_fraction,
+    check_int,
     check_number,
-    check_share,
-    check_truth,
-    check_whole,
-    strings,
+    check_strings,
 )
 
 #: What becomes of a document that resembles a stored one.
@@ -58,16 +58,16 @@ class Policy:
         check_choice("policy", self.action, get_args(PolicyAction))
         check_choice("measure", self.measure, get_args(Measure))
         # One string would be taken for its letters.
-        strings("scope", self.scope, MOST_SCOPES)
-        check_whole("most (documents of a group)", self.most, 1, 10_000)
+        check_strings("scope", self.scope, MOST_SCOPES)
+        check_int("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
-        check_share("min_length_ratio", self.min_length_ratio)
-        check_truth("across_languages", self.across_languages)
+        check_fraction("min_length_ratio", self.min_length_ratio)
+        check_bool("across_languages", self.across_languages)
         self._check_verified()
         self._check_lengths()
 
     def _check_verified(self) -> None:
-        check_share("min_similarity", self.min_similarity)
+        check_fraction("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         if self.measure == "containment" and (self.verify or "signature") != "signature":
@@ -81,8 +81,8 @@ class Policy:
 
     def _check_lengths(self) -> None:
         low, high = self.min_characters, self.max_characters
-        check_whole("min_characters", low, optional=True)
-        check_whole("max_characters", high, optional=True)
+        check_int("min_characters", low, optional=True)
+        check_int("max_characters", high, optional=True)
         if low is not None and high is not None and low > high:
             raise ConfigError(f"min_characters {low} is above max_characters {high}: no text would do")
 

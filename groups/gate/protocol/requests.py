@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from shinglefold.contracts.engine import JSON, Guard, Held
+from shinglefold.contracts.engine import JSON, Guard, VersionedDocument
 
 if TYPE_CHECKING:
     from shinglefold.groups.gate.protocol.member import Member
@@ -166,4 +166,4 @@ class Seen:
     uncounted: bool = False
 
 
-__all__ = ["Guard", "Held"]
+__all__ = ["Guard", "VersionedDocument"]

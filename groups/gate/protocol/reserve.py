@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from shinglefold.contracts.engine import Held, Written
+from shinglefold.contracts.engine import VersionedDocument, WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.groups.gate.protocol.context import Terms
 from shinglefold.groups.gate.protocol.leases import closing
@@ -75,7 +75,7 @@ def look(members: Sequence[Member], terms: Terms) -> Steps[None]:
 class Left(NamedTuple):
     """What became of actions, and why the store has not taken back some places; "" where it has all."""
 
-    written: list[Written]
+    written: list[WriteResult]
     busy: str
 
 
@@ -131,12 +131,12 @@ def release(members: Sequence[Member], terms: Terms) -> Steps[None]:
         member.reset()
 
 
-def held_by(ids: Iterable[str]) -> Steps[dict[str, Held]]:
+def held_by(ids: Iterable[str]) -> Steps[dict[str, VersionedDocument]]:
     """Read documents as they are now; those that are gone are left out."""
     wanted = tuple(sorted(set(ids)))
     if not wanted:
         return {}
-    there: list[Held | None] = yield Read(wanted)
+    there: list[VersionedDocument | None] = yield Read(wanted)
     return {id_: held for id_, held in zip(wanted, there, strict=True) if held is not None}
 
 
@@ -180,7 +180,7 @@ def _take_over(members: Sequence[Member], now: int, terms: Terms) -> Steps[None]
     if not putting and not changing:
         return
     intents = [_intent(member, terms) for member in (*putting, *changing)]
-    answers: list[Written] = yield from terms.register.enter(puts, intents)
+    answers: list[WriteResult] = yield from terms.register.enter(puts, intents)
     for member, written in zip(putting, answers, strict=True):
         if written.status == DONE:
             member.guard = written.guard
@@ -188,7 +188,7 @@ def _take_over(members: Sequence[Member], now: int, terms: Terms) -> Steps[None]
             _turn_away(member, terms)
 
 
-def _change(member: Member, held: Held, terms: Terms) -> None:
+def _change(member: Member, held: VersionedDocument, terms: Terms) -> None:
     member.guard, member.changes = held.guard, True
     group = terms.forms.group(held.source)
     same = terms.forms.same_text(member.document, held.source)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Guard, Held, Written
+from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
 from shinglefold.groups.gate.protocol.keys import id_and_routing
 from shinglefold.groups.gate.protocol.member import Member
 from shinglefold.groups.gate.protocol.placeholders import GROUP
@@ -119,46 +119,46 @@ class ExclusiveStore:
         new = self._in_group(asked.groups)
         return [count + len(new.get(group, ())) for group, count in zip(asked.groups, found, strict=True)]
 
-    def _held(self, names: Sequence[str]) -> list[Held | None]:
+    def _held(self, names: Sequence[str]) -> list[VersionedDocument | None]:
         outside = [name for name in names if name not in self._places]
         sources = self.engine.get_all(self.index, [id_and_routing(name)[0] for name in outside])
         found = dict(zip(outside, sources, strict=True))
         return [self._as_held(name, found.get(name)) for name in names]
 
-    def _as_held(self, name: str, source: Mapping[str, Any] | None) -> Held | None:
+    def _as_held(self, name: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
         version = self._versions.get(name, 0)
         if name in self._places:
             version, source = self._places[name]
-        return None if source is None else Held(name, source, Guard(version, 0))
+        return None if source is None else VersionedDocument(name, source, Guard(version, 0))
 
-    def _written(self, actions: Sequence[Action]) -> list[Written]:
+    def _written(self, actions: Sequence[Action]) -> list[WriteResult]:
         """Run actions, no two of which are on one document: it is read, and written, once for all of them."""
         held = self._held([action.id for action in actions])
         told = [self._told(action, one) for action, one in zip(actions, held, strict=True)]
         answers = iter(self._sent([one for one, done in zip(actions, told, strict=True) if done is None]))
         return [next(answers) if done is None else done for done in told]
 
-    def _told(self, action: Action, held: Held | None) -> Written | None:
+    def _told(self, action: Action, held: VersionedDocument | None) -> WriteResult | None:
         """Return what becomes of an action by itself; None of one that the engine is to be sent."""
         if isinstance(action, Put) and action.create:
-            return Written(CONFLICT) if held is not None else self._keep(action)
+            return WriteResult(CONFLICT) if held is not None else self._keep(action)
         if held is None or (action.guard is not None and action.guard != held.guard):
-            return Written(CONFLICT if held is not None else MISSING)
+            return WriteResult(CONFLICT if held is not None else MISSING)
         kept = self._places.pop(action.id, None)
-        return Written(DONE) if isinstance(action, Drop) and kept is not None else None
+        return WriteResult(DONE) if isinstance(action, Drop) and kept is not None else None
 
-    def _keep(self, action: Put) -> Written:
+    def _keep(self, action: Put) -> WriteResult:
         version = self._next(action.id)
         self._places[action.id] = version, action.source
-        return Written(DONE, Guard(version, 0))
+        return WriteResult(DONE, Guard(version, 0))
 
-    def _sent(self, actions: Sequence[Action]) -> list[Written]:
+    def _sent(self, actions: Sequence[Action]) -> list[WriteResult]:
         bulk = [self._bulk(action) for action in actions]
         refused = {id(failure.action): failure for failure in self.engine.bulk(bulk).failures}
         return [
-            Written(failure.status, None, failure.reason)
+            WriteResult(failure.status, None, failure.reason)
             if (failure := refused.get(id(sent)))
-            else Written(DONE, Guard(self._next(action.id), 0))
+            else WriteResult(DONE, Guard(self._next(action.id), 0))
             for action, sent in zip(actions, bulk, strict=True)
         ]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Held
+from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.groups.candidate_search import Found, Lookup, Steps
 from shinglefold.groups.gate.protocol.keys import id_and_routing, key
 from shinglefold.groups.gate.protocol.member import Member
@@ -155,14 +155,16 @@ class ServerStore:
             case _:
                 return now()
 
-    def _read(self, request: Read) -> Steps[list[Held | None]]:
+    def _read(self, request: Read) -> Steps[list[VersionedDocument | None]]:
         if request.where == "intents":
-            notes: list[Held | None] = yield lambda: self.engine.read(self.intents, request.ids)
+            notes: list[VersionedDocument | None] = yield lambda: self.engine.read(self.intents, request.ids)
             return notes
         named = [id_and_routing(name) for name in request.ids]
         ids, routings = [id_ for id_, _ in named], [routing for _, routing in named]
         fields = () if request.whole else self.read_back
-        held: list[Held | None] = yield lambda: self.engine.read(self.index, ids, fields, routings)
+        held: list[VersionedDocument | None] = yield lambda: self.engine.read(
+            self.index, ids, fields, routings
+        )
         return [
             None if one is None else replace(one, id=name)
             for one, name in zip(held, request.ids, strict=True)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.serving import Quiet, serving
 
-from shinglefold.backoff import Backoff
 from shinglefold.engines import Connection
 from shinglefold.engines.opensearch import OpenSearchEngine
+from shinglefold.runtime.backoff import Backoff
 
 _BUSY = {"error": {"type": "circuit_breaking_exception", "reason": "too much"}, "status": 503}
 _MISSING = {"error": {"type": "index_not_found_exception", "reason": "no such index [logs]"}, "status": 404}

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.backoff import Backoff
 from shinglefold.contracts.engine import BulkResult
 from shinglefold.engines.http.bulk import CHUNK, Bulk, Malformed, chunks, with_id
 from shinglefold.errors import EngineUnavailable, PermissionDenied
+from shinglefold.runtime.backoff import Backoff
 
 
 @given(st.lists(st.sampled_from([None, *map(str, range(40))]), max_size=1500))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from shinglefold.backoff import Backoff
 from shinglefold.engines.http.errors import ClientErrors, NotRefreshed
 from shinglefold.engines.http.retry import retry_when_busy
 from shinglefold.errors import EngineUnavailable, IndexMissing
+from shinglefold.runtime.backoff import Backoff
 
 
 class Answered(Exception):

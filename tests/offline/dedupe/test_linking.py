@@ -85,7 +85,9 @@ def test_thousands_of_copies_do_not_fill_the_memory_with_their_pairs(changed):
         # Four and a half million pairs take more than this, the documents far less.
         linking = Linking(table, Options(memory=10_000_000))
         labels = linking.labels("connected")
-        with pytest.raises(ConfigError, match=r"more than 138,888 pairs.*--most-shared.*shinglefold\.cli\.spark"):
+        with pytest.raises(
+            ConfigError, match=r"more than 138,888 pairs.*--most-shared.*shinglefold\.cli\.spark"
+        ):
             list(linking.pairs())
         fewer = Linking(table, Options(memory=10_000_000, most_shared=100))
         assert 0 < len(listed(fewer)) < 138_888

@@ -7,7 +7,7 @@ from typing import Any
 
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
-from shinglefold.contracts.engine import Written
+from shinglefold.contracts.engine import WriteResult
 from shinglefold.groups.gate.protocol.intent_records import WRITERS
 from shinglefold.groups.gate.protocol.intent_register import Shared
 from shinglefold.groups.gate.protocol.member import Member, Verdict
@@ -97,7 +97,7 @@ class Place:
     answers: tuple[Any, ...] = ()
     key: int = 0
     request: Any = None
-    parts: tuple[tuple[int, Written], ...] = ()
+    parts: tuple[tuple[int, WriteResult], ...] = ()
     dead: bool = False
     parked: tuple[Store, tuple[int, ...], int] | None = None
 
@@ -236,7 +236,7 @@ class Explorer:
         else:
             yield store, self._answered(number, place, store.answer(request, self.relation))
 
-    def _done(self, number: int, place: Place, at: int, written: Written) -> Place:
+    def _done(self, number: int, place: Place, at: int, written: WriteResult) -> Place:
         """Return a writer of whose request one more action is done."""
         parts = tuple(sorted((*place.parts, (at, written)), key=itemgetter(0)))
         if len(parts) < len(place.request.actions):
@@ -301,7 +301,7 @@ def named(store: Store) -> set[str]:
     return {intent["attempt"] for round_ in rounds for intent in round_["intents"]}
 
 
-def _next_of(request: Write, parts: tuple[tuple[int, Written], ...]) -> list[int]:
+def _next_of(request: Write, parts: tuple[tuple[int, WriteResult], ...]) -> list[int]:
     """Return the places of actions that may be done next: any on documents, of intents the first.
 
     A server runs those of one request shard by shard, so that only on one shard they keep their order.
@@ -312,7 +312,7 @@ def _next_of(request: Write, parts: tuple[tuple[int, Written], ...]) -> list[int
     return [at for at in left if request.actions[at].where == "documents"] + intents[:1]
 
 
-def _alone(request: Write, parts: tuple[tuple[int, Written], ...], store: Store) -> int | None:
+def _alone(request: Write, parts: tuple[tuple[int, WriteResult], ...], store: Store) -> int | None:
     """Return the place of an action that nobody else can notice."""
     private = (at for at in _next_of(request, parts) if store.private(request.actions[at]))
     return next(private, None)

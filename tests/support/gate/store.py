@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from shinglefold.contracts.engine import Guard, Held, Written
+from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.groups.gate.protocol.intent_records import WRITERS
 from shinglefold.groups.gate.protocol.member import Alike, Member
 from shinglefold.groups.gate.protocol.placeholders import Forms
@@ -123,19 +123,19 @@ class Store:
         shelf = self.shelf(where) | {id_: (version, source)}
         return replace(self, **{where: tuple((name, *held) for name, held in sorted(shelf.items()))})
 
-    def run(self, action: Put | Merge | Drop) -> tuple["Store", Written]:
+    def run(self, action: Put | Merge | Drop) -> tuple["Store", WriteResult]:
         version, source = self.shelf(action.where).get(action.id, (0, None))
         guard = getattr(action, "guard", None)
         if (guard is not None and (source is None or guard.seq_no != version)) or (
             isinstance(action, Put) and action.create and source is not None
         ):
-            return self, Written(409)
+            return self, WriteResult(409)
         if isinstance(action, Drop):
             if source is None:
-                return self, Written(404)
-            return self.put(action.where, action.id, version + 1, None), Written(200)
+                return self, WriteResult(404)
+            return self.put(action.where, action.id, version + 1, None), WriteResult(200)
         new = Source(action.source if isinstance(action, Put) else _merged(source, action.parts))
-        return self.put(action.where, action.id, version + 1, new), Written(200, Guard(version + 1, 1))
+        return self.put(action.where, action.id, version + 1, new), WriteResult(200, Guard(version + 1, 1))
 
     def refreshed(self) -> "Store":
         return replace(self, seen_documents=self.documents)
@@ -146,7 +146,7 @@ class Store:
         if isinstance(request, Read):
             there = self.there(request.where)
             return [
-                Held(id_, there[id_][1], Guard(there[id_][0], 1)) if id_ in there else None
+                VersionedDocument(id_, there[id_][1], Guard(there[id_][0], 1)) if id_ in there else None
                 for id_ in request.ids
             ]
         documents = self.there("seen_documents")

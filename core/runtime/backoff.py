@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import TypeVar
 
 from shinglefold.errors import EngineUnavailable
-from shinglefold.options.validation import check_number, check_whole
+from shinglefold.options.validation import check_int, check_number
 
 T = TypeVar("T")
 Stop = Callable[[], bool]
@@ -44,7 +44,7 @@ class Backoff:
     wait: Callable[[float, Stop], bool] = wait
 
     def __post_init__(self) -> None:
-        check_whole("retries", self.retries)
+        check_int("retries", self.retries)
         check_number("first (seconds)", self.first)
         check_number("most (seconds)", self.most)
 
