@@ -64,8 +64,8 @@ Start with: shinglefold demo
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
-    from shinglefold import __version__
     from shinglefold.model.scheme import ALGORITHM
+    from shinglefold.version import __version__
 
     if ctx.ensure_object(Invocation).json:
         write_json({"shinglefold": __version__, "scheme_algorithm": ALGORITHM})

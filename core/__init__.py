@@ -1,30 +1,68 @@
 """shinglefold: the fuzzy-duplicate stage for OpenSearch and Elasticsearch.
 
-The packages follow the data: ``canon`` (text to canonical tokens), ``sketch`` (tokens to supershingles),
-``ingest`` (documents in), ``engines`` (where they are kept), ``rerank`` (hits out, folded).
+::
+
+    import shinglefold
+
+    shinglefold.setup("pages", "news", text=["title", "body"])   # a folder, an address, or your client
+    site = shinglefold.open("pages", "news")
+    site.index(documents)
+    page = site.search({"query": {"match": {"title": "bridge"}}})  # one hit a group of near-duplicates
+
+``await shinglefold.open_async(…)`` has the same methods. ``pairs``, ``groups`` and ``compare`` need no index.
 """
 
 from typing import TYPE_CHECKING
 
 from shinglefold.runtime.optional_imports import lazy_attributes
+from shinglefold.version import __version__
 
 if TYPE_CHECKING:
+    from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
+    from shinglefold.api.folded_index import FoldedIndex, open  # noqa: A004
+    from shinglefold.api.setup import setup
+    from shinglefold.api.texts import TextPair, compare, groups, pairs
     from shinglefold.errors import ShinglefoldError
     from shinglefold.model.scheme import CanonOptions, Scheme
     from shinglefold.model.values import Fingerprint, Sample, Token, TokenBatch
 
-__all__ = ["CanonOptions", "Fingerprint", "Sample", "Scheme", "ShinglefoldError", "Token", "TokenBatch"]
-__version__ = "0.1.0"
+__all__ = [
+    "AsyncFoldedIndex",
+    "CanonOptions",
+    "Fingerprint",
+    "FoldedIndex",
+    "Sample",
+    "Scheme",
+    "ShinglefoldError",
+    "TextPair",
+    "Token",
+    "TokenBatch",
+    "__version__",
+    "compare",
+    "groups",
+    "open",
+    "open_async",
+    "pairs",
+    "setup",
+]
 
 _HOMES = {
-    "ShinglefoldError": "shinglefold.errors",
+    "AsyncFoldedIndex": "shinglefold.api.async_folded_index",
+    "CanonOptions": "shinglefold.model.scheme",
     "Fingerprint": "shinglefold.model.values",
+    "FoldedIndex": "shinglefold.api.folded_index",
     "Sample": "shinglefold.model.values",
+    "Scheme": "shinglefold.model.scheme",
+    "ShinglefoldError": "shinglefold.errors",
+    "TextPair": "shinglefold.api.texts",
     "Token": "shinglefold.model.values",
     "TokenBatch": "shinglefold.model.values",
-    "CanonOptions": "shinglefold.model.scheme",
-    "Scheme": "shinglefold.model.scheme",
+    "compare": "shinglefold.api.texts",
+    "groups": "shinglefold.api.texts",
+    "open": "shinglefold.api.folded_index",
+    "open_async": "shinglefold.api.async_folded_index",
+    "pairs": "shinglefold.api.texts",
+    "setup": "shinglefold.api.setup",
 }
-
-# `shinglefold --help` shall not wait for numpy.
+# `shinglefold --help` must not wait for numpy.
 __getattr__ = lazy_attributes(__name__, _HOMES)

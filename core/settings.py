@@ -49,6 +49,7 @@ class Settings:
     workers: int = 0
     lexicon_file: str = ""
     seal_key: str = made(default="", repr=False, metadata={"secret": True})
+    cursor_key: str = made(default="", repr=False, metadata={"secret": True})
     language: tuple[tuple[str, CanonOptions], ...] = ()
     given: Mapping[str, str] = made(default_factory=dict, compare=False)
 

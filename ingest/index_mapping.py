@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
@@ -18,6 +19,21 @@ _REMEDY = (
 )
 #: Searched only; with norms whether a document has any can be asked, as of supershingles.
 _PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
+
+
+#: Types of usual fields; dynamic mapping would take keywords for running text.
+USUAL_PROPERTIES: Mapping[str, JSON] = MappingProxyType(
+    {
+        # Numbers at first and letters later are both ids.
+        "id": {"type": "keyword"},
+        "title": {"type": "text"},
+        "body": {"type": "text"},
+        "url": {"type": "keyword"},
+        "host": {"type": "keyword"},
+        "lang": {"type": "keyword"},
+        "format": {"type": "keyword"},
+    }
+)
 
 
 def default_recipe(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = TEXTS) -> Recipe:
@@ -59,6 +75,12 @@ def recipe_mappings(recipe: Recipe) -> JSON:
     for name in reversed(recipe.field.split(".")):
         properties = {name: {"properties": properties}}
     return {"_meta": {META_KEY: recipe.to_json()}, "properties": properties}
+
+
+def usual_properties(recipe: Recipe) -> JSON:
+    """Return the types of the usual fields of a new index, and of the texts of a recipe."""
+    texts = {name: {"type": "text"} for name in recipe.fields if "." not in name}
+    return {**texts, **USUAL_PROPERTIES}
 
 
 def new_mappings(recipe: Recipe, properties: Mapping[str, Any] | None = None) -> JSON:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold import __version__
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch, shorten
 from shinglefold.model.scheme import Scheme
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_str, expected
+from shinglefold.version import __version__
 
 #: Where in a mapping's ``_meta`` the recipe is kept.
 META_KEY = "shinglefold"

@@ -38,18 +38,6 @@ if TYPE_CHECKING:
     from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
     from shinglefold.model.recipe import Recipe
 
-#: Fields that dynamic mapping would take for running text.
-PROPERTIES = {
-    # Numbers at first and letters later are both ids.
-    "id": {"type": "keyword"},
-    "title": {"type": "text"},
-    "body": {"type": "text"},
-    "url": {"type": "keyword"},
-    "host": {"type": "keyword"},
-    "lang": {"type": "keyword"},
-    "format": {"type": "keyword"},
-}
-
 
 @command(
     examples="""
@@ -167,7 +155,7 @@ def index(
         rules=rules if numbered else None,
         mapping=mapping,
         records=watch.watch(records),
-        usual={**properties_of(recipe), **own},
+        usual=own,
         layout=layout,
         properties={**kept.properties, **types},
         dead_letters=dead_letters,
@@ -214,15 +202,19 @@ def _built(
 
     Args:
         rules: by which groups are numbered, None for no numbers.
-        usual: mappings of fields for which nothing else is said: by the server's templates, by ``layout``,
+        usual: mappings of further fields for which nothing else is said: by the server's templates, by ``layout``,
             or by ``properties``, the last of which goes before all.
     """
     from shinglefold.cli.session.templates import templated
     from shinglefold.groups.numbering import Numbering
+    from shinglefold.ingest.index_mapping import usual_properties
 
     if not engine.index_exists(name):
         given = templated(engine, name)
-        properties = {**given.unsaid({**usual, **layout.properties}), **properties}
+        properties = {
+            **given.unsaid({**usual_properties(recipe), **usual, **layout.properties}),
+            **properties,
+        }
         options["settings"] = {at: one for at, one in layout.settings.items() if at not in given.settings}
 
     numbering, tools = None, pipeline.tools
@@ -318,11 +310,6 @@ def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
     except InputError as error:
         # The documents are indexed; what is lost is only learned again.
         remark(f"note: {printable(error)}")
-
-
-def properties_of(recipe: "Recipe") -> dict[str, Any]:
-    """Return the mappings of the fields that a new index knows beforehand."""
-    return {**{name: {"type": "text"} for name in recipe.fields if "." not in name}, **PROPERTIES}
 
 
 def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401

@@ -38,10 +38,11 @@ def retry(
     Afterwards the file holds what failed again, with the new reasons; it is removed where nothing did. When
     it is cut short, the same command goes on. Exit code 3 says that some documents failed again.
     """
-    from shinglefold.cli.commands.indexing.index import indexing_progress, properties_of
+    from shinglefold.cli.commands.indexing.index import indexing_progress
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.cli.render.run_summary import exit_code, summary_lines
     from shinglefold.cli.session.templates import templated
+    from shinglefold.ingest.index_mapping import usual_properties
     from shinglefold.maintenance import retry as run
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
@@ -56,7 +57,7 @@ def retry(
             file,
             chosen,
             field=recipe.field,
-            properties=templated(opened, index).unsaid(properties_of(recipe)),
+            properties=templated(opened, index).unsaid(usual_properties(recipe)),
             workers=asked.settings.workers if workers is None else workers,
             progress=indexing_progress(bar),
         )

@@ -65,11 +65,12 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 @contextmanager
 def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
     """Index the example corpus into a temporary folder."""
-    from shinglefold.cli.commands.indexing.index import PROPERTIES, run
+    from shinglefold.cli.commands.indexing.index import run
     from shinglefold.cli.options.pipelines import load_pipeline
     from shinglefold.cli.session.open_index import Store, search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
+    from shinglefold.ingest.index_mapping import USUAL_PROPERTIES
     from shinglefold.runtime.signals import deferred
 
     settings = invocation.settings()
@@ -82,7 +83,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
         # So few that starting workers would take longer than they save.
         pipeline = load_pipeline(None, scheme, settings.field)
         summary = run(
-            engine, _INDEX, articles(), pipeline, properties=PROPERTIES, field=settings.field, workers=1
+            engine, _INDEX, articles(), pipeline, properties=USUAL_PROPERTIES, field=settings.field, workers=1
         )
         yield Store(engine, pipeline.recipe(settings.field), engine.all_mappings(_INDEX)), summary
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold import __version__
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.schema.mapping import check_mappings, leaves, objects, with_properties
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of
 from shinglefold.options.remedies import suggest
 from shinglefold.runtime.durable_files import sync_folder
+from shinglefold.version import __version__
 
 #: The file that an index has in its folder.
 CATALOG = "catalog.json"

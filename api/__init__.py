@@ -1,0 +1,41 @@
+"""The Python API: open an index, search it folded, write to it, examine it; or compare texts without one.
+
+``shinglefold.open``, ``open_async``, ``setup``, ``pairs``, ``groups`` and ``compare`` are here.
+"""
+
+from typing import TYPE_CHECKING
+
+from shinglefold.runtime.optional_imports import lazy_attributes
+
+if TYPE_CHECKING:
+    from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
+    from shinglefold.api.folded_index import FoldedIndex, open  # noqa: A004
+    from shinglefold.api.setup import setup
+    from shinglefold.api.texts import TextPair, compare, groups, pairs
+
+__all__ = [
+    "AsyncFoldedIndex",
+    "FoldedIndex",
+    "TextPair",
+    "compare",
+    "groups",
+    "open",
+    "open_async",
+    "pairs",
+    "setup",
+]
+
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "AsyncFoldedIndex": "shinglefold.api.async_folded_index",
+        "FoldedIndex": "shinglefold.api.folded_index",
+        "TextPair": "shinglefold.api.texts",
+        "compare": "shinglefold.api.texts",
+        "groups": "shinglefold.api.texts",
+        "open": "shinglefold.api.folded_index",
+        "open_async": "shinglefold.api.async_folded_index",
+        "pairs": "shinglefold.api.texts",
+        "setup": "shinglefold.api.setup",
+    },
+)

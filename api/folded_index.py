@@ -1,0 +1,559 @@
+"""An index whose near-duplicates are folded: everything an application does with it, in one object."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Self
+
+from shinglefold.api.index_options import IndexOptions, recipe_of, search_canonicalizer, thresholds
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts.engine import JSON, Document, Engine
+from shinglefold.engines import folder_of, open_engine
+from shinglefold.errors import EngineError, IndexMissing, InputError, ShinglefoldError
+from shinglefold.ingest import Pipeline, Progress, Summary, index_documents
+from shinglefold.maintenance import (
+    BackfillOptions,
+    BackfillSummary,
+    Diagnosis,
+    DoctorOptions,
+    backfill,
+    delete,
+    diagnose,
+    plan_deletion,
+)
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.values import Fingerprint
+from shinglefold.options.validation import check_fraction
+from shinglefold.registry import check_versions
+from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
+from shinglefold.rerank.matching import MatchOptions, MatchPage, MatchSearch
+from shinglefold.rerank.similar import QueryDocument, SimilarOptions, SimilarPage, SimilarSearch
+from shinglefold.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from shinglefold.groups import Gate, Verdict
+
+#: A stored document by its id, or by index and id; or a document that need not be stored.
+Wanted = str | tuple[str, str] | Mapping[str, Any]
+#: Documents of one id that are fetched.
+_SAME_ID = 10
+
+
+def open(  # noqa: A001 - documented, each with a default
+    where: Any,  # noqa: ANN401 - a folder, an address, a client
+    index: str,
+    *,
+    text: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
+    fingerprint_field: str | None = None,
+    similarity: float | None = None,
+    dedup: FoldOptions | Mapping[str, Any] | None = None,
+    policy: Any = "refuse",  # noqa: ANN401 - a name or a Policy
+    seal_key: str | None = None,
+    cursor_key: bytes | str | None = None,
+) -> "FoldedIndex":
+    """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
+
+    Args:
+        where: a folder, the address of a server, or a client of opensearch-py or elasticsearch-py, which is
+            used as it is and stays open.
+        index: an index, an alias or a pattern.
+        text: the fields whose texts are compared; must be those of the index.
+        languages: codes; must be those of the index.
+        fingerprint_field: must be that of the index.
+        similarity: the edit similarity of words, 0 to 1, from which texts are near-duplicates; None takes
+            that of the index (0.8 unless set), which signatures estimate on pages of results.
+        dedup: what requests leave open in ``ext.dedup``, such as ``{"representative": "newest:date"}``.
+        policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
+            ``Policy`` (from ``shinglefold.groups``).
+        seal_key, cursor_key: None takes those of the settings.
+
+    Raises:
+        IndexMissing: there is no such index; the message has the call that makes it.
+        ConfigError: it was not set up for fingerprints, or an argument is not valid.
+        RecipeMismatch: an argument contradicts the index.
+        EngineError: the engine can't be reached.
+    """
+    options = IndexOptions.parse(
+        text=text,
+        languages=languages,
+        fingerprint_field=fingerprint_field,
+        similarity=similarity,
+        dedup=dedup,
+        policy=policy,
+        seal_key=seal_key,
+        cursor_key=cursor_key,
+    )
+    settings = load_settings()
+    engine, recipe = open_with_recipe(where, index, options)
+    try:
+        return FoldedIndex(engine, index, recipe, options, settings)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Engine, Recipe]:  # noqa: ANN401
+    """Return an open engine, ready to search, and the recipe of an index.
+
+    The embedded engine is opened twice: the recipe says by which words it is searched.
+
+    Raises:
+        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
+    """
+    engine = open_engine(where)
+    try:
+        recipe = read_recipe(engine, index, options)
+        if not is_folder(where):
+            return engine, recipe
+    except BaseException:
+        engine.close()
+        raise
+    engine.close()
+    check_versions(recipe.scheme.languages)
+    return open_engine(where, search_canonicalizer(recipe.scheme)), recipe
+
+
+def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
+    """Return the recipe of an index, held against the arguments that were given.
+
+    Raises:
+        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
+    """
+    recipe = recipe_of(_mappings(engine, index), index)
+    options.check(recipe, index)
+    return recipe
+
+
+def _mappings(engine: Engine, index: str) -> dict[str, JSON]:
+    try:
+        return engine.all_mappings(index)
+    except IndexMissing:
+        # The caller's message names the call that makes it.
+        return {}
+
+
+def is_folder(where: object) -> bool:
+    """Return whether an address names a folder of the embedded engine."""
+    return isinstance(where, str | PathLike) and folder_of(str(where)) is not None
+
+
+@dataclass(eq=False)
+class FoldedIndex:
+    """An open index. Made by ``shinglefold.open``; a context manager; threads may share it.
+
+    search, pages, msearch: one hit for each group of near-duplicates.
+    similar, matches, explain: copies of a document, passages of a text, why two documents fold.
+    index, add, delete: write documents. groups, backfill, doctor: the whole index.
+    ``engine``, ``recipe``: what is below, for what is not here.
+    """
+
+    engine: Engine
+    name: str
+    recipe: Recipe
+    options: IndexOptions = field(default_factory=IndexOptions)
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        self.seal: Seal | None = self.options.seal(self.recipe, self.settings, self.name)
+        self._lock = Lock()
+        self._gate: Gate | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the index; a client that was handed in stays open."""
+        try:
+            if self._gate is not None:
+                self._gate.close()
+        finally:
+            self._gate = None
+            self.engine.close()
+
+    # Search
+
+    def search(
+        self,
+        body: Mapping[str, Any] | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
+    ) -> JSON:
+        """Return a page of results in the engine's own shape, one hit a group.
+
+        Args:
+            body: a search request; ``from`` and ``size`` count groups; ``ext.dedup`` has options.
+            params: parameters of the address (``routing``, ``preference``), also as keywords.
+
+        Returns:
+            The engine's response; folded hits under ``inner_hits.duplicates``, counters under ``dedup``.
+
+        Raises:
+            ConfigError: a part of the request is not valid.
+            EngineError: the engine refuses, or does not answer.
+        """
+        return self._search.search(self.name, body or {}, self._fold, params=params, **parameters)
+
+    def pages(
+        self,
+        body: Mapping[str, Any] | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        **parameters: Any,  # noqa: ANN401 - as the clients take them
+    ) -> Iterator[JSON]:
+        """Yield pages until the results end; no group is on two of them. See ``search``."""
+        return self._search.pages(self.name, body or {}, self._fold, params=params, **parameters)
+
+    def msearch(self, bodies: Iterable[Mapping[str, Any]]) -> list[JSON | ShinglefoldError]:
+        """Return a page for each of several requests, or the error of that one. See ``search``."""
+        return self._search.msearch([(self.name, body) for body in bodies], self._fold)
+
+    def similar(
+        self,
+        wanted: Wanted | Fingerprint,
+        *,
+        size: int = 10,
+        similarity: float | None = None,
+        scope: Sequence[str] = (),
+        filters: Sequence[Mapping[str, Any]] = (),
+        across_languages: bool = False,
+        source: Any = True,  # noqa: ANN401 - a filter as engines take it
+        after: str | None = None,
+    ) -> SimilarPage:
+        """Return the near-duplicates of a document, wherever in the index they are, the most alike first.
+
+        Args:
+            wanted: the id of a stored document, or (index, id); or a document, as ``index`` takes it.
+            size: documents on a page. ``after``: ``next`` of the page before.
+            similarity: see ``shinglefold.open``; None takes what the index was opened with.
+            scope: fields whose values must be those of the document. ``filters``: queries to match.
+            source: the ``_source`` filter of what is found.
+
+        Raises:
+            InputError: there is no such document, or it has no text.
+            ConfigError: an option is not valid.
+        """
+        options, scopes = similar_options(
+            self.options,
+            size=size,
+            similarity=similarity,
+            scope=scope,
+            filters=filters,
+            across_languages=across_languages,
+            source=source,
+        )
+        asked = self.query_document(wanted, scopes) if isinstance(wanted, Mapping) else wanted
+        return self._similar.find(self.name, asked, options, place=after)
+
+    def matches(
+        self,
+        text: str,
+        *,
+        size: int = 10,
+        min_share: float = 0.05,
+        filters: Sequence[Mapping[str, Any]] = (),
+        source: Any = True,  # noqa: ANN401 - a filter as engines take it
+        after: str | None = None,
+    ) -> MatchPage:
+        """Return the documents that contain passages of a text, the largest share first.
+
+        The index has to store elements of passages: ``shinglefold.setup(…, passages=True)``.
+
+        Args:
+            min_share: the share of the text's words that a document must have, 0 to 1.
+            size, filters, source, after: see ``similar``.
+
+        Raises:
+            ConfigError: the index stores none, or an option is not valid.
+        """
+        options = match_options(min_share=min_share, filters=filters, size=size, source=source)
+        return self._matches.find(self.name, text, options, place=after)
+
+    def explain(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> JSON:
+        """Return why two stored documents fold, or why not: figures, verdict, passages in common.
+
+        Args:
+            a, b: ids, or (index, id).
+
+        Raises:
+            InputError: there is no such document, or it has no fingerprint.
+        """
+        from shinglefold.rerank.explanation.stored_pair import explain_pair
+
+        hits = self.stored_hit(a), self.stored_hit(b)
+        found = explain_pair(
+            hits, self.scheme, self.canonicalizer, self.recipe.field, self.recipe.fields, seal=self.seal
+        )
+        return {**found.told, "passages": [passage._asdict() for passage in found.passages]}
+
+    # Write
+
+    def index(
+        self,
+        documents: Iterable[Mapping[str, Any]],
+        *,
+        dead_letters: str | PathLike[str] | None = None,
+        workers: int = 1,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Summary:
+        """Write documents with their fingerprints; a document of the same id is replaced.
+
+        Args:
+            documents: objects of fields; ``_id`` or ``id`` is the id. ``shinglefold.ingest.read(path)``
+                yields those of a file.
+            dead_letters: a file for documents that fail; without one they are only counted.
+            workers: processes; 0 means one for each core.
+            progress: called after each block.
+
+        Returns:
+            Counts that add up; ``stopped`` says why the run ended early, "" if it did not.
+
+        Raises:
+            ConfigError: an argument is not valid.
+        """
+        from shinglefold.groups.numbering import Numbering
+        from shinglefold.groups.rules import Rules
+
+        numbering = None
+        if self.recipe.groups:
+            tools = self.pipeline.tools
+            numbering = Numbering(
+                self.engine, self.name, self.recipe, tools.seal, Rules(), tools.canonicalizer
+            )
+        try:
+            return index_documents(
+                self.engine,
+                self.name,
+                documents,
+                self.pipeline,
+                field=self.recipe.field,
+                dead_letters=None if dead_letters is None else str(dead_letters),
+                workers=workers,
+                progress=progress,
+                groups=numbering,
+            )
+        finally:
+            if numbering is not None:
+                numbering.beside.end()
+
+    def add(self, document: Document) -> "Verdict":
+        """Write one document unless it is a near-duplicate of a stored one; safe among many writers.
+
+        Returns:
+            How it was let in: its id, and the number of its group where the index numbers groups.
+
+        Raises:
+            Refused: it resembles a stored document (``like``), or does not fit.
+            EngineError: the engine can't go on.
+
+        Cost: a few requests; documents that threads add at the same time share them.
+        """
+        return self.gate.add(document)
+
+    def add_all(self, documents: Sequence[Document]) -> "list[Verdict]":
+        """Write those of several documents that are no near-duplicates; return a verdict for each."""
+        return self.gate.add_all(documents)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete documents by their ids and return how many there were.
+
+        Raises:
+            EngineError: one could not be deleted.
+        """
+        if isinstance(ids, str):
+            ids = [ids]
+        if not ids:
+            return 0
+        # A deletion finds documents by a search, which does not show the newest ones before.
+        self.engine.refresh(self.name)
+        plan = plan_deletion(self.engine, self.name, ids)
+        if not plan.documents:
+            return 0
+        result = delete(self.engine, plan)
+        if result.failures:
+            reasons = "; ".join(dict.fromkeys(failure.reason for failure in result.failures))
+            raise EngineError(f"{len(result.failures)} documents were not deleted: {reasons}")
+        return result.indexed
+
+    # The whole index
+
+    def groups(self) -> list[list[str]]:
+        """Return the groups of near-duplicates of the whole index, as ids; nothing is written.
+
+        Every member of a group resembles its first one. Documents without a near-duplicate are in no group.
+
+        Cost: a scan of all fingerprints, some 600 bytes a document in memory.
+        """
+        raise NotImplementedError
+
+    def backfill(
+        self,
+        *,
+        only_missing: bool = False,
+        requests_per_second: float = 0.0,
+        checkpoint: str | PathLike[str] | None = None,
+        workers: int = 1,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> BackfillSummary:
+        """Give every document the fingerprint of its text, while others write.
+
+        Args:
+            only_missing: read only documents without a fingerprint.
+            requests_per_second: documents read a second; 0 sets no limit.
+            checkpoint: a file that lets a later run go on.
+            workers: processes; 0 means one for each core.
+        """
+        options = BackfillOptions(
+            self.recipe.field,
+            only_missing=only_missing,
+            requests_per_second=requests_per_second,
+            checkpoint=None if checkpoint is None else str(checkpoint),
+            workers=workers,
+        )
+        return backfill(self.engine, self.name, self.pipeline, options, progress)
+
+    def doctor(self, *, requests_per_second: float = 0.0, workers: int = 1) -> Diagnosis:
+        """Return whether every stored fingerprint is that of its text; ``healthy`` is the verdict.
+
+        Nothing is changed.
+        """
+        options = DoctorOptions(self.recipe.field, requests_per_second=requests_per_second, workers=workers)
+        return diagnose(self.engine, self.name, self.pipeline, options)
+
+    # What the methods are made of
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of the index, with the threshold that was given."""
+        return self.options.scheme(self.recipe)
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of the index.
+
+        Raises:
+            MissingExtra, SchemeMismatch: a language is not installed, or in another version.
+        """
+        check_versions(self.recipe.scheme.languages)
+        return Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self.seal)
+
+    @property
+    def canonicalizer(self) -> Canonicalizer:
+        """The canonicalizer of the index."""
+        return self.pipeline.tools.canonicalizer
+
+    @property
+    def gate(self) -> "Gate":
+        """The gate of ``add``, opened at first use."""
+        from shinglefold.groups import Gate
+
+        with self._lock:
+            if self._gate is None:
+                self._gate = Gate(
+                    self.engine, self.name, self.options.gate_policy(), pipeline=self.pipeline, seal=self.seal
+                )
+            return self._gate
+
+    def query_document(self, document: Mapping[str, Any], scopes: Sequence[Scope] = ()) -> QueryDocument:
+        """Return a document that need not be stored, with the fingerprint it would have in the index.
+
+        Raises:
+            InputError: the pipeline fails on it, drops it, or finds no text.
+        """
+        from shinglefold.documents.source_filter import values_at
+        from shinglefold.ingest.processors.texts import gather
+
+        (outcome,) = self.pipeline.run([dict(document)])
+        if outcome.document is None:
+            reason = outcome.failure.reason if outcome.failure else "the pipeline drops it"
+            raise InputError(f"the document can't be compared: {reason}")
+        stored = values_at(outcome.document, self.recipe.field)
+        made = Fingerprint.from_field(stored[0]) if stored else None
+        if made is None or not made.digest:
+            raise InputError(
+                f"the document has no text in {', '.join(self.recipe.fields)}, the fields of the index"
+            )
+        values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
+        return QueryDocument(made, values, text=gather(outcome.document, self.recipe.fields, True) or "")
+
+    def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
+        """Return the hit of a stored document.
+
+        Raises:
+            InputError: there is none, or there are several.
+        """
+        index, id_ = (None, wanted) if isinstance(wanted, str) else wanted
+        body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
+        hits: list[JSON] = self.engine.search(self.name, body)["hits"]["hits"]
+        found = [hit for hit in hits if index is None or hit["_index"] == index]
+        if not found:
+            raise InputError(f"no document {id_!r} in the index {index or self.name!r}")
+        if len(found) > 1:
+            names = ", ".join(sorted({hit["_index"] for hit in found}))
+            raise InputError(f"there are several documents {id_!r} (in {names}); name one by (index, id)")
+        return found[0]
+
+    @cached_property
+    def _search(self) -> FoldedSearch:
+        return FoldedSearch(
+            self.engine,
+            self.scheme,
+            self.recipe.field,
+            self.engine.tiebreaker(),
+            cursor_key=cursor_key_of(self),
+            seal=self.seal,
+        )
+
+    @cached_property
+    def _similar(self) -> SimilarSearch:
+        return SimilarSearch(self.engine, self.scheme, self.recipe.field, seal=self.seal)
+
+    @cached_property
+    def _matches(self) -> MatchSearch:
+        return MatchSearch(self.engine, self.canonicalizer, seal=self.seal)
+
+    @cached_property
+    def _fold(self) -> FoldOptions | None:
+        return self.options.fold_options()
+
+
+def similar_options(
+    opened: IndexOptions,
+    *,
+    similarity: float | None = None,
+    scope: Sequence[str] = (),
+    filters: Sequence[Mapping[str, Any]] = (),
+    source: Any = True,  # noqa: ANN401 - a filter as engines take it
+    **options: Any,  # noqa: ANN401 - of SimilarOptions
+) -> tuple[SimilarOptions, tuple[Scope, ...]]:
+    """Return the options of ``similar``, and the fields whose values must be equal."""
+    check_fraction("similarity", similarity)
+    least = opened.similarity if similarity is None else similarity
+    scopes = tuple(Scope.parse(one) for one in scope)
+    chosen = {**options, **({} if least is None else thresholds(least))}
+    return SimilarOptions(scope=scopes, filters=tuple(filters), source=source, **chosen), scopes
+
+
+def match_options(
+    *,
+    filters: Sequence[Mapping[str, Any]] = (),
+    source: Any = True,  # noqa: ANN401 - a filter as engines take it
+    **options: Any,  # noqa: ANN401 - of MatchOptions
+) -> MatchOptions:
+    """Return the options of ``matches``."""
+    return MatchOptions(filters=tuple(filters), source=source, **options)
+
+
+def cursor_key_of(opened: Any) -> bytes:  # noqa: ANN401 - a FoldedIndex or an AsyncFoldedIndex
+    """Return the key of the cursors of an index; see ``IndexOptions.cursor_secret``."""
+    connection = getattr(opened.engine, "connection", None)
+    credentials = "" if connection is None else connection.authorization()
+    return opened.options.cursor_secret(opened.settings, credentials, opened.name, opened.recipe.scheme)

@@ -1,0 +1,211 @@
+"""What an index is opened with: its recipe, and the keyword arguments that are held against it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts.engine import JSON
+from shinglefold.errors import ConfigError, IndexMissing, RecipeMismatch
+from shinglefold.groups import Policy
+from shinglefold.model.recipe import Recipe, has_recipe
+from shinglefold.model.scheme import CanonOptions, Scheme
+from shinglefold.model.seal import Seal, check_sealed
+from shinglefold.options.validation import check_fraction, check_str, check_strings, expected
+from shinglefold.rerank import FoldOptions
+from shinglefold.settings import Settings
+
+_MOST_FIELDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """The keyword arguments of ``shinglefold.open``, checked; see there."""
+
+    text: tuple[str, ...] | None = None
+    languages: tuple[str, ...] | None = None
+    fingerprint_field: str | None = None
+    similarity: float | None = None
+    dedup: FoldOptions | None = None
+    policy: Policy = field(default_factory=Policy)
+    seal_key: str | None = None
+    cursor_key: bytes | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        text: Sequence[str] | None = None,
+        languages: Sequence[str] | None = None,
+        fingerprint_field: str | None = None,
+        similarity: float | None = None,
+        dedup: FoldOptions | Mapping[str, Any] | None = None,
+        policy: Policy | str = "refuse",
+        seal_key: str | None = None,
+        cursor_key: bytes | str | None = None,
+    ) -> "IndexOptions":
+        """Check the arguments.
+
+        Raises:
+            ConfigError: one of them is not valid.
+        """
+        check_fraction("similarity", similarity)
+        for name, value in (("fingerprint_field", fingerprint_field), ("seal_key", seal_key)):
+            if value is not None:
+                check_str(name, value)
+        if not isinstance(policy, str | Policy):
+            raise expected("policy", '"refuse", "tag" or a Policy (from shinglefold.groups)', policy)
+        if cursor_key is not None and not isinstance(cursor_key, str | bytes):
+            raise expected("cursor_key", "text or bytes", type(cursor_key).__name__)
+        return cls(
+            None if text is None else check_strings("text", text, _MOST_FIELDS),
+            codes_with_any(languages),
+            fingerprint_field,
+            similarity,
+            dedup if dedup is None or isinstance(dedup, FoldOptions) else FoldOptions.parse(dedup),
+            Policy(policy) if isinstance(policy, str) else policy,  # type: ignore[arg-type]
+            seal_key,
+            cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
+        )
+
+    def scheme(self, recipe: Recipe) -> Scheme:
+        """Return the scheme of an index, with the threshold that was given."""
+        if self.similarity is None:
+            return recipe.scheme
+        return recipe.scheme.with_options(**thresholds(self.similarity))
+
+    def fold_options(self) -> FoldOptions | None:
+        """Return what requests leave open in ``ext.dedup``; a threshold of its own is told by texts."""
+        if self.similarity is None or (self.dedup is not None and self.dedup.verify is not None):
+            return self.dedup
+        return replace(self.dedup or FoldOptions(), verify="text")
+
+    def gate_policy(self) -> Policy:
+        """Return the rules of the gate, with the threshold that was given."""
+        if self.similarity is None or self.policy.min_similarity is not None:
+            return self.policy
+        return replace(self.policy, **thresholds(self.similarity))
+
+    def check(self, recipe: Recipe, index: str) -> None:
+        """Refuse arguments that contradict the recipe of an index.
+
+        Raises:
+            RecipeMismatch: one does; the message says how to change the index.
+        """
+        given = (
+            ("the text fields", recipe.fields, self.text, "text"),
+            (
+                "the languages",
+                tuple(ref.code for ref in recipe.scheme.languages),
+                self.languages and tuple(sorted(self.languages)),
+                "languages",
+            ),
+            ("the fingerprint field", (recipe.field,), self._fields(), "fingerprint_field"),
+        )
+        for what, found, wanted, name in given:
+            if wanted and tuple(found) != tuple(wanted):
+                remedy = (
+                    f"Leave {name} out, or change the index with shinglefold.setup(…, {index!r}, {name}=…), "
+                    "then backfill()"
+                )
+                raise RecipeMismatch(what, ", ".join(found), ", ".join(wanted), f"index {index!r}", remedy)
+
+    def seal(self, recipe: Recipe, settings: Settings, index: str) -> Seal | None:
+        """Return the seal of an index, None where it has none.
+
+        Raises:
+            ConfigError: the index is sealed with another key than the one given.
+        """
+        key = self.seal_key or settings.seal_key
+        seal = Seal.parse(key) if key else None
+        if not recipe.sealed and self.seal_key is None:
+            return None
+        check_sealed(recipe.sealed, seal, f"index {index!r}")
+        return seal
+
+    def cursor_secret(self, settings: Settings, credentials: str, index: str, scheme: Scheme) -> bytes:
+        """Return the key that seals cursors: the same in every process with the same settings.
+
+        It is what was given, else made of the first secret there is: the setting ``cursor_key``, the key of
+        the seal, the credentials of the server. Without any, cursors are checked, but can be forged.
+        """
+        if self.cursor_key is not None:
+            return self.cursor_key
+        secret = settings.cursor_key or self.seal_key or settings.seal_key or credentials
+        made = hashlib.blake2b(f"{index} {scheme.id}".encode(), key=hashlib.sha256(secret.encode()).digest())
+        return made.digest()[:32]
+
+    def _fields(self) -> tuple[str, ...]:
+        return () if self.fingerprint_field is None else (self.fingerprint_field,)
+
+
+def thresholds(similarity: float) -> dict[str, Any]:
+    """Return the thresholds of a decision that stand for one similarity, 0 to 1.
+
+    Texts decide by their edit similarity s. The signature alone decides pairs above the resemblance
+    s/(2 - s), the most that texts of this similarity can have, and where a text can't be read. Texts of
+    similarity s have a length ratio of at least s.
+    """
+    return {
+        "verify": "text",
+        "min_similarity": similarity,
+        "min_resemblance": round(similarity / (2 - similarity), 4),
+        "min_length_ratio": min(0.8, similarity),
+    }
+
+
+def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return language codes with ``any``, which takes the words of all other scripts; None for None."""
+    if languages is None:
+        return None
+    codes = check_strings("languages", languages, _MOST_FIELDS)
+    return codes if "any" in codes else (*codes, "any")
+
+
+def recipe_of(mappings: Mapping[str, JSON], index: str) -> Recipe:
+    """Return the recipe that all indices behind a name have in common.
+
+    Raises:
+        IndexMissing: there is no index.
+        ConfigError: an index has no recipe, or they have different ones.
+    """
+    if not mappings:
+        raise IndexMissing(
+            f'no index {index!r}; make it: shinglefold.setup(…, {index!r}, text=["title", "body"])'
+        )
+    for name, found in mappings.items():
+        if not has_recipe(found):
+            raise ConfigError(
+                f"index {name!r} was not set up for fingerprints; set it up: "
+                f"shinglefold.setup(…, {name!r}, text=[…]), then shinglefold.open(…, {name!r}).backfill()"
+            )
+    recipes = {name: Recipe.of(found, name) for name, found in mappings.items()}
+    (first, recipe), *others = recipes.items()
+    for name, other in others:
+        if decisive_parts(other) != decisive_parts(recipe):
+            raise ConfigError(
+                f"the indices {first!r} and {name!r} behind {index!r} have different recipes; open each by "
+                "its own name, or set both up alike"
+            )
+    return recipe
+
+
+def decisive_parts(recipe: Recipe) -> tuple[object, ...]:
+    """Return the parts of a recipe that decide fingerprints: indices with the same ones fold together."""
+    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
+
+
+def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
+    """Return the canonicalizer whose words an embedded index is searched by.
+
+    It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
+
+    Args:
+        known: the canonicalizer of the fingerprints; returned where its words are the same.
+    """
+    references = [
+        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
+        for ref in scheme.languages
+    ]
+    return known if known is not None and known.references == tuple(references) else Canonicalizer(references)

@@ -1,0 +1,167 @@
+"""Set an index up, so that it stores fingerprints: a new one, or one that exists."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from shinglefold.api.index_options import codes_with_any
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.index_mapping import usual_properties
+from shinglefold.maintenance import Plan, SetupRequest, carry_out, make_plan
+from shinglefold.model.recipe import FIELD, Recipe, has_recipe, stored_recipe, with_passages
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.options.validation import check_bool, check_strings
+from shinglefold.registry import make_scheme
+from shinglefold.rerank.request.field_check import check_fields
+from shinglefold.settings import Settings, load_settings
+
+_MOST_FIELDS = 100
+
+
+def setup(
+    where: Any,  # noqa: ANN401 - a folder, an address, a client
+    index: str,
+    *,
+    text: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
+    preset: str | None = None,
+    fingerprint_field: str | None = None,
+    groups: bool = False,
+    passages: bool = False,
+    seal_key: str | None = None,
+    properties: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Make an index store fingerprints; one that is missing is made. Run again, it changes nothing.
+
+    Documents that are there need ``shinglefold.open(where, index).backfill()`` afterwards: ``backfills`` of
+    what is returned counts them.
+
+    Args:
+        where: a folder, the address of a server, or a client; see ``shinglefold.open``.
+        text: the fields whose texts are compared. Nothing is guessed: name them.
+        languages: codes such as ``["ru", "uk"]``; None takes those of the index, else of the settings, else
+            all that are installed.
+        preset: the scheme; None takes that of the index, else ``"default"``.
+        fingerprint_field: the object field that fingerprints are stored in; None takes that of the index,
+            else ``"dedup"``.
+        groups: whether documents get the number of their group.
+        passages: whether elements of passages are stored, for ``matches``.
+        seal_key: seals fingerprints; None takes that of the settings for a new index.
+        properties: the types of further fields of a new index, as in its mappings.
+
+    Raises:
+        ConfigError: no field is named, a field is not in the index, or it can't be changed in place; nothing
+            was changed then.
+        EngineError: the engine refuses.
+    """
+    check_bool("groups", groups)
+    check_bool("passages", passages)
+    settings = load_settings()
+    with closing(open_engine(where)) as engine:
+        found = _mappings(engine, index)
+        fields = _fields(text, index, found)
+        stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
+        before = stored[0] if stored else None
+        scheme = _scheme(before, codes_with_any(languages), preset, settings)
+        target = fingerprint_field or (before.field if before else settings.field or FIELD)
+        key = seal_key or (settings.seal_key if before is None or before.sealed else "")
+        recipe = _recipe(scheme, target, fields, Seal.parse(key) if key else None, before)
+        recipe = replace(recipe, groups=groups or bool(before and before.groups))
+        if passages:
+            recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
+        plan = make_plan(engine, SetupRequest(recipe, (index,)))
+        if plan.problems:
+            told = "; ".join(f"{name}: {problem}" for name, some in plan.problems.items() for problem in some)
+            raise ConfigError(f"index {index!r} can't be set up in place: {told}")
+        known = usual_properties(recipe) if engine.templates is None else {}
+        plan = _with_properties(plan, {**known, **(properties or {})})
+        carry_out(engine, plan)
+    return plan
+
+
+def _with_properties(plan: Plan, properties: Mapping[str, Any]) -> Plan:
+    """Return a plan whose new indices have more fields."""
+    changes = [
+        replace(one, body={**one.body, "properties": {**properties, **one.body["properties"]}})
+        if one.kind == "new index"
+        else one
+        for one in plan.changes
+    ]
+    return replace(plan, changes=tuple(changes))
+
+
+def _mappings(engine: Engine, index: str) -> dict[str, JSON]:
+    try:
+        return engine.all_mappings(index)
+    except IndexMissing:
+        return {}
+
+
+def _fields(text: Sequence[str] | None, index: str, found: dict[str, JSON]) -> tuple[str, ...]:
+    """Return the fields with text that were named.
+
+    Raises:
+        ConfigError: none was, or an index lacks one.
+    """
+    if not text:
+        candidates = sorted(
+            {
+                name
+                for mappings in found.values()
+                for name, definition in (mappings.get("properties") or {}).items()
+                if definition.get("type") == "text"
+            }
+        )
+        there = f"; index {index!r} has text in {', '.join(candidates)}" if candidates else ""
+        raise ConfigError(f'text: name the fields whose texts are compared: text=["title", "body"]{there}')
+    fields = check_strings("text", text, _MOST_FIELDS)
+    # An index that setup has just made knows its own fields only.
+    with_fields = [
+        mappings for mappings in found.values() if mappings.get("properties", {}).keys() - _own(mappings)
+    ]
+    if with_fields:
+        check_fields(with_fields, index, fields, "text")
+    return fields
+
+
+def _own(mappings: JSON) -> set[str]:
+    """Return the top-level field that the fingerprints of an index are in, if any."""
+    stored = stored_recipe(mappings) or {}
+    return {str(stored["field"]).split(".", maxsplit=1)[0]} if "field" in stored else set()
+
+
+def _scheme(
+    before: Recipe | None, codes: tuple[str, ...] | None, preset: str | None, settings: Settings
+) -> Scheme:
+    if before is not None and codes is None and preset is None:
+        return before.scheme
+    if before is None:
+        return make_scheme(
+            preset or settings.preset,
+            codes or settings.languages or None,
+            settings.canon_options(),
+            dict(settings.language),
+        )
+    made = make_scheme(
+        preset or before.scheme.name,
+        codes or [ref.code for ref in before.scheme.languages],
+        settings.canon_options(),
+        dict(settings.language),
+    )
+    kept = {ref.code: ref.options for ref in before.scheme.languages}
+    languages = tuple(replace(ref, options=kept.get(ref.code, ref.options)) for ref in made.languages)
+    return replace(made, languages=languages)
+
+
+def _recipe(
+    scheme: Scheme, target: str, fields: tuple[str, ...], seal: Seal | None, before: Recipe | None
+) -> Recipe:
+    """Return the recipe of these fields; the pipeline of an index stays where its fields and target do."""
+    same = before is not None and before.fields == fields and before.field == target
+    definition = before.pipeline if before is not None and same else default_definition(target, fields)
+    return Pipeline.from_json(definition, scheme, seal=seal).recipe(target)

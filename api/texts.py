@@ -1,0 +1,94 @@
+"""Near-duplicates among texts in memory, without an index."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shinglefold.api.index_options import codes_with_any, thresholds
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest import Fingerprinter
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.compare_texts import Comparison, compare_texts
+from shinglefold.options.validation import check_fraction, check_texts
+from shinglefold.registry import make_scheme
+from shinglefold.sketch import Pairs, led
+
+
+class TextPair(NamedTuple):
+    """Two near-duplicates by their places in the list.
+
+    ``resemblance``: the share of common shingles, estimated, 0 to 1. ``similarity``: the edit similarity of
+    the words, None for texts of more than 20,000 words.
+    """
+
+    a: int
+    b: int
+    resemblance: float
+    similarity: float | None
+
+
+def pairs(
+    texts: Sequence[str], *, similarity: float | None = None, languages: Sequence[str] | None = None
+) -> list[TextPair]:
+    """Return all near-duplicate pairs of a list of texts.
+
+    Args:
+        texts: plain texts; strip HTML first (``shinglefold.canon.strip_html``).
+        similarity: the edit similarity of words that a pair must reach, 0 to 1; None takes 0.8.
+        languages: codes of the languages the texts may be in; None takes all that are installed.
+
+    Returns:
+        Pairs with a < b, ascending.
+
+    Raises:
+        ConfigError: an argument is not valid.
+        UnknownLanguage: no plugin has such a language.
+
+    Cost: about 0.1 ms a text of 500 words, and work in proportion to the pairs found.
+    """
+    found = _find_pairs(texts, similarity, languages)
+    columns = (column.tolist() for column in (found.a, found.b, found.resemblance, found.similarity))
+    return [
+        TextPair(a, b, resemblance, None if alike != alike else alike)  # noqa: PLR0124 - NaN
+        for a, b, resemblance, alike in zip(*columns, strict=True)
+    ]
+
+
+def groups(
+    texts: Sequence[str], *, similarity: float | None = None, languages: Sequence[str] | None = None
+) -> list[list[int]]:
+    """Return the groups of near-duplicates of a list of texts, each as places in the list.
+
+    Every member of a group resembles its first one. Texts without a near-duplicate are in no group.
+
+    Args, Raises, Cost: as ``pairs``.
+    """
+    found = _find_pairs(texts, similarity, languages)
+    leaders = led(found.a, found.b, len(texts))
+    members: dict[int, list[int]] = {}
+    for place, leader in enumerate(leaders.tolist()):
+        members.setdefault(leader, []).append(place)
+    return [group for group in members.values() if len(group) > 1]
+
+
+def compare(
+    a: str, b: str, *, similarity: float | None = None, languages: Sequence[str] | None = None
+) -> Comparison:
+    """Compare two texts: ``folds`` tells whether they are near-duplicates, the other fields why.
+
+    Args, Raises: as ``pairs``.
+    """
+    scheme = _scheme(similarity, languages)
+    check_texts([a, b])
+    return compare_texts((a, b), ("a", "b"), (None, None), scheme, Canonicalizer.of(scheme))
+
+
+def _find_pairs(texts: Sequence[str], similarity: float | None, languages: Sequence[str] | None) -> Pairs:
+    check_texts(texts)
+    scheme = _scheme(similarity, languages)
+    return Fingerprinter(scheme).fingerprint_arrays(texts).pairs(scheme)
+
+
+def _scheme(similarity: float | None, languages: Sequence[str] | None) -> Scheme:
+    check_fraction("similarity", similarity)
+    scheme = make_scheme("default", codes_with_any(languages))
+    return scheme if similarity is None else scheme.with_options(**thresholds(similarity))

@@ -1,0 +1,196 @@
+"""One object for an index: search, find copies, explain, write, examine."""
+
+import inspect
+import pydoc
+
+import pytest
+
+import shinglefold
+from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
+from shinglefold.examples import articles
+from shinglefold.groups import Policy
+
+BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
+FAMILY = {f"ru-bridge-repair-{number}" for number in range(1, 6)}
+
+
+def folded(page):
+    """Return the number of hits folded under each hit, by id."""
+    return {
+        hit["_id"]: hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] - 1
+        for hit in page["hits"]["hits"]
+    }
+
+
+def test_a_search_shows_one_hit_a_group(site):
+    assert folded(site.search(BRIDGE)) == {
+        "ru-bridge-wind-1": 0,
+        "ru-bridge-repair-1": 4,
+        "ru-footbridge-1": 3,
+    }
+
+
+def test_a_request_has_its_own_options(site):
+    page = site.search({**BRIDGE, "ext": {"dedup": {"fold": False}}})
+    assert "dedup" not in page or page["dedup"]["folded"] == 0
+    assert len({hit["_id"] for hit in page["hits"]["hits"]} & FAMILY) == 3 - 1
+
+
+def test_options_given_at_the_opening_are_for_every_request(folder):
+    with shinglefold.open(folder, "site", dedup={"members": 0}) as site:
+        (_, repair, _) = site.search(BRIDGE)["hits"]["hits"]
+        assert len(repair["inner_hits"]["duplicates"]["hits"]["hits"]) <= 1
+
+
+def test_a_higher_similarity_folds_less(folder):
+    with shinglefold.open(folder, "site", similarity=0.95) as site:
+        assert folded(site.search(BRIDGE))["ru-bridge-repair-1"] == 2
+
+
+def test_pages_end_and_repeat_no_group(site):
+    shown = [
+        hit["_id"]
+        for page in site.pages({"query": {"match_all": {}}, "size": 20})
+        for hit in page["hits"]["hits"]
+    ]
+    assert len(shown) == len(set(shown)) > 60
+
+
+def test_several_searches_go_together(site):
+    one, other = site.msearch([BRIDGE, {"query": {"unknown": {}}}])
+    assert folded(one)["ru-bridge-repair-1"] == 4
+    assert isinstance(other, shinglefold.ShinglefoldError)
+
+
+def test_copies_of_a_stored_document_are_found(site):
+    assert {match.id for match in site.similar("ru-bridge-repair-1").matches} == FAMILY - {
+        "ru-bridge-repair-1"
+    }
+
+
+def test_copies_of_a_document_that_is_not_stored_are_found(site):
+    document = next(one for one in articles() if one["id"] == "ru-bridge-repair-2")
+    del document["id"]
+    assert {match.id for match in site.similar(document).matches} == FAMILY
+    own = site.similar(document, scope=["host"]).matches
+    assert [match.hit["_source"]["host"] for match in own] == [document["host"]]
+
+
+def test_a_document_without_text_is_refused(site):
+    with pytest.raises(InputError, match="no text in title, body"):
+        site.similar({"headline": "Мост закрыт"})
+
+
+def test_passages_of_a_text_are_found(site):
+    document = next(one for one in articles() if one["id"] == "ru-bridge-repair-1")
+    assert {match.id for match in site.matches(document["body"][:200]).matches} >= {"ru-bridge-repair-1"}
+
+
+def test_two_documents_are_explained(site):
+    told = site.explain("ru-bridge-repair-1", "ru-bridge-repair-3")
+    assert told["folds"]
+    assert told["passages"]
+    with pytest.raises(InputError, match="no document 'nothing'"):
+        site.explain("ru-bridge-repair-1", "nothing")
+
+
+def test_an_index_is_examined_and_mended(site):
+    assert site.doctor().healthy
+    assert site.backfill().counts.updated == 0
+
+
+def test_a_copy_is_refused_and_a_new_document_comes_in(folder):
+    with shinglefold.open(folder, "site") as site:
+        copy = next(iter(articles())) | {"id": "copy"}
+        with pytest.raises(Refused) as refused:
+            site.add(copy)
+        assert refused.value.like == "ru-bridge-repair-1"
+        fresh = {
+            "id": "fresh",
+            "title": "Ein neuer Titel",
+            "body": "Etwas ganz anderes steht hier, und so noch nie.",
+        }
+        assert site.add(fresh).status == "accepted"
+        first, second = site.add_all(
+            [fresh | {"id": "again"}, {"id": "other", "title": "Hat mit nichts davon zu tun"}]
+        )
+        assert (first.status, second.status) == ("refused", "accepted")
+        assert site.delete(["fresh", "other", "nothing"]) == 2
+        assert site.delete("fresh") == 0
+
+
+def test_the_policy_may_number_copies_instead(folder):
+    with shinglefold.open(folder, "site", policy=Policy("tag")) as site:
+        copy = next(iter(articles())) | {"id": "copy"}
+        assert site.add(copy).group == site.add({**copy, "id": "another"}).group
+        assert site.delete(["copy", "another"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"text": ["headline"]}, "text fields title, body, but headline"),
+        ({"languages": ["ru"]}, "languages any, en, ru, uk, zh, but any, ru"),
+        ({"fingerprint_field": "copies"}, "fingerprint field dedup, but copies"),
+    ],
+)
+def test_what_contradicts_the_index_is_refused(folder, given, message):
+    with pytest.raises(RecipeMismatch, match=message):
+        shinglefold.open(folder, "site", **given)
+
+
+def test_what_agrees_with_the_index_may_be_said(folder):
+    shinglefold.open(folder, "site", text=["title", "body"], fingerprint_field="dedup").close()
+
+
+def test_a_missing_index_names_the_call_that_makes_it(folder):
+    with pytest.raises(IndexMissing, match=r"no index 'news'; make it: shinglefold\.setup\("):
+        shinglefold.open(folder, "news")
+
+
+@pytest.mark.parametrize(
+    "given", [{"similarity": 2}, {"policy": 7}, {"policy": "let"}, {"dedup": {"folds": 1}}, {"cursor_key": 1}]
+)
+def test_bad_arguments_are_refused_before_anything_is_opened(given):
+    with pytest.raises(ConfigError, match=next(iter(given)) if "dedup" not in given else "folds"):
+        shinglefold.open("http://127.0.0.1:1", "site", **given)
+
+
+def test_two_processes_with_the_same_settings_share_cursors(folder):
+    request = {"query": {"match_all": {}}, "size": 5, "ext": {"dedup": {"cursor": True}}}
+    with shinglefold.open(folder, "site") as one:
+        first = one.search(request)
+        cursor = first["dedup"]["cursor"]
+        again = {**request, "ext": {"dedup": {"cursor": cursor, "renew": True}}}
+        with shinglefold.open(folder, "site") as other:
+            second = other.search(again)
+        with shinglefold.open(folder, "site", cursor_key=b"x" * 32) as stranger, pytest.raises(ConfigError):
+            stranger.search(again)
+    shown = {hit["_id"] for hit in first["hits"]["hits"]}
+    assert not shown & {hit["_id"] for hit in second["hits"]["hits"]}
+
+
+def test_the_cursor_key_of_the_settings_counts(folder, monkeypatch):
+    with shinglefold.open(folder, "site") as plain:
+        without = plain.options.cursor_secret(plain.settings, "", "site", plain.scheme)
+    monkeypatch.setenv("SHINGLEFOLD_CURSOR_KEY", "of this application")
+    with shinglefold.open(folder, "site") as keyed:
+        assert keyed.options.cursor_secret(keyed.settings, "", "site", keyed.scheme) != without
+
+
+def test_help_fits_a_screen_and_names_every_method():
+    text = inspect.getdoc(shinglefold.FoldedIndex)
+    assert len(text.splitlines()) <= 24
+    public = {name for name in vars(shinglefold.FoldedIndex) if not name.startswith("_")}
+    assert {
+        "search",
+        "similar",
+        "matches",
+        "explain",
+        "index",
+        "add",
+        "delete",
+        "backfill",
+        "doctor",
+    } <= public
+    assert pydoc.render_doc(shinglefold.open)

@@ -1,0 +1,53 @@
+"""Set up an index: nothing is guessed, nothing is changed twice."""
+
+import pytest
+
+import shinglefold
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError
+
+
+def test_fields_are_not_guessed(tmp_path):
+    with pytest.raises(ConfigError, match=r'text=\["title", "body"\]'):
+        shinglefold.setup(tmp_path, "news")
+
+
+def test_a_second_run_changes_nothing(tmp_path):
+    assert shinglefold.setup(tmp_path, "news", text=["headline"]).changes
+    assert not shinglefold.setup(tmp_path, "news", text=["headline"]).changes
+
+
+def test_an_index_that_exists_is_set_up_and_backfilled(tmp_path):
+    engine = open_engine(tmp_path, lambda text: [])
+    engine.create_index("old", {"properties": {"headline": {"type": "text"}}}, {})
+    engine.bulk(
+        [{"_op_type": "index", "_index": "old", "_id": "1", "headline": "Мост закрыли на ремонт в мае"}]
+    )
+    engine.close()
+    with pytest.raises(ConfigError, match="has text in headline"):
+        shinglefold.setup(tmp_path, "old")
+    with pytest.raises(ConfigError, match="headlines"):
+        shinglefold.setup(tmp_path, "old", text=["headlines"])
+    plan = shinglefold.setup(tmp_path, "old", text=["headline"])
+    assert dict(plan.backfills) == {"old": 1}
+    with shinglefold.open(tmp_path, "old") as old:
+        assert old.recipe.fields == ("headline",)
+        assert old.backfill().counts.updated == 1
+        assert old.doctor().healthy
+
+
+def test_languages_and_scheme_are_chosen(tmp_path):
+    shinglefold.setup(tmp_path, "news", text=["body"], languages=["en"], preset="compact")
+    with shinglefold.open(tmp_path, "news", languages=["en"]) as news:
+        assert [ref.code for ref in news.recipe.scheme.languages] == ["any", "en"]
+        assert news.recipe.scheme.name == "compact"
+
+
+def test_a_seal_is_set_and_asked_for(tmp_path):
+    key = "0123456789abcdef0123"
+    shinglefold.setup(tmp_path, "news", text=["body"], languages=["en"], seal_key=key)
+    with pytest.raises(ConfigError, match="sealed with the key"):
+        shinglefold.open(tmp_path, "news")
+    with shinglefold.open(tmp_path, "news", seal_key=key) as news:
+        assert news.index([{"id": "1", "body": "The bridge is closed for repairs in May."}]).indexed == 1
+        assert news.doctor().healthy
