@@ -202,8 +202,8 @@ def _built(
 
     Args:
         rules: by which groups are numbered, None for no numbers.
-        usual: mappings of further fields for which nothing else is said: by the server's templates, by ``layout``,
-            or by ``properties``, the last of which goes before all.
+        usual: types of further fields, unless the server's templates, ``layout`` or ``properties`` say
+            otherwise; the last of these wins.
     """
     from shinglefold.cli.session.templates import templated
     from shinglefold.groups.numbering import Numbering
