@@ -1,4 +1,4 @@
-"""The searches of groups: for a whole batch one, by all of its supershingles and texts."""
+"""Candidate search: one search for a whole batch, by all of its supershingles and text digests."""
 
 import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -18,9 +18,9 @@ Result = TypeVar("Result")
 #: Yields calls of the engine, is sent what they return, or what that is when awaited, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
-#: Documents read for a batch, for each of it and beside; where there are more, each has a search of its own.
+#: Hits read for a batch: for each document, and in addition. Where there are more, each has its own search.
 _FOR_EACH, _BESIDE = 4, 100
-#: Documents read for each of a batch that has a search of its own, and where these did not decide.
+#: Hits read for a document with its own search, and where those did not decide.
 _SHORT, _WINDOW = 60, 1000
 #: Searches sent as one request.
 _SEARCHES = 50
@@ -28,15 +28,14 @@ _SEARCHES = 50
 _NUMBERS = 100
 #: Documents whose texts are read at once.
 _TEXTS = 100
-#: Documents asked for at once: some 22 values each, and servers take 65,536 in a query.
+#: Documents searched at once: some 22 values each, and servers take 65,536 in a query.
 BATCH = 1000
 
 
-class Found(NamedTuple):
-    """The stored documents that a search found, and which of those asked for may be like which of them.
+class Candidates(NamedTuple):
+    """The stored documents that a search found, and the pairs that match or are in doubt.
 
-    They are but for pairs that texts have yet to decide. ``cut``: the places of those asked for which there
-    are more than were read; those that share most were.
+    ``cut``: positions of documents with more candidates than were read; those that share most were read.
     """
 
     hits: list[JSON]
@@ -45,19 +44,19 @@ class Found(NamedTuple):
 
 
 class _Nominated(NamedTuple):
-    """The stored documents that a search found, before any is compared; ``cut`` as in ``Found``."""
+    """The stored documents that a search found, not compared yet; ``cut`` as in ``Candidates``."""
 
     hits: list[JSON]
     cut: frozenset[int] = frozenset()
 
 
 class Lookup:
-    """Finds what resembles documents in one index.
+    """Finds the stored documents of one index that may match given ones.
 
     Args:
-        engine: one whose methods are awaited can be asked for steps only.
+        engine: blocking or awaited; an awaited one serves only the methods that return steps.
         beside: fields of the found documents to read, beside those that decide.
-        first: in what order documents come, before those that share most, as searches say it.
+        first: the sort of the found documents, before how much they share.
         parameters: of the searches.
     """
 
@@ -79,39 +78,39 @@ class Lookup:
     def find(
         self, asked: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> tuple[list[JSON], set[int]]:
-        """Return all documents that may be like one of those asked for, and which of some numbers are taken.
+        """Return all documents that may match, and which of some numbers are taken.
 
         Args:
             filters: clauses that documents must meet.
-            field: the number field whose values count as taken where any document has them.
+            field: the number field; a number is taken where any document has it.
 
         Raises:
-            EngineError: the engine can't tell all of them.
+            EngineError: a search was not answered whole.
         """
         nominated, taken = run(self._with_numbers(asked, filters, field, numbers), operator.call)
         if nominated.cut:
             nominated = run(self._each(asked, filters, _WINDOW), operator.call)
         return nominated.hits, taken
 
-    def finding(self, asked: Sequence[QueryDocument], *, far: bool = False) -> Steps[Found]:
-        """Return the documents that may be like one of those asked for, as steps that yield calls.
+    def find_candidates(self, asked: Sequence[QueryDocument], *, far: bool = False) -> Steps[Candidates]:
+        """Return the documents that may match, as steps that yield calls of the engine.
 
         Args:
-            far: read as many as can be of each.
+            far: read as many as possible for each document.
         """
         nominated = yield from (self._each(asked, (), _WINDOW) if far else self._near(asked, ()))
         return self._paired(asked, nominated)
 
-    def finding_with_numbers(
+    def find_candidates_and_numbers(
         self, asked: Sequence[QueryDocument], field: str, numbers: Sequence[int]
-    ) -> Steps[tuple[Found, set[int]]]:
-        """Return what ``finding`` does and which of some numbers are taken, in one request, as steps."""
+    ) -> Steps[tuple[Candidates, set[int]]]:
+        """Return what ``find_candidates`` does and which of some numbers are taken, by one request."""
         nominated, taken = yield from self._with_numbers(asked, (), field, numbers)
         return self._paired(asked, nominated), taken
 
-    def _paired(self, asked: Sequence[QueryDocument], nominated: _Nominated) -> Found:
+    def _paired(self, asked: Sequence[QueryDocument], nominated: _Nominated) -> Candidates:
         pairs = self._likeness.possible(self._likeness.batch(asked), nominated.hits) if nominated.hits else []
-        return Found(nominated.hits, pairs, nominated.cut)
+        return Candidates(nominated.hits, pairs, nominated.cut)
 
     def _with_numbers(
         self, asked: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
@@ -130,20 +129,20 @@ class Lookup:
         return nominated, (yield from self._numbers(field, numbers, told))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
-        """Return the numbers that are taken, of which some documents were read."""
+        """Return the numbers that are taken, given some hits that have one of them."""
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
         rest = sorted(set(numbers) - found)
         if len(hits) < _NUMBERS or not rest:
             return found
-        # One that many documents have hides the others: of each group one.
+        # A number that many documents have hides the others: read one document of each group.
         body = self._body({"bool": {"filter": [{"terms": {field: rest}}]}}, len(rest), [field])
         more = yield from self._search({**body, "collapse": {"field": field}})
         return found | {value for hit in more for value in (hit.get("fields") or {}).get(field, ())}
 
     def with_texts(self, hits: Sequence[JSON], places: Iterable[int]) -> list[JSON]:
-        """Return hits, those at some places with the texts of their sources, as far as there are any.
+        """Return all hits, those at some positions with the texts of their sources.
 
-        Cost: one request for each hundred places.
+        Cost: one request for each hundred positions.
         """
         wanted: dict[tuple[Any, Any], dict[Any, int]] = {}
         for place in places:
@@ -160,11 +159,11 @@ class Lookup:
         return told
 
     def groups(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[list[JSON]]]:
-        """Return documents that meet each of several clauses, no more of each than asked for: one request."""
+        """Return up to ``most`` documents for each of several clauses, by one request."""
         return self._several([self._body({"bool": {"filter": list(clauses)}}, most) for clauses in several])
 
     def counts(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[int]]:
-        """Return how many documents meet each of several clauses, ``most`` where more do: one request."""
+        """Return how many documents meet each of several clauses, up to ``most``, by one request."""
         bodies = [
             {"query": {"bool": {"filter": list(clauses)}}, "size": 0, "track_total_hits": most}
             | self._engine.can.unaltered
@@ -174,7 +173,7 @@ class Lookup:
         return [answer["hits"]["total"]["value"] for answer in answers]
 
     def _near(self, asked: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[_Nominated]:
-        """Return what a search for all of a batch finds, or where that is too much, what each does."""
+        """Return what one search for the batch finds, or where that is too much, one search a document."""
         query = self._any_of(asked)
         if query is None:
             return _Nominated([])
@@ -190,7 +189,7 @@ class Lookup:
         return _Nominated(hits)
 
     def nominating(self, asked: Sequence[QueryDocument]) -> dict[str, list[str]]:
-        """Return by field the values of which a document has one that may be like one of those asked for."""
+        """Return the values by field of which every matching document has one."""
         field, likeness = self._likeness.field, self._likeness
         words = sorted({word for one in asked for word in one.print.supershingles})
         texts = sorted(
@@ -203,7 +202,7 @@ class Lookup:
         return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
 
     def _each(self, asked: Sequence[QueryDocument], filters: Sequence[JSON], size: int) -> Steps[_Nominated]:
-        """Return what each of those asked for finds by itself, what it shares most with first."""
+        """Return what a search for each document finds, the hits that share most first."""
         likeness = self._likeness
         places, bodies = list[int](), list[JSON]()
         for place, one in enumerate(asked):
@@ -248,7 +247,7 @@ class Lookup:
         return self._hits((yield lambda: self._engine.search(index or self._index, body, self._parameters)))
 
     def _several(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
-        """Return the hits of several searches that are sent as one request."""
+        """Return the hits of several searches, sent as one request."""
         answers = yield from self._answers(bodies)
         return [self._hits(answer) for answer in answers]
 
@@ -273,5 +272,5 @@ class Lookup:
 
 
 def _room(asked: Sequence[QueryDocument]) -> int:
-    """Return how many documents are read for all of a batch: mostly there are one or two for each."""
+    """Return how many hits one search for a batch reads; mostly there are one or two for each document."""
     return min(_WINDOW, _BESIDE + _FOR_EACH * len(asked))

@@ -1,4 +1,4 @@
-"""Whether another run numbers the groups of an index at the same time: neither would see the other's."""
+"""Detects that another run numbers the groups of an index at the same time, as neither sees the other's."""
 
 import time
 import uuid
@@ -9,15 +9,15 @@ from shinglefold.errors import EngineError, PermissionDenied
 from shinglefold.groups.intent_index import ensure_intents
 
 _NOTE = "numbering"
-#: Milliseconds for which a note is good, and after which it is written again.
+#: Milliseconds after which a mark expires, and after which it is written again.
 _GOOD, _AGAIN = 60_000, 15_000
 
 
 @dataclass(slots=True)
-class Beside:
-    """The note of one run beside an index, on servers; on an embedded engine one run at a time writes.
+class ConcurrentRunMarker:
+    """Marks an index on a server while a run numbers its groups; an embedded engine allows one run anyway.
 
-    ``seen``: whether another run has been there, or was cut short within the last minute.
+    ``seen``: whether another run was active, or was cut short within the last minute.
     """
 
     engine: Engine
@@ -30,7 +30,7 @@ class Beside:
     _off: bool = False
 
     def look(self) -> None:
-        """Note that this run is there, and see whether another is."""
+        """Write the mark of this run, and look for that of another."""
         now = time.time_ns() // 1_000_000
         if self._off or self.seen or now - self._noted < _AGAIN:
             return
@@ -40,11 +40,11 @@ class Beside:
         try:
             self._note(self.engine, now)
         except PermissionDenied:
-            # Who may write to this index alone learns nothing of others.
+            # Without the right to write to the index of intents, other runs can't be detected.
             self._off = True
 
     def end(self) -> None:
-        """Take the note away; one that can't be is good for a minute more."""
+        """Delete the mark; one that can't be deleted expires after a minute."""
         if self._guard is None or not isinstance(self.engine, GuardedWrites):
             return
         drop = {"_op_type": "delete", "_index": self._where, "_id": _NOTE, **_guarded(self._guard)}

@@ -1,4 +1,4 @@
-"""The index of intents: beside the user's, hidden from patterns, small, and read by ids alone."""
+"""The index of intents beside the user's index: hidden from patterns, small, and read by id only."""
 
 from contextlib import suppress
 
@@ -6,8 +6,8 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
 
 _PREFIX = "shinglefold-gate-"
-#: Nothing in it is searched. Refreshed now and then a server need not keep in memory what it was written. The
-#: pipeline that a template may have for all indices is none for notes.
+#: Nothing searches it. A rare refresh lets the server write it out of memory. A pipeline that a template
+#: sets for all indices must not run on its documents.
 _SETTINGS: JSON = {
     "index": {
         "hidden": True,
@@ -21,12 +21,12 @@ _SETTINGS: JSON = {
 
 
 def intents_name(index: str) -> str:
-    """Return the name of the index of intents beside an index."""
+    """Return the name of the index of intents of an index."""
     return f"{_PREFIX}{index}"
 
 
 def ensure_intents(engine: Engine, index: str) -> str:
-    """Create the index of intents beside an index where it is missing, and return its name."""
+    """Create the index of intents of an index where it is missing, and return its name."""
     name = intents_name(index)
     if not engine.index_exists(name):
         # Another writer may be faster.
@@ -36,18 +36,18 @@ def ensure_intents(engine: Engine, index: str) -> str:
 
 
 def check_intents(engine: Engine, name: str) -> None:
-    """Refuse an index of intents that a server made by itself, for what came after it was deleted.
+    """Refuse an index of intents that a server created by itself, for a write after it was deleted.
 
-    It is no hidden one and may have several shards, and it maps a field for each claim of a place until it
-    has as many as it may have and takes no more.
+    Such an index is not hidden and may have several shards. It maps a field for each claim until it reaches
+    the limit of fields and takes no more.
 
     Raises:
-        ConfigError: it is one.
+        ConfigError: the server created it.
     """
     with suppress(PermissionDenied):
         if str(engine.mappings(name).get("dynamic")).lower() != "false":
             raise ConfigError(
-                f"index {name!r}, where gates keep their notes, was made by the server itself, as that of "
-                f"the gates was deleted while one was open: delete it while none is open (DELETE /{name}), "
-                "and the next gate makes it as it has to be; no document is lost by it"
+                f"index {name!r}, where gates keep their notes, was made by the server itself after "
+                f"theirs was deleted: close all gates and delete it (DELETE /{name}); the next gate creates "
+                "it again, and no document is lost"
             )

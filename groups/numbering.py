@@ -1,8 +1,9 @@
-"""Numbers of groups for documents as they are indexed: each joins the leader it resembles most, or leads."""
+"""Group numbers of documents on their way into an index: each joins its most similar leader, or leads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -10,29 +11,32 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine, GuardedWrites
 from shinglefold.errors import InputError
 from shinglefold.groups.candidate_search import Lookup
-from shinglefold.groups.concurrent_runs import Beside
-from shinglefold.groups.deciding import likeness_of
-from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.concurrent_runs import ConcurrentRunMarker
+from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.groups.rules import Rules, note
 from shinglefold.groups.scope_values import Values
-from shinglefold.groups.similarity import Batch, Likeness
+from shinglefold.groups.similarity import Batch, Likeness, likeness_of
 from shinglefold.ingest.index_mapping import taker
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
+from shinglefold.model.values import Fingerprint
 from shinglefold.rerank.similar import QueryDocument
 
 Action = Mapping[str, Any]
-#: Leaders kept that searches need not see yet, and characters of their texts; with more come refreshes.
+#: Leaders kept in memory while searches can't see them, and characters of their texts; beyond, a refresh
+#: comes.
 _KEPT, _CHARACTERS = 3000, 20_000_000
-#: Seconds after which is looked again which index takes new documents.
+#: Seconds between two looks at which index new documents go to.
 _LOOKED = 15.0
-#: Batches that may be on their way to the engine when another is numbered, this one among them.
+#: Batches that may be on their way to the engine when one is numbered, including that one.
 _TRAVELLING = 2
+#: How many numbers a text may have; the second is for when another group has the first, and so on.
+CHOICES = 4
+_BITS = 63
 
 
 class _Name(NamedTuple):
-    """What names a document: its index, its id and, where it has one, its routing."""
+    """The name of a document: its index, its id and, where it has one, its routing."""
 
     where: str
     id: str
@@ -55,24 +59,25 @@ class _Choice:
     leads: bool = False
 
     def offer(self, likeness: float, group: int, leads: bool = False) -> None:
-        """Take a leader where it is more alike than the best so far; of equal ones the first."""
+        """Keep a leader that is more similar than the best so far; of equal ones the first."""
         if self.group is None or likeness > self.likeness:
             self.likeness, self.group, self.leads = likeness, group, leads
 
 
 @dataclass
 class Numbering:
-    """Numbers the groups of documents on their way into one index: leader linkage, in the order of the run.
+    """Gives documents on their way into one index group numbers, by leader linkage in the order of the run.
 
-    A document is held against the leaders that are stored, those of this run that searches do not see yet,
-    and those before it in its batch. It is for one run at a time: what another run or a gate lets in at the
-    same moment is not seen, and ``Gate`` with the policy ``tag`` is for that. ``beside`` knows whether there
-    was another run.
+    It compares a document with the stored leaders, with leaders of this run that searches don't see yet, and
+    with those before it in its batch. Only one run may number at a time: it does not see documents of
+    another run or of a gate. ``Gate`` with the policy ``tag`` does. ``beside`` knows whether there was
+    another run.
 
     Args:
-        index: which need not be there yet.
-        rules: when documents are alike; what they don't say is as the recipe notes it, and what they say is
-            noted, so that whoever numbers later agrees; all of it where the index is not there yet.
+        index: may be missing still.
+        rules: when documents are alike. Options that are None follow the recipe; the others are noted in it,
+            so
+            that later runs agree.
         canonicalizer: of the index's scheme, for texts that decide; None makes one.
 
     Raises:
@@ -85,11 +90,11 @@ class Numbering:
     seal: Seal | None = None
     rules: Rules = field(default_factory=Rules)
     canonicalizer: Canonicalizer | None = None
-    beside: Beside = field(init=False)
+    beside: ConcurrentRunMarker = field(init=False)
     #: The leaders of batches that searches need not see yet, and what they are compared by, in that order.
     _batches: list[list[_Leader]] = field(default_factory=list)
     _recent: Batch | None = None
-    _forms: Forms = field(init=False)
+    _forms: GateFields = field(init=False)
     _untold: bool = field(init=False)
     _taker: str = ""
     _looked: float = 0.0
@@ -99,10 +104,10 @@ class Numbering:
         beyond = self.rules.scope or self.recipe.grouping
         there = not beyond or self.engine.index_exists(self.index)
         self._untold = given != Rules() or (bool(self.recipe.grouping) and not there)
-        self._forms = Forms(self.recipe.field)
-        self.beside = Beside(self.engine, self.index)
+        self._forms = GateFields(self.recipe.field)
+        self.beside = ConcurrentRunMarker(self.engine, self.index)
         if self.rules.scope and there:
-            # What can't be numbered is refused before anything is written.
+            # A scope that can't be compared is refused before anything is written.
             Values.of_all(self.engine, self.index, self.rules.scope)
 
     @cached_property
@@ -145,14 +150,14 @@ class Numbering:
         ]
 
     def _name(self, action: Action) -> _Name:
-        """Return what names a document: behind an alias several indices may have one of its id."""
+        """Return the name of a document: several indices of an alias may have its id."""
         index = str(action.get("_index", self.index))
         where = self._takes_new if index == self.index else index
         return _Name(where, str(action.get("_id", "")), action.get("routing"))
 
     @property
     def _takes_new(self) -> str:
-        """The index that new documents go to: behind an alias one of another name, which may change."""
+        """The index that new documents go to; an alias may change it."""
         now = monotonic()
         if not self._taker or now - self._looked > _LOOKED:
             self._taker, self._looked = taker(self.engine, self.index), now
@@ -190,7 +195,7 @@ class Numbering:
         return [(choice.group or 0, choice.leads) for choice in choices]
 
     def _offer_recent(self, batch: Batch, names: Sequence[_Name], choices: Sequence[_Choice]) -> set[_Name]:
-        """Offer the leaders of this run; return their names, as their stored versions count no more."""
+        """Offer the leaders of this run; return their names, because their stored versions are outdated."""
         if self._recent is None:
             return set()
         recent = [leader for leaders in self._batches for leader in leaders]
@@ -207,12 +212,12 @@ class Numbering:
         newer: set[_Name],
         numbers: Sequence[Sequence[int]],
     ) -> set[int]:
-        """Offer the leaders that are stored; return which of the numbers documents may have are taken."""
+        """Offer the stored leaders; return which of the possible numbers are taken."""
         group = f"{self.recipe.field}.{GROUP}"
         leading: list[JSON] = [{"term": {f"{self.recipe.field}.{LEADER}": True}}]
         wanted = sorted({number for several in numbers for number in several})
         hits, taken = self._lookup.find(batch.asked, leading, group, wanted)
-        for pair in self._likeness.likened(batch, hits, self._lookup.with_texts):
+        for pair in self._likeness.similar_pairs(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
             stored = _Name(hit["_index"], hit["_id"], hit.get("_routing"))
@@ -221,7 +226,7 @@ class Numbering:
         return taken
 
     def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:
-        """Offer a leader; a document that leads goes on leading with the same text, and not with another."""
+        """Offer a leader; a stored leader goes on leading only with the same text."""
         if not own:
             choice.offer(likeness, group)
         elif likeness == 1.0:
@@ -231,13 +236,13 @@ class Numbering:
         return [asked.values.get(name, ()) for name in self.rules.scope]
 
     def _tell(self) -> None:
-        """Note in the index what rules were given."""
+        """Note the given rules in the index."""
         if self._untold:
             note(self.engine, self.index, self.rules, self.recipe.grouping.get("linkage", "leader"))
             self._untold = False
 
     def _forget(self) -> None:
-        """Make what was indexed visible once there is much of it, and forget it."""
+        """Refresh the index and forget its leaders once there are many of them."""
         asked = self._recent.asked if self._recent else ()
         if len(asked) > _KEPT or sum(len(one.text) for one in asked) > _CHARACTERS:
             self.engine.refresh(self.index)
@@ -245,3 +250,32 @@ class Numbering:
             left = sum(map(len, self._batches))
             # By another reader, as one keeps a number for each text that it ever read.
             self._recent = self._likeness.batch(asked[-left:]) if left else None
+
+
+def numbers_of(
+    made: Fingerprint,
+    scope: Sequence[Sequence[Any]],
+    index: str,
+    id_: str,
+    routing: str | None = None,
+) -> tuple[int, ...]:
+    """Return the numbers with which a document may found a group, in the order to try them.
+
+    Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without a
+    text or without a value in the scope matches no other: it has one number, made of its index, id and
+    routing.
+
+    Args:
+        scope: the values of each scope field, an empty list for none.
+    """
+    scoped = all(scope)
+    shared = made.digest if scoped else ""
+    values = [str(value) for value in scope] if scoped else []
+    own = f"\0{index}\0{id_}" if routing is None else f"\0{index}\0{id_}\0{routing}"
+    told = repr((made.scheme, shared or own, values))
+    return tuple(_number(told, choice) for choice in range(CHOICES if shared else 1))
+
+
+def _number(told: str, choice: int) -> int:
+    made = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
+    return int.from_bytes(made.digest(), "big") >> (64 - _BITS)

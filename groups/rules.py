@@ -1,4 +1,4 @@
-"""By which rules the groups of an index are made: noted in its recipe, so that all who number agree."""
+"""The rules by which groups of an index are made, noted in its recipe so that all runs agree."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ MOST_SCOPES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When two documents are alike; what is None is as in the scheme. See ``Policy``."""
+    """When two documents are alike; None follows the scheme. See ``Policy``."""
 
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
@@ -31,7 +31,7 @@ class Rules:
         """Return the rules that an index notes.
 
         Raises:
-            ConfigError: what it notes is none.
+            ConfigError: the notes are invalid.
         """
         noted = recipe.grouping
         shares = ("min_resemblance", "min_length_ratio", "min_similarity")
@@ -54,7 +54,7 @@ class Rules:
         )
 
     def or_noted(self, recipe: Recipe) -> "Rules":
-        """Return these rules, with what an index notes in the place of what they don't say."""
+        """Return these rules, completed by those that an index notes."""
         noted = Rules.of(recipe)
         return replace(
             self,
@@ -68,10 +68,10 @@ class Rules:
         )
 
     def _deciding(self, noted: "Rules") -> dict[str, Any]:
-        """Return what decides: where a threshold says it, what is noted of it counts no more."""
+        """Return what decides; a threshold in these rules overrides all that is noted."""
         own = self.verify, self.min_resemblance, self.min_similarity
         said = self if own != (None, None, None) else noted
-        # A threshold of texts that is given says more than one of signatures that is noted.
+        # A given threshold of texts overrides a noted one of signatures.
         by_text = said.verify is None and said.min_similarity is not None and self.min_resemblance is None
         return {"verify": "text" if by_text else said.verify, "min_similarity": said.min_similarity}
 
@@ -82,13 +82,13 @@ class Rules:
         return replace(scheme, decision=replace(scheme.decision, min_similarity=self.min_similarity))
 
     def verified_by(self, decision: Decision) -> Verify:
-        """Return what decides, where the scheme's decision is so: of containment signatures alone."""
+        """Return what decides under a scheme's decision: signatures alone for containment."""
         if self.measure == "containment":
             return "signature"
         return verified_by(decision, self.verify, self.min_resemblance, self.min_similarity)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what an index notes of them: what is not as in the scheme."""
+        """Return the rules as an index notes them: those that differ from the scheme."""
         told: dict[str, Any] = {
             "min_resemblance": self.min_resemblance,
             "min_length_ratio": self.min_length_ratio,
@@ -101,7 +101,7 @@ class Rules:
 
 
 def note(engine: Engine, index: str, rules: Rules, linkage: str) -> None:
-    """Note in the recipes of all indices behind a name by which rules their groups are made.
+    """Note rules in the recipes of all indices of a name.
 
     Raises:
         EngineError: the engine refuses it.

@@ -1,10 +1,10 @@
-"""Values of scopes: the same whether a document tells them as it was given, or the index as it keeps them.
+"""Values of scopes in one form, whether they come from a given document or from the index.
 
-What is being decided on is in no index yet, so that values are compared here. That is possible for kinds of
-fields whose values the index keeps as they are, or in a form that can be told beforehand.
+A document that is being decided on is in no index yet, so its values are compared here. That is possible for
+field types whose values the index keeps unchanged, or in a form that can be computed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -48,18 +48,18 @@ _FORMS: Mapping[str, Form] = MappingProxyType(
 
 
 class _Field(NamedTuple):
-    """A field: where documents have its values, and how it is mapped."""
+    """A field: the path of its values in documents, and its mapping."""
 
     source: str
     definition: Mapping[str, Any]
 
 
 class Values:
-    """Reads the values of fields, and brings them into the one form in which they can be compared.
+    """Reads the values of fields and brings them into one comparable form.
 
     Args:
-        fields: by their paths.
-        strict: whether a value that the index can't have is an error; else it is none.
+        fields: by path.
+        strict: whether a value that the index can't have is an error; else it is dropped.
     """
 
     def __init__(self, fields: Mapping[str, _Field], *, strict: bool = True) -> None:
@@ -70,19 +70,19 @@ class Values:
 
     @classmethod
     def of(cls, mappings: JSON, paths: Sequence[str], index: str) -> "Values":
-        """Return what compares the values of some fields of an index.
+        """Return the reader of some fields of an index.
 
         Raises:
-            ConfigError: a field is not mapped, or of a kind whose values can't be told beforehand.
+            ConfigError: a field is not mapped, or has a type whose values can't be compared here.
         """
         return cls({path: _mapped(mappings, path, index) for path in paths})
 
     @classmethod
     def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
-        """Return what compares the values of some fields of all indices behind a name; no value is an error.
+        """Return the reader of some fields of all indices of a name; it drops values instead of raising.
 
         Raises:
-            ConfigError: as ``of``; or a field is of one kind here and of another there.
+            ConfigError: as ``of``, or a field has different types in these indices.
         """
         fields: dict[str, _Field] = {}
         for name, mappings in sorted(engine.all_mappings(index).items()) if paths else ():
@@ -98,17 +98,17 @@ class Values:
         return cls(fields, strict=False)
 
     def source(self, path: str) -> str:
-        """Return where documents have the values of a field: those of a multi-field are its parent's."""
+        """Return the path of a field's values in documents: for a multi-field that of its parent."""
         return self._sources[path]
 
     def told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
-        """Return the values that a hit has of a field, from ``fields`` where they are, else ``_source``."""
+        """Return the values of a field in a hit, from ``fields`` or else from ``_source``."""
         if path in (hit.get("fields") or ()):
             return field_values(hit, path)
         return values_at(hit.get("_source") or {}, self._sources[path])
 
     def given(self, path: str, values: Sequence[Any]) -> list[Any]:
-        """Return the values of a document that is not stored yet.
+        """Return the comparable values of a document that is not stored yet.
 
         Raises:
             InputError: the index would not take one of them, or not keep it.
@@ -129,7 +129,7 @@ class Values:
         return sorted(set(made))
 
     def kept(self, path: str, values: Sequence[Any]) -> list[Any]:
-        """Return the values that the index has of a stored document; none where they are of another kind."""
+        """Return the comparable values of a stored document; none where they have another type."""
         try:
             made = {self._forms[path](value) for value in values}
         except (ValueError, TypeError, KeyError, OverflowError):
@@ -156,7 +156,7 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
 
 
 def _incomparable(node: Mapping[str, Any]) -> str:
-    """Return what gives a field other values than documents tell; nothing where it has these."""
+    """Return why the index has other values of a field than documents; "" where it has the same."""
     if node.get("normalizer"):
         return "a keyword with a normalizer"
     if node.get("script") is not None:
@@ -165,18 +165,18 @@ def _incomparable(node: Mapping[str, Any]) -> str:
 
 
 def _nested(mappings: JSON, path: str) -> str:
-    """Return in words that a field is of nested documents, whose values searches tell of no hit."""
+    """Return in words that a field is nested: searches return no values of it with a hit."""
     return "a field of nested documents" if of_nested(mappings, path) else ""
 
 
 def _copied(mappings: JSON, path: str) -> str:
-    """Return in words what fills a field beside documents, as those tell no such values; nothing mostly."""
+    """Return in words which other fields are copied into a field; "" where none is."""
     names = [name for name, targets in _copies(mappings) if path in targets]
     return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""
 
 
 def _copies(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the paths of fields that are copied, each with those it is copied to."""
+    """Yield the paths of copied fields, each with its targets."""
     for name, own in (node.get("properties") or {}).items():
         if targets := own.get("copy_to"):
             yield f"{prefix}{name}", [targets] if isinstance(targets, str) else targets
@@ -184,8 +184,36 @@ def _copies(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Se
 
 
 def _kind(node: Mapping[str, Any], path: str) -> str:
-    """Return in words what a field is, and which of its multi-fields would do."""
+    """Return in words which type a field has, and which of its multi-fields can be used."""
     kind = node.get("type")
     fit = [name for name, own in (node.get("fields") or {}).items() if own.get("type") in _FORMS]
     told = "not mapped" if kind is None else f"of type {kind}"
     return f"{told}, and {path}.{fit[0]} would do" if fit else told
+
+
+_KINDS = ("date", "date_nanos")
+#: Formats that ``moment`` reads: ISO 8601, or milliseconds since 1970.
+_READ = (
+    None,
+    "strict_date_optional_time||epoch_millis",
+    "strict_date_optional_time",
+    "strict_date_optional_time_nanos||epoch_millis",
+    "epoch_millis",
+)
+
+
+def asked_dates(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
+    """Return the ``docvalue_fields`` that give the dates in some fields, in UTC.
+
+    Only for fields that are dates in every mapping that has them; others are read from ``_source``.
+    """
+    mappings = list(several)
+    return [asked for name in dict.fromkeys(names) if (asked := _asked(mappings, name))]
+
+
+def _asked(several: Sequence[Mapping[str, Any]], name: str) -> JSON:
+    found = [one[1] for mappings in several if (one := definition_of(mappings, name)) is not None]
+    if not found or any(one.get("type") not in _KINDS or one.get("doc_values") is False for one in found):
+        return {}
+    plain = all(one.get("format") in _READ for one in found)
+    return {"field": name} if plain else {"field": name, "format": "strict_date_time"}

@@ -5,39 +5,41 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import InputError
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.scope_values import Values
-from shinglefold.model.scheme import Scheme
+from shinglefold.model.recipe import TEXTS, Recipe
+from shinglefold.model.scheme import Facts, Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, Int64s
 from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns, FingerprintReader
 from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero
-from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
+from shinglefold.rerank.fold.text_verification import TextStage, TextStages, TextVerdict
 from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.sketch import agreement_rows, estimate
 
-#: Reads the texts of hits at some places, and returns all hits, these with their texts.
+#: Reads the texts of hits at some positions, and returns all hits, these with their texts.
 ReadTexts = Callable[[Sequence[JSON], Sequence[int]], list[JSON]]
 #: Parts of a fingerprint that have no doc values.
 _IN_SOURCE = ("supershingles",)
 
 
 class Pair(NamedTuple):
-    """A document asked for and another, by their places, and how alike they are."""
+    """Two documents by position, and how alike they are."""
 
     one: int
     other: int
     likeness: float
 
 
-class Likened(NamedTuple):
-    """A pair that is alike; ``similarity``: the edit similarity of the texts, where these decided."""
+class SimilarPair(NamedTuple):
+    """A pair that matches; ``similarity``: the edit similarity of the texts, where these decided."""
 
     one: int
     other: int
@@ -46,7 +48,7 @@ class Likened(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Documents read into columns once, to be compared with what the same reader read."""
+    """Documents in columns, to be compared with those of the same reader."""
 
     asked: Sequence[QueryDocument]
     compared: Compared
@@ -58,22 +60,22 @@ class Batch(NamedTuple):
         return Batch([self.asked[row] for row in rows], self.compared.take(rows), self.reader)
 
     def join(self, other: "Batch") -> "Batch":
-        """Return these documents and then the other ones, of the same reader."""
+        """Return these documents followed by those of another batch of the same reader."""
         return Batch([*self.asked, *other.asked], self.compared.join(other.compared), self.reader)
 
 
 class Likeness:
-    """Tells which documents are alike.
+    """Decides which documents are alike.
 
-    It asks for no common supershingle, as what is compared was nominated by one, unless that is all it asks.
+    Candidates share a supershingle already, so that is checked only where the rules ask for nothing else.
 
     Args:
-        stage: what texts say of pairs that signatures leave in doubt; None leaves it at these.
-        values: brings those of scopes into one form; None where all are as the index has them.
+        stage: decides about pairs that signatures leave in doubt by their texts; None keeps the estimate.
+        values: brings the values of scopes into one form; None where all are as the index has them.
 
     Attributes:
-        parts: of the field of fingerprints that it needs.
-        texts: the fields whose texts it asks; () for none.
+        parts: the parts of the fingerprint field that it needs.
+        texts: the fields whose texts it compares; () for none.
     """
 
     def __init__(
@@ -109,21 +111,21 @@ class Likeness:
 
     @property
     def doc_values(self) -> list[str]:
-        """The fields of stored documents that it needs."""
+        """The doc values of stored documents that it needs."""
         own = [f"{self.field}.{part}" for part in self.parts if part not in _IN_SOURCE]
         return list(dict.fromkeys([*own, *(scope.field for scope in self.scopes)]))
 
     @property
     def source(self) -> list[str] | Literal[False]:
-        """What it needs of the ``_source`` of stored documents that a search finds."""
+        """The ``_source`` fields of stored documents that it needs."""
         return [f"{self.field}.{part}" for part in self.parts if part in _IN_SOURCE] or False
 
     def told_in(self, scope: Scope) -> str:
-        """Return the path at which documents tell the values of a scope."""
+        """Return the path of the values of a scope in documents."""
         return scope.field if self._values is None else self._values.source(scope.field)
 
     def asked(self, document: Mapping[str, Any]) -> QueryDocument:
-        """Return a document as it is compared.
+        """Return a document in the form that is compared.
 
         Raises:
             InputError: it has no fingerprint, or a damaged one, or a value of a scope that the index can't
@@ -140,21 +142,21 @@ class Likeness:
         )
 
     def text(self, source: Mapping[str, Any]) -> str:
-        """Return what a document says, where that may decide."""
+        """Return the texts of a document, where these may decide."""
         return "" if self.stage is None else self.stage.text(source)
 
     def reader(self) -> FingerprintReader:
-        """Return what reads documents into columns; only what one reader read can be compared."""
+        """Return a reader of documents into columns; only documents of one reader can be compared."""
         return FingerprintReader(self.scheme, self.field, self.scopes, self.seal)
 
     def batch(self, asked: Sequence[QueryDocument], reader: FingerprintReader | None = None) -> Batch:
-        """Return documents that are asked for, ready to be compared."""
+        """Return documents ready to be compared."""
         reader = reader or self.reader()
         columns = reader.read([one.as_hit(self.field, keywords=self._keywords) for one in asked])
         return Batch(asked, self._matcher.prepare(columns), reader)
 
     def possible(self, batch: Batch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
-        """Return which documents may be like which hits: those that are by signature, and those in doubt."""
+        """Return the pairs of documents and hits that match by signature or are in doubt."""
         if not batch.asked or not hits:
             return []
         ours, theirs = batch.compared, self._stored(batch.reader, hits)
@@ -163,8 +165,10 @@ class Likeness:
         alike = self._likenesses(ours.prints, ones, theirs.prints, others)
         return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
 
-    def likened(self, batch: Batch, hits: Sequence[JSON], read: ReadTexts | None = None) -> list[Likened]:
-        """Return which documents are like which hits, of pairs in doubt as their texts say.
+    def similar_pairs(
+        self, batch: Batch, hits: Sequence[JSON], read: ReadTexts | None = None
+    ) -> list[SimilarPair]:
+        """Return the pairs of documents and hits that match, by their texts where signatures leave doubt.
 
         Args:
             hits: with the texts that stored documents have in ``_source``.
@@ -182,15 +186,15 @@ class Likeness:
         texts = self._texts(hits)
         return self._decided(batch, theirs, near, doubt, texts)
 
-    def alike(self, batch: Batch, others: Batch) -> list[Likened]:
-        """Return which documents are like which others of the same reader; none of both is stored."""
+    def alike(self, batch: Batch, others: Batch) -> list[SimilarPair]:
+        """Return the pairs of documents of two batches of the same reader that match."""
         if not batch.asked or not others.asked:
             return []
         near, doubt = self._masks(batch.compared, others.compared)
         return self._decided(batch, others.compared, near, doubt, lambda other: others.asked[other].text)
 
-    def among(self, batch: Batch) -> list[Likened]:
-        """Return which of some documents are alike; of each pair the earlier one first."""
+    def among(self, batch: Batch) -> list[SimilarPair]:
+        """Return the pairs of a batch that match, the earlier one first."""
         if len(batch.asked) < 2:
             return []
         near, doubt = (np.triu(mask, 1) for mask in self._masks(batch.compared, batch.compared))
@@ -201,18 +205,18 @@ class Likeness:
 
     def _decided(
         self, batch: Batch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
-    ) -> list[Likened]:
-        """Return which pairs are alike, texts asked of those in doubt."""
+    ) -> list[SimilarPair]:
+        """Return the pairs that match, by texts where signatures leave doubt."""
         said = self._said(batch.asked, text_of, doubt)
         for (one, other), told in said.items():
             near[one, other] = told.alike
         ones, others = nonzero(near)
         alike = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
         pairs = zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)
-        return [Likened(*pair, _similarity(said.get(pair[:2]))) for pair in pairs]
+        return [SimilarPair(*pair, _similarity(said.get(pair[:2]))) for pair in pairs]
 
     def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
-        """Return which pairs are alike by their signatures, and which are in doubt."""
+        """Return the pairs that match by signature, and those in doubt."""
         rows = np.arange(len(ours), dtype=np.int64)
         if self._rules.measure == "containment":
             near = self._contained(ours.prints, theirs.prints)
@@ -245,14 +249,14 @@ class Likeness:
         return self._matcher.prepare(reader.read([self._in_form(hit) for hit in hits]))
 
     def _in_form(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored document with the values of its scopes as those asked for have them."""
+        """Return a stored document with the values of its scopes in the form that is compared."""
         if self._values is None or not self.scopes:
             return hit
         kept = {one.field: self._values.kept(one.field, self._told(hit, one.field)) for one in self.scopes}
         return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
 
     def _contained(self, ours: FingerprintColumns, theirs: FingerprintColumns) -> Mask:
-        """Compare all pairs: lengths may differ, so that little can be told beforehand."""
+        """Compare all pairs: lengths may differ, so no pair can be ruled out by them."""
         near = ours.signed[:, None] & theirs.signed[None, :]
         if not self._rules.across_languages:
             near &= ours.languages[:, None] == theirs.languages[None, :]
@@ -286,4 +290,39 @@ def _similarity(said: TextVerdict | None) -> float | None:
     return None if said is None else said.similarity
 
 
-__all__ = ["Batch", "Likened", "Likeness", "Pair", "Rules"]
+def text_stage(
+    recipe: Recipe,
+    rules: Rules,
+    canonicalizer: Canonicalizer | None = None,
+    *,
+    facts: Facts = "any",
+    wanted: bool = True,
+) -> TextStage:
+    """Return the stage by which the texts of an index decide.
+
+    Args:
+        canonicalizer: of the index's scheme; None makes one when a text is first read.
+        facts: other than ``any`` overrides the scheme.
+        wanted: whether a missing dictionary is an error; else signatures decide in its place.
+    """
+    scheme = rules.judged(recipe.scheme)
+    if facts != "any":
+        scheme = scheme.with_options(verify="text", facts=facts)
+    return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
+
+
+def likeness_of(
+    recipe: Recipe,
+    rules: Rules,
+    seal: Seal | None,
+    values: Values,
+    canonicalizer: Canonicalizer | None = None,
+    *,
+    facts: Facts = "any",
+) -> Likeness:
+    """Return the likeness of an index by rules; see ``text_stage``."""
+    stage = text_stage(recipe, rules, canonicalizer, facts=facts)
+    return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)
+
+
+__all__ = ["Batch", "Likeness", "Pair", "Rules", "SimilarPair", "likeness_of", "text_stage"]

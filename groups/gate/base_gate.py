@@ -1,5 +1,6 @@
-"""What every face of the gate does alike, whether its answers are waited for or awaited."""
+"""The base of both gates: makes members of documents, and gives verdicts their reasons in words."""
 
+import asyncio
 import base64
 import uuid
 from collections.abc import Mapping, Sequence
@@ -9,13 +10,16 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
-from shinglefold.groups.gate.fingerprint_judge import words_of
-from shinglefold.groups.gate.group_commit import Caller, Job
+from shinglefold.groups.gate.fingerprint_judge import match_keys_of
+from shinglefold.groups.gate.group_commit import Caller, GroupCommit, Job
+from shinglefold.groups.gate.housekeeping import Housekeeping
 from shinglefold.groups.gate.opening import Opened
-from shinglefold.groups.gate.protocol.keys import id_and_routing, key
 from shinglefold.groups.gate.protocol.member import Member, Verdict
+from shinglefold.groups.gate.protocol.placeholders import document_key, id_and_routing
 from shinglefold.groups.gate.protocol.policy import Policy
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.gate.stores.embedded import ExclusiveStore
+from shinglefold.groups.gate.stores.server import EngineCalls, ServerStore
+from shinglefold.groups.numbering import numbers_of
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.batching import too_long
 from shinglefold.ingest.field_paths import get
@@ -32,16 +36,27 @@ BATCH = 300
 #: Characters of the documents that are sent in one request; of each some are four bytes.
 CHARACTERS = 4_000_000
 _LONGEST_ID = 512
-#: What is told beside a document.
+#: Fields beside the source of a document.
 _BESIDE = ("_id", "_index", "_routing")
 
 
-class Face:
-    """Makes members of documents, and words of verdicts."""
+class BaseGate:
+    """A gate before an opened index; a subclass says in which event loop ``_group_commit`` runs.
 
-    def __init__(self, opened: Opened, pipeline: Pipeline | None, seal: Seal | None) -> None:
+    Args:
+        calls: how ``engine`` is called.
+    """
+
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - blocking or awaited
+        opened: Opened,
+        pipeline: Pipeline | None,
+        seal: Seal | None,
+        calls: EngineCalls,
+    ) -> None:
         if pipeline is not None and pipeline.scheme.id != opened.recipe.scheme.id:
-            # What it makes would be like nothing that is stored.
+            # Its fingerprints would match nothing that is stored.
             raise SchemeMismatch(
                 opened.recipe.scheme.id,
                 pipeline.scheme.id,
@@ -49,17 +64,27 @@ class Face:
                 "Leave the pipeline out, and the gate takes the one that the index notes.",
             )
         self._opened, self._pipeline, self._seal = opened, pipeline, seal
-        self.policy, self.index, self.recipe = opened.terms.policy, opened.index, opened.recipe
+        self.policy, self.index, self.recipe = opened.context.policy, opened.index, opened.recipe
+        self._documents = opened.documents(engine, engine.newest if opened.intents else None)
+        store: ServerStore | ExclusiveStore
+        if opened.intents:
+            store = ServerStore(
+                engine, calls, opened.index, opened.intents, self._documents, opened.read_back
+            )
+        else:
+            store = ExclusiveStore(engine, opened.index, self._documents)
+        housekeeping = Housekeeping(engine, opened, calls, store.answer)
+        self._group_commit = GroupCommit(opened.index, self._job, store, housekeeping)
 
     @property
     def pipeline(self) -> Pipeline:
-        """What makes fingerprints."""
+        """The pipeline that makes fingerprints."""
         if self._pipeline is None:
             self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
         return self._pipeline
 
     def made(self, documents: Sequence[Document]) -> list[Document | Verdict]:
-        """Return documents with fingerprints and ids, or what became of those that the pipeline drops."""
+        """Return documents with fingerprints and ids, or verdicts on those that the pipeline drops."""
         _check_documents(documents)
         field = self.recipe.field
         reasons = [too_long(one) or refusal(one, field) for one in documents]
@@ -78,8 +103,26 @@ class Face:
             for one, reason in zip(documents, reasons, strict=True)
         ]
 
+    async def _add_all(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Decide about documents as they are given, fingerprinted in the thread of the event loop.
+
+        The embedded engine takes the words of texts from the thread that fingerprinted them.
+        """
+        _check_documents(documents)
+        made = self.made(documents[:BATCH])
+        for begin in range(BATCH, len(documents), BATCH):
+            # Let other callers go on in between.
+            await asyncio.sleep(0)
+            made += self.made(documents[begin : begin + BATCH])
+        return await self._decide(made)
+
+    async def _decide(self, made: Sequence[Document | Verdict]) -> list[Verdict]:
+        """Return the verdicts on documents that were fingerprinted, in order."""
+        admitted = iter(await self._group_commit.admit([one for one in made if not isinstance(one, Verdict)]))
+        return [one if isinstance(one, Verdict) else next(admitted) for one in made]
+
     def member(self, document: Document) -> Member | Verdict:
-        """Return what is decided about, or what becomes of a document that does not fit at all."""
+        """Return the member for a document, or the verdict on one that does not fit."""
         id_ = str(document["_id"])
         try:
             if self._opened.intents:
@@ -96,13 +139,13 @@ class Face:
         source = {name: value for name, value in document.items() if name not in _BESIDE}
         scope = [asked.values.get(one.field, ()) for one in self._opened.likeness.scopes]
         numbers = numbers_of(asked.print, scope, self.index, id_, routing)
-        return Member(key(id_, routing), source, asked, numbers, words_of(asked))
+        return Member(document_key(id_, routing), source, asked, numbers, match_keys_of(asked))
 
     def _routing(self, given: object) -> str | None:
-        """Return what a document is routed by, None where it says nothing.
+        """Return the routing of a document; None where it has none.
 
         Raises:
-            InputError: it is none, or the engine has no routing.
+            InputError: it is not a routing, or the engine has no routing.
         """
         if given is None:
             return None
@@ -112,15 +155,15 @@ class Face:
             raise InputError("its index is in an engine that has no _routing; leave it out")
         return str(given)
 
-    def job(self, callers: Sequence[Caller]) -> Job:
-        """Return what takes the documents of callers through the gate together."""
+    def _job(self, callers: Sequence[Caller]) -> Job:
+        """Return a job that decides about the documents of callers together."""
         shared = self._opened.shared is not None
         return Job(
-            callers, self._opened.terms, cut=batches, member=self.member, told=self.told, shared=shared
+            callers, self._opened.context, cut=batches, member=self.member, told=self.in_words, shared=shared
         )
 
-    def told(self, verdict: Verdict) -> Verdict:
-        """Return a verdict with its reason in words, and documents by their own ids."""
+    def in_words(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with its reason in words and with plain ids."""
         like = verdict.like
         if like is not None:
             like = replace(like, id=id_and_routing(like.id)[0])
@@ -137,7 +180,7 @@ class Face:
 
 
 def check_rules(policy: object, pipeline: object) -> None:
-    """Raise ``ConfigError`` unless a gate is opened with a policy and a pipeline, or without."""
+    """Raise ``ConfigError`` where the policy or the pipeline of a gate is something else."""
     check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
 
@@ -151,15 +194,15 @@ def _check_documents(documents: object) -> None:
 
 
 def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:
-    """Return the canonicalizer that a pipeline has made already."""
+    """Return the canonicalizer of a pipeline, to be shared."""
     return None if pipeline is None else pipeline.tools.canonicalizer
 
 
 def let_in(verdict: Verdict) -> Verdict:
-    """Return the verdict about a document that was let in.
+    """Return the verdict on an accepted document.
 
     Raises:
-        Refused: it was not; the error tells why.
+        Refused: it was not accepted; the error says why.
     """
     if verdict.status == "accepted":
         return verdict
@@ -178,7 +221,7 @@ def document_id(document: Mapping[str, Any]) -> str:
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:
-    """Return documents in batches in which no id comes twice, none of them too much for a request."""
+    """Return documents in batches that fit a request and in which no id comes twice."""
     cut: list[list[Document]] = []
     seen: set[str] = set()
     room = 0
@@ -194,7 +237,7 @@ def batches(documents: Sequence[Document]) -> list[list[Document]]:
 
 
 def _characters(value: object) -> int:
-    """Return about how long JSON is."""
+    """Return about how long a value is as JSON."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
@@ -205,7 +248,7 @@ def _characters(value: object) -> int:
 
 
 def _check_scheme(made: Fingerprint, scheme: str) -> None:
-    """Refuse a fingerprint that can be compared with none of the index.
+    """Refuse a fingerprint of another scheme than the index has.
 
     Raises:
         InputError: it is of another scheme.
@@ -217,17 +260,17 @@ def _check_scheme(made: Fingerprint, scheme: str) -> None:
 
 
 def _check_id(id_: str) -> None:
-    """Refuse an id that no server takes, before it takes none of the request that it is in.
+    """Refuse an id that is too long for servers, which would refuse the whole request.
 
     Raises:
         InputError: it is too long.
     """
     if (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
-        raise InputError(f"its id has {size:,} bytes, and {_LONGEST_ID} are the most an id can have")
+        raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
 
 
 def _made(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
-    """Return a document as the pipeline made it, or what became of one that it drops or that is refused."""
+    """Return a document as the pipeline made it, or the verdict on one that it dropped or that is refused."""
     if outcome is None or outcome.document is None:
         why = reason or _failed(None if outcome is None else outcome.failure)
         return Verdict("failed", document_id(document), reason=why)

@@ -1,4 +1,4 @@
-"""The documents of a source through a gate, and what became of each, also where the run ends early."""
+"""A bulk run: the documents of a source through a gate, with a verdict on each, also where it ends early."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,11 +13,12 @@ from shinglefold.runtime.signals import Interrupts
 
 @dataclass(slots=True)
 class Run:
-    """What a run did: ``read == accepted + refused + failed + unknown``.
+    """The state of a run: ``read == accepted + refused + failed + unknown``.
 
-    ``told``: what became of each document, in order, as JSON with its line. ``unknown``: documents that are
-    being decided; some of them may have been let in where the run ends with that. ``stopped``: why it ended
-    early, empty where it did not.
+    Attributes:
+        told: the verdict on each document, in order, as JSON with its line.
+        unknown: documents that are being decided; where the run ends then, some may have been stored.
+        stopped: why the run ended early; "" where it did not.
     """
 
     told: list[JSON] = field(default_factory=list)
@@ -26,7 +27,7 @@ class Run:
 
     @property
     def read(self) -> int:
-        """Documents that were read."""
+        """How many documents were read."""
         return len(self.told) + self.unknown
 
     def count(self, status: str) -> int:
@@ -34,15 +35,15 @@ class Run:
         return sum(one["status"] == status for one in self.told)
 
     def take(self, gate: Gate, records: Iterator[Record], passages: bool = False) -> None:
-        """Let all documents in, as far as the gate does; Ctrl-C and SIGTERM end the run between batches.
+        """Add all documents. Ctrl-C and SIGTERM end the run between batches.
 
-        Asked for a second time, they break off what the gate does at the moment.
+        A second signal stops waiting for the batch that is being decided.
 
         Args:
-            passages: tell what a refused document has in common with the stored one.
+            passages: add the passages that a refused document has in common with the stored one.
 
         Raises:
-            Interrupted: the run is to end; what was let in stays, and is in the books.
+            Interrupted: by a signal; documents that were stored stay, and are counted.
             EngineError: the engine can't go on; likewise.
             InputError: the source can't be read any further; likewise.
         """
@@ -59,7 +60,7 @@ class Run:
                 self._book(gate, batch, iter(verdicts), passages)
 
     def to_json(self) -> JSON:
-        """Return the counts, and what became of each document."""
+        """Return the counts, and the verdict on each document."""
         counts = {name: self.count(name) for name in ("accepted", "refused", "failed")}
         more = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
         return {"read": self.read, **counts, **more, "documents": self.told}
@@ -75,7 +76,7 @@ class Run:
                 self.told.append({**next(verdicts).to_json(), **place})
         if not passages:
             return
-        # Only now, so that what was decided is in the books whatever becomes of these requests.
+        # Only now, so that all verdicts are counted even where these requests fail.
         for record, one in zip(batch, self.told[begin:], strict=True):
             if record.document is not None and "like" in one:
                 one["passages"] = gate.passages(record.document, one["like"]["_id"])

@@ -1,4 +1,4 @@
-"""Compares documents on their way through a gate, by their fingerprints."""
+"""The judge of a gate: compares documents by fingerprints and, where these leave doubt, by texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,28 +17,29 @@ _LANGUAGE = "lang"
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """The judge of real documents."""
+    """Compares members with stored documents and with the prints of intents."""
 
     likeness_of: Likeness
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
-        """Return how alike members and stored sources are, None where they do not match.
+        """Return how alike members and stored sources are; None where they do not match.
 
-        Cost: about 10 ns a combination, and some 200 µs for each text that is asked for the first time.
+        Cost: about 10 ns a pair, and some 200 µs for each text that is compared for the first time.
         """
         asked, hits, places = _distinct(pairs)
         found = {
             (one, other): Alike(likeness, similarity)
-            for one, other, likeness, similarity in self.likeness_of.likened(
+            for one, other, likeness, similarity in self.likeness_of.similar_pairs(
                 self.likeness_of.batch(asked), hits
             )
         }
         return [found.get(place) for place in places]
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and what others are decided by may match, as far as that tells.
+        """Return whether members and the prints of intents may match.
 
-        A gate of another policy may leave out what this one goes by. Then they may: documents have it.
+        A gate with another policy may leave parts out of its prints. Then they may match: the document has
+        them.
         """
         asked, hits, places = _distinct([(member, self._filled(member, told)) for member, told in pairs])
         batch = self.likeness_of.batch(asked)
@@ -46,12 +47,12 @@ class Fingerprints:
         return [place in found for place in places]
 
     def _filled(self, member: Member, told: JSON) -> JSON:
-        """Return what another is decided by, with what it leaves out as the member has it."""
+        """Return the print of an intent, its missing parts taken from the member."""
         field, likeness = self.likeness_of.field, self.likeness_of
         own = stored_parts(member.document, field)
         there = stored_parts(told, field)
         left = [name for name in likeness.parts if name in own and name not in there]
-        # Of a document without values a gate that goes by them tells so.
+        # A print says so where its document has no values.
         unknown = [one for one in likeness.scopes if stored_value(told, likeness.told_in(one)) is None]
         if not left and not unknown:
             return told
@@ -61,12 +62,12 @@ class Fingerprints:
         return told
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
-        """Return the pairs of members that match, by their places, the earlier one first."""
+        """Return the pairs of members that match, by position, the earlier one first."""
         batch = self.likeness_of.batch([one.print for one in members])
         return [(pair.one, pair.other) for pair in self.likeness_of.among(batch)]
 
     def print(self, member: Member, /) -> JSON:
-        """Return what others compare a member by, as a stored document has it."""
+        """Return the parts of a member that others compare, in the form of a stored document."""
         field, likeness = self.likeness_of.field, self.likeness_of
         parts = stored_parts(member.document, field)
         told: JSON = put(
@@ -81,7 +82,7 @@ class Fingerprints:
 def _distinct(
     pairs: Sequence[tuple[Member, Any]],
 ) -> tuple[list[QueryDocument], list[JSON], list[tuple[int, int]]]:
-    """Return what is asked for and the hits it is held against, each once, and of each pair their places."""
+    """Return the members and the hits of pairs, each once, and the positions of both for each pair."""
     members: dict[int, int] = {}
     sources: dict[int, int] = {}
     asked: list[QueryDocument] = []
@@ -96,7 +97,7 @@ def _distinct(
     return asked, hits, places
 
 
-def words_of(asked: QueryDocument) -> tuple[str, ...]:
-    """Return what documents that match have one of in common: a supershingle, or the whole text."""
+def match_keys_of(asked: QueryDocument) -> tuple[str, ...]:
+    """Return the keys of which two documents that match have one in common: supershingles and text digest."""
     text = asked.print.digest
     return (*asked.print.supershingles, *((f"#{text}",) if text else ()))

@@ -1,4 +1,4 @@
-"""The processor that takes documents through a gate."""
+"""The ``uniqueness`` processor, which takes documents through a gate."""
 
 import os
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from shinglefold.errors import ConfigError, ProcessorError, Refused
 from shinglefold.groups.gate.base_gate import document_id
 from shinglefold.groups.gate.gate import Gate
 from shinglefold.groups.gate.protocol.member import Verdict
-from shinglefold.groups.gate.protocol.placeholders import Forms
+from shinglefold.groups.gate.protocol.placeholders import GateFields
 from shinglefold.groups.gate.protocol.policy import Policy
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
@@ -20,14 +20,14 @@ from shinglefold.settings import load_settings
 
 
 class Uniqueness:
-    """Let a document on only if its text is not stored yet, by the policy of a gate.
+    """Pass a document on only if the policy of a gate accepts it.
 
-    It comes after ``supershingle``, as the last step. A document that is let in is stored by the gate with
-    its group, so that what indexes it afterwards writes the same document again; one that is not fails with
-    the name of what it resembles, for ``on_failure`` or the dead letters.
+    It comes after ``supershingle``, as the last step. The gate stores an accepted document with its group,
+    and the run writes the same document again. A refused one fails with the id of the document that it
+    resembles, for ``on_failure`` or the dead letters.
 
-    Options: ``index`` (the gate's), ``engine`` (its address; by default the setting ``data_dir``; a server,
-    as an embedded index can't be written to by the gate and by the run at once), ``policy`` (``refuse``,
+    Options: ``index`` (of the gate), ``engine`` (its address, by default the setting ``data_dir``; a server,
+    because the gate and the run can't both write to an embedded index), ``policy`` (``refuse``,
     ``tag`` or ``cap``), ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list),
     ``min_characters``, ``max_characters``, ``across_languages``, ``verify``, ``min_similarity``,
     ``facts``: see ``Policy``.
@@ -70,25 +70,28 @@ class Uniqueness:
         bare = [{name: value for name, value in one.items() if name != "_ingest"} for one in ready]
         verdicts = iter(gate.admit(bare))
         gate.refresh()
-        forms = Forms(field)
+        gate_fields = GateFields(field)
         return [
-            self._outcome(one, next(verdicts), forms) if isinstance(one, dict) else one for one in outcomes
+            self._outcome(one, next(verdicts), gate_fields) if isinstance(one, dict) else one
+            for one in outcomes
         ]
 
-    def _outcome(self, document: Document, verdict: Verdict, forms: Forms) -> Outcome:
+    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> Outcome:
         if verdict.status == "accepted":
-            return forms.stamped(document, verdict.group, verdict.leads)
+            return gate_fields.stamped(document, verdict.group, verdict.leads)
         if verdict.status == "failed" or verdict.like is None:
             return Refused(verdict.reason)
         return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)
 
     def _opened(self) -> Gate:
-        """Return the gate, opened when it is first used: worker processes need one of their own."""
+        """Return the gate, opened at first use: each worker process needs its own."""
         if self._gate is None or self._gate[0] != os.getpid():
             engine = open_engine(self.where)
             if not engine.can.seq_no:
                 engine.close()
-                raise ConfigError(f"{self.place}: {self.where!r} is no server; use shinglefold add instead")
+                raise ConfigError(
+                    f"{self.place}: {self.where!r} is not a server; use shinglefold add instead"
+                )
             gate = Gate(engine, self.index, self.policy, seal=self.tools.seal)
             self._gate = os.getpid(), gate
         return self._gate[1]

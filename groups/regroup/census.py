@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.groups.scope_values import Values
 from shinglefold.maintenance.reconcile import Key, key_of
 from shinglefold.model.scheme import Scheme
@@ -249,7 +249,7 @@ class Taking:
         self._signatures += made.signature or bytes(self._size)
         language = self._languages.setdefault(made.lang, len(self._languages))
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
-        if Forms(self.path).stands_elsewhere(hit["_source"]):
+        if GateFields(self.path).stands_elsewhere(hit["_source"]):
             version = UNKNOWN
         self._numbers.extend((made.shingles, bool(made.signature), language, scope, group, leads, *version))
         if self.order:

@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
-from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.groups.regroup.census import UNKNOWN, digest_of
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.groups.regroup.plan import Change
@@ -107,13 +107,13 @@ class Writer:
 
     def _action(self, change: Change, source: Mapping[str, Any]) -> JSON:
         action: JSON = {"_index": change.key.index, "_id": change.key.id}
-        forms = Forms(self.path)
+        gate_fields = GateFields(self.path)
         if not self.engine.can.seq_no:
-            return action | {"_source": forms.stamped(source, change.group, change.leads)}
+            return action | {"_source": gate_fields.stamped(source, change.group, change.leads)}
         action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
-        if forms.stands_elsewhere(source):
+        if gate_fields.stands_elsewhere(source):
             # It went through the index's own pipeline when it came.
-            whole = forms.stamped(source, change.group, change.leads)
+            whole = gate_fields.stamped(source, change.group, change.leads)
             action |= {"_op_type": "index", "_source": whole, "pipeline": "_none"}
         else:
             notes = {GROUP: change.group, LEADER: change.leads}

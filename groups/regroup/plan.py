@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.numbering import numbers_of
 from shinglefold.groups.regroup.census import NO_GROUP, Census
 from shinglefold.groups.regroup.options import RegroupCounts
 from shinglefold.maintenance.reconcile import Key

@@ -9,8 +9,6 @@ from time import perf_counter
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
-from shinglefold.groups.dates import asked_dates
-from shinglefold.groups.deciding import text_stage
 from shinglefold.groups.regroup.census import Census, Taking
 from shinglefold.groups.regroup.checkpoint import Journal
 from shinglefold.groups.regroup.clustering import leaders
@@ -20,7 +18,8 @@ from shinglefold.groups.regroup.plan import Change, plan
 from shinglefold.groups.regroup.text_verdicts import Asking
 from shinglefold.groups.regroup.verdict_log import Verdicts
 from shinglefold.groups.rules import Rules, note
-from shinglefold.groups.scope_values import Values
+from shinglefold.groups.scope_values import Values, asked_dates
+from shinglefold.groups.similarity import text_stage
 from shinglefold.maintenance.preconditions import check_updatable
 from shinglefold.maintenance.scan import Scan, Throttle, anew_where_lost, kept_alive
 from shinglefold.model.recipe import Recipe

@@ -5,8 +5,8 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError
-from shinglefold.groups.dates import asked_dates
 from shinglefold.groups.report.counts import Names, Report, Tally
+from shinglefold.groups.scope_values import asked_dates
 from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.model.recipe import Recipe
 from shinglefold.options.remedies import chain, suggest

@@ -8,7 +8,7 @@ from heapq import nlargest
 from typing import Any
 from urllib.parse import urlsplit
 
-from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.rerank.hits import field_values, moment
 
@@ -157,16 +157,16 @@ class Tally:
 
     def add(self, hits: Sequence[Mapping[str, Any]]) -> None:
         """Count the documents of a page."""
-        forms = Forms(self.path)
+        gate_fields = GateFields(self.path)
         for hit in hits:
             source = hit["_source"]
             if "scheme" not in stored_parts(source, self.path) and is_placeholder(source, self.path):
                 # It is no document yet.
                 continue
             self.documents += 1
-            number = forms.group(source)
+            number = gate_fields.group(source)
             if number is not None:
-                self._count(hit, number, forms.leads(source))
+                self._count(hit, number, gate_fields.leads(source))
 
     def _count(self, hit: Mapping[str, Any], number: int, leads: bool) -> None:
         when = _dated(moment(_first(hit, self.names.dates)))

@@ -53,7 +53,7 @@ def _check_refused(explorer):
         wanted = "refused" if any(relation.alike("a", text) for text in _texts(store)) else "accepted"
         assert verdict.status == wanted
         assert len(accepted(last)) == len(there) + (wanted == "accepted")
-        kept = {FORMS.attempt(source) for _, source in last.there("documents").values()} - {None}
+        kept = {FORMS.intent_id(source) for _, source in last.there("documents").values()} - {None}
         assert not kept & named(store), "a place is kept for ever"
         assert len(last.there("intents")[WRITERS][1]["names"]) == 1, "the dead are named for ever"
 

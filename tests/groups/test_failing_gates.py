@@ -55,7 +55,7 @@ def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, do
     start = Store()
     if changes:
         start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
-    writer = Newcomer("w", (("d0", "a"), ("d1", "a")), again=_ONCE)
+    writer = Newcomer("w", (("d0", "a"), ("d1", "a")), retry=_ONCE)
     failures = 0
     for number in range(_LONG):
         store, told = _run(start, writer, policy, number, done=done)
@@ -105,7 +105,7 @@ def _begun(policy, *texts):
     callers = [Caller([member]) for member in writer.members(relation)]
     job = Job(
         callers,
-        writer.terms(policy, relation, writer.register()),
+        writer.context(policy, relation, writer.register()),
         cut=lambda documents: [list(documents)],
         member=lambda member: member,
         told=lambda verdict: verdict,

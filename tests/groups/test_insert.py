@@ -3,8 +3,7 @@
 import pytest
 
 from shinglefold.groups import numbering as insert
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.numbering import Numbering, numbers_of
 from shinglefold.ingest import index_documents
 from shinglefold.model.values import Fingerprint
 

@@ -6,9 +6,9 @@ import pytest
 
 from shinglefold.groups import candidate_search as lookups
 from shinglefold.groups.candidate_search import Lookup
-from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.scope_values import Values
+from shinglefold.groups.similarity import likeness_of
 from shinglefold.runtime.sans_io import run
 
 
@@ -55,7 +55,7 @@ def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_rea
     monkeypatch.setattr(lookups, "_WINDOW", 2)
     # The second has no text, so that nothing is like it.
     asked = [likeness.asked(document) for document in stored(3, 0, 1, 2, 1, 4)]
-    found = run(Lookup(engine, "texts", likeness).finding(asked, far=True), operator.call)
+    found = run(Lookup(engine, "texts", likeness).find_candidates(asked, far=True), operator.call)
     assert found.cut == {0, 3, 5}
     assert {(pair.one, found.hits[pair.other]["_id"].partition("-")[0]) for pair in found.pairs} == {
         (kind, f"{kind}") for kind in (0, 2, 3, 4, 5)
@@ -71,7 +71,7 @@ def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, liken
     lookup = Lookup(engine, "texts", likeness)
     hits, _ = lookup.find(asked, (), "dedup.group", [])
     assert {hit["_id"] for hit in hits} == {*(f"0-{at}" for at in range(5)), "1-0"}
-    near = run(lookup.finding(asked), operator.call)
+    near = run(lookup.find_candidates(asked), operator.call)
     assert (len(near.hits), near.cut) == (3, {0})
 
 

@@ -6,21 +6,21 @@ import pytest
 
 from shinglefold.groups import Gate, Policy
 from shinglefold.groups import candidate_search as lookup
-from shinglefold.groups.gate.protocol import commit as settling
+from shinglefold.groups.gate.protocol import commit
 
 
 @pytest.fixture
 def stored(engine, pipeline, text, monkeypatch):
     """Return what stores copies of a text past every gate, and count the documents that gates read."""
     read = []
-    held_by = settling.held_by
+    read_documents = commit.read_documents
 
     def counted(ids):
         wanted = set(ids)
         read.append(len(wanted))
-        return (yield from held_by(wanted))
+        return (yield from read_documents(wanted))
 
-    monkeypatch.setattr(settling, "held_by", counted)
+    monkeypatch.setattr(commit, "read_documents", counted)
 
     def store(count, kind="a", **parts):
         (outcome,) = pipeline.run_block([{"_id": "x", "body": text(kind, 1)}])
@@ -59,14 +59,14 @@ def test_few_of_a_large_group_are_read(engine, pipeline, text, stored, policy):
 def _meanwhile(gate, *actions):
     """Have something written behind each search of a gate, which tells of documents as they were before."""
     held = gate._documents.lookup
-    before = held.finding_with_numbers
+    before = held.find_candidates_and_numbers
 
     def stale(*asked):
         found = yield from before(*asked)
         assert not gate.engine.bulk(actions).failures
         return found
 
-    held.finding_with_numbers = stale
+    held.find_candidates_and_numbers = stale
 
 
 @pytest.mark.parametrize("action", ["refuse", "tag"])

@@ -7,11 +7,11 @@ from support.gate.moved import moved_words, replaced_words
 
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.deciding import likeness_of
 from shinglefold.groups.numbering import Numbering
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.scope_values import Values
+from shinglefold.groups.similarity import likeness_of
 from shinglefold.ingest import default_recipe, index_documents
 from shinglefold.model.recipe import Recipe
 from shinglefold.offline.compare_texts import compare_texts

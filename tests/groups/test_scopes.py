@@ -4,8 +4,7 @@ import pytest
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.numbering import Numbering, numbers_of
 from shinglefold.groups.regroup import RegroupOptions, regroup
 from shinglefold.groups.rules import Rules
 from shinglefold.groups.scope_values import Values

@@ -8,7 +8,7 @@ from shinglefold.engines.embedded.store import writer
 from shinglefold.engines.embedded.store.write_ahead_log import Journal
 from shinglefold.errors import IndexReadOnly, Refused
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.numbering import numbers_of
 from shinglefold.model.values import Fingerprint
 
 

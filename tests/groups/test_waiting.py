@@ -7,7 +7,8 @@ import pytest
 from support.gate.model import FORMS, Newcomer, Relation
 from support.gate.store import Store
 
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.groups.gate.group_commit import Caller, Job
 from shinglefold.groups.gate.protocol.policy import Policy
 from shinglefold.groups.gate.protocol.requests import FindDocuments, Pause, Refresh, Steps, Write
 
@@ -83,6 +84,31 @@ def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cl
     assert (verdict.status, len(kept)) == ("accepted", 2)
 
 
+def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
+    world = _World()
+    dead = world.requests(_writer("dead"))
+    _answer_until(FindDocuments, dead)
+    writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
+    caller = Caller(writer.members(_RELATION))
+    job = Job(
+        [caller],
+        writer.context(Policy("refuse"), _RELATION, writer.register()),
+        cut=lambda documents: [list(documents)],
+        member=lambda member: member,
+        told=lambda verdict: verdict,
+        shared=True,
+    )
+    *_, pause = world.requests(job.until_pause())
+    job.tell()
+    assert (pause is not None, job.given_up, caller.done) == (True, False, False)
+    caller.given_up = True
+    assert job.given_up
+    with pytest.raises(EngineError, match="interrupted"):
+        list(world.requests(job.until_pause(EngineError("interrupted"))))
+    assert world.until("waiting") is None
+    assert world.until("dead") is not None
+
+
 def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was():
     world = _World()
     world.store = replace(world.store, late=3_600_000_000)
@@ -94,5 +120,5 @@ def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was(
     world.store = replace(world.store, late=3_600_000_000)
     _answer_until(Pause, waiting)
     world.store = replace(world.store, late=0)
-    with pytest.raises(EngineUnavailable, match="others have been deciding"):
+    with pytest.raises(EngineUnavailable, match="other writers have been deciding"):
         next(request for number, request in enumerate(waiting) if number == 1000)

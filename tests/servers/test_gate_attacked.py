@@ -268,7 +268,7 @@ def test_an_index_that_is_deleted_and_made_again_is_noticed(opened, engine, inde
     engine.delete_index(index)
     ensure_index(engine, index, pipeline.recipe())
     time.sleep(1.1)
-    with pytest.raises(EngineError, match="was deleted while a gate stood before it"):
+    with pytest.raises(EngineError, match="was deleted while a gate was open"):
         gate.add({"id": "b", "body": _text("b")})
     with opened() as another:
         assert another.add({"id": "b", "body": _text("b")}).status == "accepted"
@@ -298,7 +298,7 @@ def test_notes_that_are_deleted_are_told_and_those_that_a_server_made_are_refuse
 
 
 def test_a_data_stream_is_refused_with_the_reason(engine, pipeline):
-    from shinglefold.groups.gate.mapped import concrete_index
+    from shinglefold.groups.gate.opening import concrete_index
 
     name = f"streamed-{uuid.uuid4().hex[:8]}"
     try:

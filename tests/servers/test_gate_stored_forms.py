@@ -11,7 +11,7 @@ from support.servers.admin import ask
 
 from shinglefold.errors import EngineError
 from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbers import numbers_of
+from shinglefold.groups.numbering import numbers_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint
 

@@ -30,8 +30,7 @@ def pipeline():
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """What gates do about once a second they do at once."""
-    for module in ("aside", "aio"):
-        monkeypatch.setattr(f"shinglefold.groups.gate.{module}.SECONDS", 0.05)
+    monkeypatch.setattr("shinglefold.groups.gate.housekeeping.SECONDS", 0.05)
 
 
 @pytest.fixture

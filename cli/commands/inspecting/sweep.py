@@ -11,7 +11,7 @@ from shinglefold.cli.framework.output import printable, remark, write_json, writ
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.groups.gate.left import Place
+    from shinglefold.groups.gate.housekeeping import Placeholder
 
 _SHOWN = 10
 
@@ -35,14 +35,14 @@ def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str |
     """
     from shinglefold.cli.framework.next_commands import again
     from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.groups.gate.left import Swept, places
-    from shinglefold.groups.gate.left import sweep as run
+    from shinglefold.groups.gate.housekeeping import SweepResult, placeholders
+    from shinglefold.groups.gate.housekeeping import sweep as run
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:
-        swept = Swept() if dry_run else run(store.engine, index, store.field)
-        kept = places(store.engine, index, store.field)
-    left = [place for place in kept if place.left]
+        swept = SweepResult() if dry_run else run(store.engine, index, store.field)
+        kept = placeholders(store.engine, index, store.field)
+    left = [place for place in kept if place.expired]
     if invocation.json:
         told = {
             "removed": swept.removed,
@@ -64,7 +64,7 @@ def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str |
     return PARTLY
 
 
-def _lines(index: str, left: "Sequence[Place]", alive: int, verb: str) -> Iterator[str]:
+def _lines(index: str, left: "Sequence[Placeholder]", alive: int, verb: str) -> Iterator[str]:
     places = "1 place" if len(left) == 1 else f"{len(left):,} places"
     yield f"{verb} {places} in {index} that dead writers have left"
     for place in left[:_SHOWN]:

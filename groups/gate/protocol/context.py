@@ -1,12 +1,12 @@
-"""What decisions are made by: the rules, who compares, and what gates tell each other."""
+"""What a decision depends on: the policy, the judge, and the intents of other gates."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shinglefold.groups.gate.protocol.intent_register import Register
+from shinglefold.groups.gate.protocol.intent_register import IntentRegister
 from shinglefold.groups.gate.protocol.member import Alike, Member
-from shinglefold.groups.gate.protocol.placeholders import Forms
+from shinglefold.groups.gate.protocol.placeholders import GateFields
 from shinglefold.groups.gate.protocol.policy import Policy
 from shinglefold.runtime.backoff import Backoff
 
@@ -17,43 +17,45 @@ class Judge(Protocol):
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
         """Return how alike members and sources of stored documents are; None where they do not match.
 
-        It must not matter which of two is the member.
+        The measure is symmetric.
         """
         ...
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and the prints of others may match: true wherever they do as documents.
+        """Return whether members and the prints of intents may match; true wherever the documents do.
 
-        Nobody is refused by it: who may match is waited for, and then compared as a stored document.
+        It refuses nothing: a writer waits for an intent that may match, and compares the stored document.
         """
         ...
 
     def pairs(self, members: Sequence[Member]) -> Iterable[tuple[int, int]]:
-        """Yield the pairs of members that match, by their places, the earlier one first."""
+        """Yield the pairs of members that match, by position, the earlier one first."""
         ...
 
     def print(self, member: Member, /) -> Any:  # noqa: ANN401 - JSON
-        """Return what others compare a member by, as a stored document has it."""
+        """Return the parts of a member that others compare, in the form of a stored document."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a decision is made by.
+class DecisionContext:
+    """What a decision depends on.
 
-    ``groups``: whether documents are given the number of their group. ``lease``: milliseconds after which
-    others may clear an intent; ``patience``: after which a member gives up. ``again``: how often to begin
-    again where the store is not there. ``attempts``: makes ids.
-    ``glance``: documents read at first of those that a search found for a member.
+    Attributes:
+        groups: whether documents are given the number of their group.
+        lease: milliseconds after which others may clear an intent.
+        max_wait: milliseconds after which a member gives up.
+        first_reads: documents read at first of those that a search found for a member.
+        retry: how often to begin again where the store is unavailable.
     """
 
     policy: Policy
     judge: Judge
-    forms: Forms
-    attempts: Callable[[], str]
-    register: Register
+    gate_fields: GateFields
+    new_intent_id: Callable[[], str]
+    register: IntentRegister
     groups: bool = True
     lease: int = 30_000
-    patience: int = 90_000
-    glance: int = 20
-    again: Backoff = field(default_factory=Backoff)
+    max_wait: int = 90_000
+    first_reads: int = 20
+    retry: Backoff = field(default_factory=Backoff)

@@ -1,19 +1,18 @@
-"""What is to be done with a member, given what it resembles and who else is deciding: no store is asked."""
+"""Pure decisions: what to do with a member, given what it resembles and which intents are open."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shinglefold.groups.gate.protocol.member import Like, Member
+from shinglefold.groups.gate.protocol.member import Intent, Like, Member
 from shinglefold.groups.gate.protocol.policy import Policy
-from shinglefold.groups.gate.protocol.requests import Intent
 
 
 class Stay(Enum):
-    """A member is not decided now."""
+    """The member is not decided now."""
 
-    HOLD = "it comes first, and waits for the others to withdraw or to be decided"
-    WITHDRAW = "another comes first: it takes its intent back and begins again"
+    WAIT = "it goes first, and waits until the others have withdrawn or are decided"
+    WITHDRAW = "another goes first: it withdraws its intent and begins again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """It becomes a document of a group that is there, or claims a place in one."""
+    """It joins a group, or claims a place in one."""
 
     group: int
     like: Like | None = None
@@ -34,32 +33,32 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """It resembles documents of groups that may have lost their leader, or of none; the most alike first."""
+    """It resembles documents whose groups may have lost their leader, or that have none; most alike first."""
 
     likes: tuple[Like, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundGroup:
     """It resembles nothing: it founds a group of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """It is in already with the same text, and others may have joined it: it stays as it is."""
+    """It is stored already with the same text, and others may have joined it: its group stays."""
 
     group: int | None
     leads: bool
 
 
-Choice = Refuse | Join | Adopt | Found | Keep | Stay
+Choice = Refuse | Join | Adopt | FoundGroup | Keep | Stay
 
 
 def choose(member: Member, policy: Policy) -> Choice:
-    """Return what is to be done with a member.
+    """Return what to do with a member.
 
-    A stored document decides whoever else is deciding. Without one nobody is let in who sees an open intent
-    of a document it resembles.
+    A matching stored document decides at once. Without one, an open intent of a matching document makes the
+    member wait or withdraw.
     """
     if member.kept is not None:
         return Keep(*member.kept)
@@ -71,28 +70,28 @@ def choose(member: Member, policy: Policy) -> Choice:
             return Join(like.group, like)
     if stay := among(member, member.pending):
         return stay
-    return Adopt(tuple(likes)) if likes else Found()
+    return Adopt(tuple(likes)) if likes else FoundGroup()
 
 
 def among(member: Member, others: Sequence[Intent]) -> Stay | None:
-    """Return what a member does while others that concern it are undecided; None where there are none."""
+    """Return whether a member waits or withdraws while matching intents are open; None where none is."""
     if any(other.order < member.order for other in others):
         return Stay.WITHDRAW
-    return Stay.HOLD if others or member.waits else None
+    return Stay.WAIT if others or member.earlier_duplicates else None
 
 
 def place_in_group(member: Member, there: int, claims: Sequence[Intent], most: int) -> Stay | bool:
-    """Return whether there is a place in a group for a member.
+    """Return whether a group has a place for a member.
 
     Args:
-        there: documents of the group.
+        there: how many documents the group has.
         claims: open intents of others that claim a place.
 
     Returns:
-        True or False, or what to do while it depends on the others.
+        True or False, or whether to wait or withdraw while that depends on the others.
     """
     if there >= most:
         return False
     if there + len(claims) < most:
         return True
-    return Stay.WITHDRAW if any(other.order < member.order for other in claims) else Stay.HOLD
+    return Stay.WITHDRAW if any(other.order < member.order for other in claims) else Stay.WAIT

@@ -1,87 +1,89 @@
-"""Places in groups under ``cap``: claimed where all know of it, then counted, for a batch at once."""
+"""Places in groups under ``cap``: a batch publishes its claims first, and counts the documents after that."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts.engine import VersionedDocument
-from shinglefold.groups.gate.protocol.context import Terms
+from shinglefold.groups.gate.protocol.context import DecisionContext
 from shinglefold.groups.gate.protocol.decisions import Choice, Join, Refuse, Stay, place_in_group
-from shinglefold.groups.gate.protocol.leases import closing, is_open
-from shinglefold.groups.gate.protocol.member import Member
-from shinglefold.groups.gate.protocol.requests import CountGroups, FindGroups, Intent, Now, Steps, Write
-from shinglefold.groups.gate.protocol.reserve import held_by
+from shinglefold.groups.gate.protocol.member import Intent, Member
+from shinglefold.groups.gate.protocol.placeholders import closing, is_open
+from shinglefold.groups.gate.protocol.requests import CountGroups, FindGroups, Now, Steps, Write
+from shinglefold.groups.gate.protocol.reserve import read_documents
 
-#: Documents read of a group beyond its places, as some that a search finds may have left it since.
+#: Documents read of a group beyond its places, because some that a search finds may have left it since.
 _SPARE = 20
 _ALL = 9_999
-#: Places up to which the documents of a group are read at once.
+#: Groups of at most so many places are read at once, without being counted.
 _FEW = 50
 
 
-def claimed(members: Sequence[Member], choices: Sequence[Choice], terms: Terms) -> Steps[list[Choice]]:
-    """Return the choices, those that join a group refused or kept waiting where it may have no place."""
+def claim_places(
+    members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
+) -> Steps[list[Choice]]:
+    """Return the choices; a member that would join a group is refused where that is full, or waits."""
     joining = {place: choice for place, choice in enumerate(choices) if isinstance(choice, Join)}
     if not joining:
         return list(choices)
-    yield from _claim([(members[place], choice.group) for place, choice in joining.items()], terms)
+    yield from _claim([(members[place], choice.group) for place, choice in joining.items()], context)
     groups = tuple(sorted({choice.group for choice in joining.values()}))
-    own = {member.attempt for member in members}
+    own = {member.intent_id for member in members}
     claims = {
-        group: [one for one in terms.register.known.claiming(group) if one.attempt not in own]
+        group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
         for group in groups
     }
     wanted = [(members[place], choice.group) for place, choice in joining.items()]
-    roomy = yield from _roomy(wanted, claims, terms)
+    roomy = yield from _roomy(wanted, claims, context)
     joining = {place: choice for place, choice in joining.items() if choice.group not in roomy}
     if not joining:
         return list(choices)
     groups = tuple(group for group in groups if group not in roomy)
     likes = {choice.like.id for choice in joining.values() if choice.like is not None}
     held = yield from _there(
-        groups, likes | {one.document for each in claims.values() for one in each}, terms
+        groups, likes | {one.document for each in claims.values() for one in each}, context
     )
     now = yield Now()
-    left = terms.register.known.left
+    left = context.register.known.withdrawn
     open_ = {
         group: [
             one
             for one in each
-            if one.attempt not in left and is_open(one, held.get(one.document), terms.forms)
+            if one.intent_id not in left and is_open(one, held.get(one.document), context.gate_fields)
         ]
         for group, each in claims.items()
     }
     dead = {one.document for each in open_.values() for one in each if one.until < now}
     if dead:
-        yield Write(tuple(closing(held[id_], terms.forms) for id_ in sorted(dead)))
-    counted = _Counted(held, terms)
+        yield Write(tuple(closing(held[id_], context.gate_fields) for id_ in sorted(dead)))
+    counted = _Counted(held, context)
     told = list(choices)
     for place, choice in joining.items():
         told[place] = (
-            Stay.HOLD
+            Stay.WAIT
             if any(one.document in dead for one in open_[choice.group])
             else counted.place(members[place], choice, open_[choice.group])
         )
     return told
 
 
-def _claim(joining: Sequence[tuple[Member, int]], terms: Terms) -> Steps[None]:
-    new = [(member.attempt, group) for member, group in joining if member.claim != group]
+def _claim(joining: Sequence[tuple[Member, int]], context: DecisionContext) -> Steps[None]:
+    new = [(member.intent_id, group) for member, group in joining if member.claim != group]
     for member, group in joining:
         member.claim = group
     if new:
-        yield from terms.register.claim(new)
-    yield from terms.register.look()
+        yield from context.register.claim(new)
+    yield from context.register.look()
 
 
 def _roomy(
-    joining: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], terms: Terms
+    joining: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], context: DecisionContext
 ) -> Steps[set[int]]:
-    """Return the groups with a place for all, however much of what searches see is gone by now.
+    """Return the groups with a place for all, even if every document that searches see still exists.
 
-    What searches do not see yet was let in by somebody whose claim is known until they do. A few places are
-    counted as they are now in any case.
+    A document that searches don't see yet has a claim that is known until they do. Groups of few places are
+    never counted by searches.
     """
-    most = terms.policy.most
+    most = context.policy.most
     if most <= _FEW:
         return set()
     wanted = Counter(group for _, group in joining)
@@ -98,35 +100,37 @@ def _roomy(
     }
 
 
-def _there(groups: tuple[int, ...], beside: set[str], terms: Terms) -> Steps[dict[str, VersionedDocument]]:
-    """Read the documents of groups, as many as decide whether there is a place, and others beside."""
-    most = terms.policy.most
+def _there(
+    groups: tuple[int, ...], beside: set[str], context: DecisionContext
+) -> Steps[dict[str, VersionedDocument]]:
+    """Read as many documents of groups as decide whether they are full, and some further documents."""
+    most = context.policy.most
     found: list[Sequence[str]] = yield FindGroups(groups, most + _SPARE)
-    held = yield from held_by({id_ for ids in found for id_ in ids} | beside)
+    held = yield from read_documents({id_ for ids in found for id_ in ids} | beside)
     short = tuple(
         group
         for group, ids in zip(groups, found, strict=True)
         if len(ids) == most + _SPARE
-        and sum(terms.forms.group(held[id_].source) == group for id_ in ids if id_ in held) <= most
+        and sum(context.gate_fields.group(held[id_].source) == group for id_ in ids if id_ in held) <= most
     )
     if short:
         found = yield FindGroups(short, _ALL)
-        held |= yield from held_by(id_ for ids in found for id_ in ids)
+        held |= yield from read_documents(id_ for ids in found for id_ in ids)
     return held
 
 
 class _Counted:
-    """Counts who is in a group, members of the batch that were given a place before included."""
+    """Counts the documents of groups, earlier members of the batch included."""
 
-    def __init__(self, held: Mapping[str, VersionedDocument], terms: Terms) -> None:
-        self._groups = {id_: terms.forms.group(one.source) for id_, one in held.items()}
+    def __init__(self, held: Mapping[str, VersionedDocument], context: DecisionContext) -> None:
+        self._groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
         self._sizes = Counter(self._groups.values())
-        self._most = terms.policy.most
+        self._most = context.policy.most
 
     def place(self, member: Member, choice: Join, claims: Sequence[Intent]) -> Choice:
-        """Return a member's choice, or what becomes of it where there may be no place."""
+        """Return a member's choice, a refusal where the group is full, or whether it waits or withdraws."""
         own = self._groups.get(member.id) == choice.group
-        # Those without a number came past every gate; they are copies all the same.
+        # Documents without a number were written past every gate; they are copies all the same.
         beside = sum(like.group is None for like in member.likes if like.id not in self._groups)
         place = place_in_group(member, self._sizes[choice.group] - own + beside, claims, self._most)
         if isinstance(place, Stay):

@@ -1,55 +1,58 @@
-"""What gates write into the index of intents: who is there, the head of each, and rounds of intents."""
+"""The records in the index of intents: the list of writers, the head of each, and rounds of intents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Guard
-from shinglefold.groups.gate.protocol.requests import Intent
+from shinglefold.groups.gate.protocol.member import Intent
 
-#: The document that names all heads.
+#: The id of the document that lists all heads.
 WRITERS = "writers"
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What one gate says of itself, small, as everybody reads it before each decision.
+class WriterRecord:
+    """The head of one gate, small, because every gate reads it before each decision.
 
-    ``until``: when others may clear it away. ``rounds``: the ids of its intents, which are written together
-    and never change. ``left``: attempts that are given up. ``claims``: groups in which attempts want a place.
-    ``closed``: others are clearing it away, and its gate writes it no more.
+    Attributes:
+        until: when others may clear it away.
+        rounds: ids of its rounds of intents, each written at once and never changed.
+        withdrawn: ids of intents that were given up.
+        claims: intents that want a place in a group, by id and group.
+        closed: others are clearing it away, and its gate does not write it any more.
     """
 
     until: int = 0
     rounds: tuple[str, ...] = ()
-    left: frozenset[str] = frozenset()
+    withdrawn: frozenset[str] = frozenset()
     claims: tuple[tuple[str, int], ...] = ()
     closed: bool = False
 
     def to_json(self) -> JSON:
-        """Return it as it is stored."""
+        """Return the record as it is stored."""
         told: JSON = {"until": self.until, "rounds": list(self.rounds)}
-        if self.left:
-            told["left"] = sorted(self.left)
+        if self.withdrawn:
+            told["left"] = sorted(self.withdrawn)
         if self.closed:
             told["closed"] = True
         return told | ({"claims": dict(self.claims)} if self.claims else {})
 
     @classmethod
-    def from_json(cls, source: Mapping[str, Any]) -> "Head":
-        """Return a head as it was stored."""
+    def from_json(cls, source: Mapping[str, Any]) -> "WriterRecord":
+        """Read a stored record."""
         claims = tuple(sorted((source.get("claims") or {}).items()))
         left = frozenset(source.get("left", ()))
         return cls(source["until"], tuple(source["rounds"]), left, claims, source.get("closed", False))
 
 
-def round_json(intents: Sequence[Intent]) -> JSON:
-    """Return intents as they are stored."""
+def intents_json(intents: Sequence[Intent]) -> JSON:
+    """Return a round of intents as it is stored."""
     return {"intents": [_intent_json(one) for one in intents]}
 
 
-def round_intents(source: Mapping[str, Any]) -> tuple[Intent, ...]:
-    """Return intents as they were stored."""
+def intents_from_json(source: Mapping[str, Any]) -> tuple[Intent, ...]:
+    """Read a stored round of intents."""
     return tuple(
         Intent(
             one["attempt"],
@@ -66,11 +69,11 @@ def round_intents(source: Mapping[str, Any]) -> tuple[Intent, ...]:
 
 def _intent_json(one: Intent) -> JSON:
     told: JSON = {
-        "attempt": one.attempt,
+        "attempt": one.intent_id,
         "document": one.document,
         "started": one.order[0],
         "until": one.until,
-        "words": list(one.words),
+        "words": list(one.match_keys),
         "print": one.print,
     }
     return told if one.guard is None else told | {"guard": [one.guard.seq_no, one.guard.primary_term]}

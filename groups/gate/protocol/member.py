@@ -1,15 +1,14 @@
-"""A document on its way through the gate, and what becomes of it."""
+"""A document on its way through the gate, the intent that announces it, and its verdict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Guard
-from shinglefold.groups.gate.protocol.requests import Intent, Seen
 
 
 class Alike(NamedTuple):
-    """How alike two documents are; ``similarity``: that of their words, where texts decided."""
+    """How alike two documents are; ``similarity``: the edit similarity, where texts decided."""
 
     likeness: float
     similarity: float | None = None
@@ -19,8 +18,11 @@ class Alike(NamedTuple):
 class Like:
     """A stored document that a member resembles, as it is at this moment.
 
-    ``likeness``: the measure of the policy, 0 to 1. ``group``: its number, None where it has none; ``leads``:
-    whether it leads that group. ``similarity``: the edit similarity of the texts, where these decided.
+    Attributes:
+        likeness: by the measure of the policy, 0 to 1.
+        group: the number of its group, None where it has none.
+        leads: whether it leads that group.
+        similarity: the edit similarity of the texts, where these decided.
     """
 
     id: str
@@ -33,11 +35,13 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a document: ``accepted``, ``refused`` because of ``like``, or ``failed`` and why.
+    """The decision about a document: ``accepted``, ``refused`` because of ``like``, or ``failed``.
 
-    ``group``: the number it has, or that of the group that is full. ``leads``: it founded the group.
-    ``full``: it was refused for want of a place in the group. ``replaced``: it took the place of a document
-    with its id.
+    Attributes:
+        group: the number of its group, or of the group that is full.
+        leads: it founded the group.
+        full: it was refused because the group is full.
+        replaced: it replaced a document with its id.
     """
 
     status: Literal["accepted", "refused", "failed"]
@@ -50,7 +54,7 @@ class Verdict:
     replaced: bool = False
 
     def to_json(self) -> JSON:
-        """Return the verdict as JSON, without what there is nothing to say of."""
+        """Return the verdict as JSON, without empty values."""
         told: JSON = {"status": self.status, "_id": self.id}
         if self.group is not None:
             told |= {"group": self.group, "leader": self.leads}
@@ -63,71 +67,115 @@ class Verdict:
         return told | ({"reason": self.reason} if self.reason else {})
 
 
-@dataclass(slots=True, eq=False)
-class Member:
-    """A document of a batch and how far it is.
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The announcement that a writer decides about a document, kept until searches see the result.
 
-    Args:
-        id: of the document.
-        document: what is to be stored, with its fingerprint.
-        print: what it is compared by; the protocol hands it on only.
-        numbers: for its own group, in the order they are to be tried.
-        words: two members that match have one in common.
+    The decision is open as long as the document has the guard.
 
     Attributes:
-        started: since when it wants in: who waited longest goes first, and keeps its turn when it withdraws.
-        attempt: the id of its intent.
-        guard: the version of the document that it is decided on; None while it has none.
-        changes: whether a document of this id is there already.
-        nominated: documents that searches found, those first that are the likeliest to decide.
-        known: further documents that concern it: of intents, and of members of its batch.
-        kept: group and leadership of the document that is there, where it has the same text: it stays so.
-        claim: the group it claims a place in.
-        retried: whether the store failed once, so that what is there with its id may be itself.
-        turned_away: why the store would not take its place just now.
-        waits: earlier members of its batch that it resembles and that are undecided.
+        document: id and routing of the document, see ``document_key``.
+        guard: the version of the document that is changed; None where a placeholder reserves the id of a new
+            one.
+        order: of two that match, the lower goes first.
+        until: when the lease expires, so that others may clear it.
+        match_keys: two that match have one of them in common.
+        print: what the document is compared by.
+    """
+
+    intent_id: str
+    document: str
+    guard: Guard | None
+    order: tuple[int, str]
+    until: int
+    match_keys: tuple[str, ...] = ()
+    print: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHits:
+    """What a search found for a member.
+
+    Attributes:
+        ids: of matching documents, leaders first, then the most alike.
+        taken: numbers of groups that are taken.
+        numberless: those of ``ids`` without a number, where places in groups are counted.
+        cut: whether there are more.
+        uncounted: whether some of these may be without a number.
+    """
+
+    ids: tuple[str, ...] = ()
+    taken: frozenset[int] = frozenset()
+    numberless: frozenset[str] = frozenset()
+    cut: bool = False
+    uncounted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A document of a batch, and how far its decision is.
+
+    Args:
+        id: id and routing of the document, see ``document_key``.
+        document: the source to store, with its fingerprint.
+        print: what it is compared by; the protocol only passes it on.
+        numbers: for a group of its own, in the order to try them.
+        match_keys: two members that match have one of them in common.
+
+    Attributes:
+        started: when it began to wait. The longest wait goes first; a member that withdraws keeps this time.
+        intent_id: the id of its intent.
+        guard: the version under which it is stored; None while it has not reserved its id.
+        changes: whether it changes a stored document.
+        nominated: ids that searches found, the likeliest to decide first.
+        related_ids: further ids that concern it: of intents, and of members of its batch.
+        kept: group and leadership of the stored document, where that has the same text: both stay.
+        claim: the group in which it claims a place.
+        retried: whether the store failed once, so that the stored document may be this one.
+        turned_away: why the store refused to reserve its id just now.
+        earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
     """
 
     id: str
     document: Mapping[str, Any]
     print: Any
     numbers: tuple[int, ...] = ()
-    words: tuple[str, ...] = ()
+    match_keys: tuple[str, ...] = ()
     started: int = 0
     until: int = 0
-    attempt: str = ""
+    intent_id: str = ""
     guard: Guard | None = None
     changes: bool = False
     kept: tuple[int | None, bool] | None = None
     claim: int | None = None
     intents: list[Intent] = field(default_factory=list)
-    seen: Seen = field(default_factory=Seen)
+    search_hits: SearchHits = field(default_factory=SearchHits)
     nominated: list[str] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)
+    related_ids: set[str] = field(default_factory=set)
     likes: list[Like] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)
     retried: bool = False
     turned_away: str = ""
-    waits: set[int] = field(default_factory=set)
+    earlier_duplicates: set[int] = field(default_factory=set)
     verdict: Verdict | None = None
 
     @property
     def order(self) -> tuple[int, str]:
-        """Return what tells who of two comes first."""
-        return self.started, self.attempt
+        """Return the key by which the earlier of two members goes first."""
+        return self.started, self.intent_id
 
     @property
     def number(self) -> int:
-        """Return the number of a group of its own: the first that is not taken."""
-        return next((one for one in self.numbers if one not in self.seen.taken), self.numbers[-1])
+        """Return the number for a group of its own: the first that is not taken."""
+        return next((one for one in self.numbers if one not in self.search_hits.taken), self.numbers[-1])
 
     @property
     def replaces(self) -> bool:
-        """Return whether it takes the place of a document with its id that was not itself."""
+        """Return whether it replaces a document with its id that was not this one."""
         return self.changes and not (self.retried and self.kept is not None)
 
     def reset(self) -> None:
-        """Forget what was found, to begin again."""
-        self.guard, self.attempt, self.claim, self.changes = None, "", None, False
+        """Begin again: forget the guard and all that was found."""
+        self.guard, self.intent_id, self.claim, self.changes = None, "", None, False
         self.intents, self.likes, self.pending = [], [], []
-        self.seen, self.kept = Seen(), None
+        self.search_hits, self.kept = SearchHits(), None

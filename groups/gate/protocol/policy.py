@@ -1,4 +1,4 @@
-"""What the gate does with a document that resembles a stored one."""
+"""The policy of a gate: what it does with a document that resembles a stored one."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,7 +15,7 @@ from shinglefold.options.validation import (
     check_strings,
 )
 
-#: What becomes of a document that resembles a stored one.
+#: What the gate does with a document that resembles a stored one.
 PolicyAction = Literal["refuse", "tag", "cap"]
 
 
@@ -24,19 +24,19 @@ class Policy:
     """The rules of a gate.
 
     Attributes:
-        action: ``refuse`` what resembles a stored document; ``tag`` it with the group's number; or ``cap``:
-            take it while its group has fewer than ``most`` documents.
+        action: ``refuse`` a document that resembles a stored one; ``tag``: store it with the number of its
+            group; ``cap``: store it while its group has fewer than ``most`` documents.
         most: documents of a group under ``cap``.
-        min_resemblance: from which on two documents are alike, above 0 to 1; None takes the scheme's.
-        min_length_ratio: as in the scheme, whose it is where None.
-        measure: ``containment`` compares with the shorter text alone, so that a text that holds another is
-            alike; lengths then do not matter.
+        min_resemblance: at which two documents are alike, above 0 to 1; None takes the scheme's.
+        min_length_ratio: as in the scheme; None takes the scheme's.
+        measure: ``containment`` compares with the shorter text alone, so that a text that holds another
+            matches it; lengths then do not matter.
         scope: fields (host, language, collection …) whose values must be equal, or documents are not alike.
-        min_characters, max_characters: of a text that is let in at all; None sets no limit.
+        min_characters, max_characters: limits of the text; None sets no limit.
         across_languages: whether texts of different languages may be alike.
-        verify: what decides on what shares supershingles: ``keywords``, that it does; ``signature``; or
-            ``text``: the texts, of pairs that signatures leave in doubt. None takes what a threshold here is
-            of, then what the index notes for its groups, then the scheme's.
+        verify: what decides about documents that share a supershingle: ``keywords``: that they do;
+            ``signature``: the estimate; ``text``: the texts, of pairs that signatures leave in doubt. None
+            follows a threshold given here, then the rules that the index notes for groups, then the scheme.
         min_similarity: the edit similarity that texts must reach.
         facts: with ``numbers`` texts whose words with digits differ are not alike.
     """
@@ -71,7 +71,9 @@ class Policy:
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         if self.measure == "containment" and (self.verify or "signature") != "signature":
-            raise ConfigError("containment is told by signatures alone: leave verify out, or say signature")
+            raise ConfigError(
+                "containment is decided by signatures alone: leave verify out, or set it to signature"
+            )
         check_choice("facts", self.facts, get_args(Facts))
         decided = verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         if self.facts == "numbers" and (decided != "text" or self.measure == "containment"):
@@ -84,10 +86,10 @@ class Policy:
         check_int("min_characters", low, optional=True)
         check_int("max_characters", high, optional=True)
         if low is not None and high is not None and low > high:
-            raise ConfigError(f"min_characters {low} is above max_characters {high}: no text would do")
+            raise ConfigError(f"min_characters {low} is above max_characters {high}: no text fits")
 
     def misfit(self, characters: int) -> str:
-        """Return why a text of this length is not let in; nothing where it is."""
+        """Return why a text of this length is refused; "" where it fits."""
         if self.min_characters is not None and characters < self.min_characters:
             return f"its text has {characters:,} characters, at least {self.min_characters:,} are wanted"
         if self.max_characters is not None and characters > self.max_characters:

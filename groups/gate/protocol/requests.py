@@ -1,29 +1,27 @@
-"""What the protocol asks of a store, and what it is answered: nothing here knows of engines."""
+"""The requests of the protocol to a store, and their answers, independent of any engine."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from shinglefold.contracts.engine import JSON, Guard, VersionedDocument
-
-if TYPE_CHECKING:
-    from shinglefold.groups.gate.protocol.member import Member
+from shinglefold.contracts.engine import JSON, Guard
+from shinglefold.groups.gate.protocol.member import Member
 
 Result = TypeVar("Result")
-#: The two indices: the user's own, and that of intents beside it.
+#: The two indices: the user's own, and the index of intents beside it.
 Where = Literal["documents", "intents"]
-#: What a write answers that was not guarded, or whose guard held; and one whose guard did not.
+#: Statuses of a write that was done, and of one whose guard did not hold.
 DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
 
-#: The store has too much to do; it was not done.
+#: Statuses of a store that is too busy: nothing was done.
 BUSY = (429, 503)
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Store a document: as a new one (``create``), under a guard, or whatever there is.
+    """Store a document: as a new one (``create``), under a guard, or over any version.
 
-    ``again``: it went through the index's own pipeline when it came.
+    ``skip_pipeline``: it went through the index's own pipeline before.
     """
 
     where: Where
@@ -31,12 +29,12 @@ class Put:
     source: JSON
     guard: Guard | None = None
     create: bool = False
-    again: bool = False
+    skip_pipeline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Change parts of a stored document under a guard; no parts at all still make it another version."""
+    """Change parts of a stored document under a guard; an empty change makes a new version, too."""
 
     where: Where
     id: str
@@ -46,7 +44,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Delete a document, under a guard where one is given."""
+    """Delete a document, under a guard where there is one."""
 
     where: Where
     id: str
@@ -58,9 +56,9 @@ Action = Put | Merge | Drop
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Run actions; each is answered by status and new guard.
+    """Run actions; each is answered by its status and new guard.
 
-    Those on one of the two indices are run in their order; searches need not see any of them.
+    Actions on the index of intents run in order. Searches need not see any of them.
     """
 
     actions: tuple[Action, ...]
@@ -70,7 +68,7 @@ class Write:
 class Read:
     """Read documents as they are now, visible to searches or not; None for one that is gone.
 
-    ``whole``: all fields of them, not only those that decide.
+    ``whole``: with all fields, not only those that decide.
     """
 
     ids: tuple[str, ...]
@@ -80,18 +78,18 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class FindDocuments:
-    """Search the documents that match each member; answered with ``Seen`` a member.
+    """Search the documents that match each member; answered by ``SearchHits`` for each.
 
-    ``far``: beyond those that share most with it.
+    ``far``: also those beyond the ones that share most with it.
     """
 
-    members: "tuple[Member, ...]"
+    members: tuple[Member, ...]
     far: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FindGroups:
-    """Search groups; answered with the ids of ``most`` documents of each. ``leaders``: that lead it."""
+    """Search groups; answered by the ids of up to ``most`` documents, or leaders, of each."""
 
     groups: tuple[int, ...]
     most: int
@@ -100,7 +98,7 @@ class FindGroups:
 
 @dataclass(frozen=True, slots=True)
 class CountGroups:
-    """Count the documents of groups that searches see; ``most`` stands for more, too."""
+    """Count the documents of groups that searches see, up to ``most``."""
 
     groups: tuple[int, ...]
     most: int
@@ -113,9 +111,9 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait about so many milliseconds, by chance more or less, for others to go on.
+    """Wait about so many milliseconds, with jitter, for other writers.
 
-    ``alone``: what the same gate decides beside may not go on meanwhile.
+    ``alone``: other jobs of the same gate may not go on meanwhile.
     """
 
     milliseconds: int
@@ -124,46 +122,9 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Tell the time, in milliseconds."""
+    """Return the time in milliseconds since 1970."""
 
 
 Request = Write | Read | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
 #: Yields requests, is sent their answers, returns the result.
 Steps = Generator[Request, Any, Result]
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """Somebody is deciding about a document, or has decided, and searches need not see it yet.
-
-    ``guard``: the version of the document that is changed; None where the attempt keeps the place of a new
-    one. As long as the document has it the decision is open. ``order``: of two that match, who comes first.
-    ``until``: when others may clear it. ``words``: two that match have one in common. ``print``: what
-    it is compared by.
-    """
-
-    attempt: str
-    document: str
-    guard: Guard | None
-    order: tuple[int, str]
-    until: int
-    words: tuple[str, ...] = ()
-    print: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a search of the documents found for a member: matching ones, and group numbers that are taken.
-
-    ``ids``: leaders first, then the most alike. ``numberless``: of these, where places are counted. ``cut``:
-    whether there are more. ``uncounted``: whether some of these may be without a number.
-    """
-
-    ids: tuple[str, ...] = ()
-    taken: frozenset[int] = frozenset()
-    numberless: frozenset[str] = frozenset()
-    cut: bool = False
-    uncounted: bool = False
-
-
-__all__ = ["Guard", "VersionedDocument"]

@@ -1,18 +1,23 @@
-"""The store of the protocol on servers, whose writes are guarded, and the searches of any store."""
+"""The store of the protocol on servers, whose writes are guarded, and the searches of either store."""
 
 import asyncio
-import operator
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.groups.candidate_search import Found, Lookup, Steps
-from shinglefold.groups.gate.protocol.keys import id_and_routing, key
-from shinglefold.groups.gate.protocol.member import Member
-from shinglefold.groups.gate.protocol.placeholders import GROUP, LEADER, Forms
+from shinglefold.groups.candidate_search import Candidates, Lookup, Steps
+from shinglefold.groups.gate.protocol.member import Member, SearchHits
+from shinglefold.groups.gate.protocol.placeholders import (
+    GROUP,
+    LEADER,
+    GateFields,
+    document_key,
+    id_and_routing,
+)
 from shinglefold.groups.gate.protocol.requests import (
     Action,
     CountGroups,
@@ -25,10 +30,9 @@ from shinglefold.groups.gate.protocol.requests import (
     Read,
     Refresh,
     Request,
-    Seen,
     Write,
 )
-from shinglefold.runtime.sans_io import run, run_async
+from shinglefold.runtime.sans_io import run_async
 
 
 def now() -> int:
@@ -36,18 +40,34 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def pause(milliseconds: int) -> None:
-    """Wait about so long."""
-    time.sleep(milliseconds * random.uniform(0.5, 1.5) / 1000)
+class EngineCalls(NamedTuple):
+    """How an event loop calls methods of an engine: ``call`` waits for one, ``beside`` lets others go on."""
+
+    call: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+    beside: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+
+
+async def _call_here(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
+    return method()
+
+
+async def _call_awaited(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
+    return await method()
+
+
+#: Of an engine that blocks: its calls block the event loop, which is the gate's own.
+BLOCKING = EngineCalls(_call_here, asyncio.to_thread)
+#: Of an engine whose methods are awaited.
+AWAITED = EngineCalls(_call_awaited, _call_awaited)
 
 
 def key_of(hit: Mapping[str, Any]) -> str:
-    """Return what the gate calls a document by that a search found."""
-    return key(hit["_id"], hit.get("_routing"))
+    """Return the key of a document that a search found."""
+    return document_key(hit["_id"], hit.get("_routing"))
 
 
 def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
-    """Return whether a document leads a group, and whether it has a number, as far as these were read."""
+    """Return whether a hit leads a group, and whether it has a number."""
     values = hit.get("fields") or {}
     leads = any(value in (True, "true") for value in values.get(f"{field}.{LEADER}", ()))
     return leads, bool(values.get(f"{field}.{GROUP}"))
@@ -57,39 +77,39 @@ def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
 class Documents:
     """The searches of the user's index.
 
-    ``groups``: whether numbers are given. ``counted``: whether places in groups are.
+    ``groups``: whether documents get numbers. ``counted``: whether groups have limited places.
     """
 
     lookup: Lookup
-    forms: Forms
+    gate_fields: GateFields
     groups: bool
     counted: bool = False
 
-    def seen(self, members: Sequence[Member], far: bool) -> Steps[list[Seen]]:
-        """Return what was found for each member, as steps that yield calls of the engine."""
+    def seen(self, members: Sequence[Member], far: bool) -> Steps[list[SearchHits]]:
+        """Return what a search found for each member, as steps that yield calls of the engine."""
         asked = [member.print for member in members]
         if far:
-            found = yield from self.lookup.finding(asked, far=True)
+            found = yield from self.lookup.find_candidates(asked, far=True)
             return self._each(members, found, set())
         numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
-        found, taken = yield from self.lookup.finding_with_numbers(
-            asked, f"{self.forms.field}.{GROUP}", numbers
+        found, taken = yield from self.lookup.find_candidates_and_numbers(
+            asked, f"{self.gate_fields.field}.{GROUP}", numbers
         )
         return self._each(members, found, taken)
 
-    def _each(self, members: Sequence[Member], found: Found, taken: set[int]) -> list[Seen]:
+    def _each(self, members: Sequence[Member], found: Candidates, taken: set[int]) -> list[SearchHits]:
         ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
-        roles = [_role(hit, self.forms.field) for hit in found.hits]
+        roles = [_role(hit, self.gate_fields.field) for hit in found.hits]
         for pair in found.pairs:
             leads, _ = roles[pair.other]
             ranked[pair.one].append((not leads, -pair.likeness, key_of(found.hits[pair.other])))
         ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(several))) for several in ranked]
         names = [key_of(hit) for hit in found.hits] if self.counted else []
         numberless = {id_ for id_, (_, numbered) in zip(names, roles, strict=False) if not numbered}
-        # Searches tell leaders first, then documents without a number: behind one that has one are none.
+        # Leaders come first, then documents without a number: after one with a number there is none without.
         beyond = {id_ for id_, (leads, numbered) in zip(names, roles, strict=False) if numbered > leads}
         return [
-            Seen(
+            SearchHits(
                 several,
                 frozenset(taken.intersection(member.numbers)),
                 frozenset(numberless.intersection(several)),
@@ -101,42 +121,45 @@ class Documents:
 
     def in_groups(self, asked: FindGroups) -> Steps[list[tuple[str, ...]]]:
         """Return the ids of documents of each group, as steps."""
-        leading: list[JSON] = [{"term": {f"{self.forms.field}.{LEADER}": True}}] if asked.leaders else []
-        clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}, *leading] for group in asked.groups]
+        leading: list[JSON] = (
+            [{"term": {f"{self.gate_fields.field}.{LEADER}": True}}] if asked.leaders else []
+        )
+        clauses = [
+            [{"term": {f"{self.gate_fields.field}.{GROUP}": group}}, *leading] for group in asked.groups
+        ]
         found = yield from self.lookup.groups(clauses, asked.most)
         return [tuple(key_of(hit) for hit in hits) for hits in found]
 
     def counts(self, asked: CountGroups) -> Steps[list[int]]:
         """Return how many documents of each group searches see, as steps."""
-        clauses = [[{"term": {f"{self.forms.field}.{GROUP}": group}}] for group in asked.groups]
+        clauses = [[{"term": {f"{self.gate_fields.field}.{GROUP}": group}}] for group in asked.groups]
         return self.lookup.counts(clauses, asked.most)
 
 
 @dataclass(slots=True)
 class ServerStore:
-    """An index on a server, and that of its intents beside it.
-
-    ``engine``: blocking, then ``answer`` is called, or awaited, then ``answered`` is.
-    """
+    """An index on a server, and the index of intents beside it."""
 
     engine: Any
+    calls: EngineCalls
     index: str
     intents: str
     documents: Documents
     #: The fields of documents that a decision reads again.
     read_back: tuple[str, ...]
 
-    def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
+    def turn(self, _given_up: Callable[[], bool]) -> AbstractAsyncContextManager[None]:
+        """Return a context that does nothing: each write is durable once it is answered."""
+        return nullcontext()
+
+    async def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         """Answer one request of the protocol."""
         if isinstance(request, Pause):
-            return pause(request.milliseconds)
-        return run(self._calls(request), operator.call)
-
-    async def answered(self, request: Request) -> Any:  # noqa: ANN401 - see above
-        """Answer one request of the protocol, waiting in an event loop."""
-        if isinstance(request, Pause):
             return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
-        return await run_async(self._calls(request), operator.call)
+        return await run_async(self._calls(request), self.calls.call)
+
+    def close(self) -> None:
+        """Do nothing."""
 
     def _calls(self, request: Request) -> Steps[Any]:  # noqa: PLR0911 - one for each request
         match request:
@@ -179,9 +202,9 @@ class ServerStore:
             sent |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
         match action:
             case Put():
-                placeholder = self.documents.forms.pending(action.source) is not None
-                if action.where == "intents" or placeholder or action.again:
-                    # Mostly nothing of the user's: a pipeline of the index would fail or fill it.
+                placeholder = self.documents.gate_fields.pending(action.source) is not None
+                if action.where == "intents" or placeholder or action.skip_pipeline:
+                    # A pipeline of the index would fail on it, or fill it.
                     sent["pipeline"] = "_none"
                 verb = "create" if action.create else "index"
                 return {**sent, "_op_type": verb, "_source": action.source}
@@ -189,6 +212,3 @@ class ServerStore:
                 return {**sent, "_op_type": "update", "doc": dict(action.parts)}
             case Drop():
                 return {**sent, "_op_type": "delete"}
-
-
-__all__ = ["Documents", "ServerStore", "key_of", "now"]

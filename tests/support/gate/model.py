@@ -9,10 +9,10 @@ from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, nap
 
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.groups.gate.protocol.intent_records import WRITERS
-from shinglefold.groups.gate.protocol.intent_register import Shared
+from shinglefold.groups.gate.protocol.intent_register import SharedRegister
 from shinglefold.groups.gate.protocol.member import Member, Verdict
 from shinglefold.groups.gate.protocol.policy import Policy
-from shinglefold.groups.gate.protocol.protocol import Terms, decide, tidy
+from shinglefold.groups.gate.protocol.protocol import DecisionContext, decide, publish_settled
 from shinglefold.groups.gate.protocol.requests import (
     Now,
     Pause,
@@ -28,22 +28,22 @@ class Newcomer:
     """A writer: its documents by id and text.
 
     ``cleans``: it clears away what the dead have left. ``apart``: it takes its documents one by one.
-    ``again``: how often it begins again where the store fails.
+    ``retry``: how often it begins again where the store fails.
     """
 
     name: str
     texts: tuple[tuple[str, str], ...]
     cleans: bool = False
     apart: bool = False
-    again: Backoff = field(default_factory=Backoff)
+    retry: Backoff = field(default_factory=Backoff)
 
-    def steps(self, policy: Policy, relation: Relation, register: Shared) -> Steps[list[Verdict]]:
+    def steps(self, policy: Policy, relation: Relation, register: SharedRegister) -> Steps[list[Verdict]]:
         members = self.members(relation)
-        terms = self.terms(policy, relation, register)
+        context = self.context(policy, relation, register)
         verdicts: list[Verdict] = []
         for batch in [[one] for one in members] if self.apart else [members]:
-            verdicts += yield from decide(batch, terms)
-            yield from tidy(register)
+            verdicts += yield from decide(batch, context)
+            yield from publish_settled(register)
             if self.cleans:
                 yield from register.clean(FORMS)
         return verdicts
@@ -61,23 +61,23 @@ class Newcomer:
             for id_, text in self.texts
         ]
 
-    def terms(self, policy: Policy, relation: Relation, register: Shared) -> Terms:
+    def context(self, policy: Policy, relation: Relation, register: SharedRegister) -> DecisionContext:
         """Return what it decides by."""
-        return Terms(
+        return DecisionContext(
             policy,
             Letters(relation),
             FORMS,
             register.names,
             register,
-            patience=10**9,
-            glance=1,
-            again=self.again,
+            max_wait=10**9,
+            first_reads=1,
+            retry=self.retry,
         )
 
-    def register(self) -> Shared:
+    def register(self) -> SharedRegister:
         """Return what it knows of others in the beginning: nothing."""
         counted = iter(range(1000))
-        return Shared(lambda: f"{self.name}-{next(counted):03}")
+        return SharedRegister(lambda: f"{self.name}-{next(counted):03}")
 
 
 def _number(text: str) -> int:
@@ -294,7 +294,7 @@ def accepted(store: Store) -> dict[str, Any]:
 
 
 def named(store: Store) -> set[str]:
-    """Return the attempts that all know of."""
+    """Return the intent_ids that all know of."""
     there = {id_: source for id_, (_, source) in store.there("intents").items()}
     heads = [there[name] for name in there.get(WRITERS, {"names": ()})["names"] if name in there]
     rounds = [there[name] for head in heads for name in head["rounds"] if name in there]
@@ -318,7 +318,7 @@ def _alone(request: Write, parts: tuple[tuple[int, WriteResult], ...], store: St
     return next(private, None)
 
 
-def _told(register: Shared) -> str:
+def _told(register: SharedRegister) -> str:
     """Return all that a register knows; what is in a set in order."""
     own = (getattr(register, name) for name in register.__slots__ if name not in ("names", "known"))
     known = (getattr(register.known, name) for name in register.known.__slots__)
@@ -330,7 +330,9 @@ def _local(steps: Any) -> int:
     told = []
     while (frame := getattr(steps, "gi_frame", None)) is not None:
         known = {
-            name: value for name, value in frame.f_locals.items() if name not in ("terms", "self", "register")
+            name: value
+            for name, value in frame.f_locals.items()
+            if name not in ("context", "self", "register")
         }
         told.append((frame.f_code.co_name, frame.f_lasti, repr(known)))
         steps = steps.gi_yieldfrom

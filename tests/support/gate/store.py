@@ -12,8 +12,8 @@ from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.groups.gate.protocol.intent_records import WRITERS
-from shinglefold.groups.gate.protocol.member import Alike, Member
-from shinglefold.groups.gate.protocol.placeholders import Forms
+from shinglefold.groups.gate.protocol.member import Alike, Member, SearchHits
+from shinglefold.groups.gate.protocol.placeholders import GateFields
 from shinglefold.groups.gate.protocol.requests import (
     CountGroups,
     Drop,
@@ -24,10 +24,9 @@ from shinglefold.groups.gate.protocol.requests import (
     Put,
     Read,
     Request,
-    Seen,
 )
 
-FORMS = Forms("dedup")
+FORMS = GateFields("dedup")
 LATE = 100_000
 WAKES = 12
 #: Pauses while a lease lasts.
@@ -153,7 +152,7 @@ class Store:
         if isinstance(request, FindDocuments):
             taken = {FORMS.group(source) for _, source in documents.values()}
             return [
-                Seen(
+                SearchHits(
                     tuple(id_ for id_, (_, source) in documents.items() if relation.possible(member, source)),
                     frozenset(number for number in member.numbers if number in taken),
                     frozenset(id_ for id_, (_, source) in documents.items() if FORMS.group(source) is None),
