@@ -556,4 +556,5 @@ def cursor_key_of(opened: Any) -> bytes:  # noqa: ANN401 - a FoldedIndex or an A
     """Return the key of the cursors of an index; see ``IndexOptions.cursor_secret``."""
     connection = getattr(opened.engine, "connection", None)
     credentials = "" if connection is None else connection.authorization()
-    return opened.options.cursor_secret(opened.settings, credentials, opened.name, opened.recipe.scheme)
+    options: IndexOptions = opened.options
+    return options.cursor_secret(opened.settings, credentials, opened.name, opened.recipe.scheme)

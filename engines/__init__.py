@@ -1,6 +1,5 @@
 """Where documents are kept: one ``Engine`` contract, and the engines that fulfil it."""
 
-from pathlib import Path
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
@@ -12,6 +11,7 @@ from shinglefold.engines.http import (
     looks_like_server,
     shown,
 )
+from shinglefold.engines.http.given_client import is_async_client, product_of_client
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path
 
@@ -20,14 +20,15 @@ __all__ = ["Connection", "folder_of", "is_server", "load_connection", "open_engi
 _EMBEDDED = "embedded:"
 
 
-def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> Engine:  # noqa: ANN401
+def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN401
     """Return the engine that an address names.
 
     Args:
         where: a folder, as a path or as ``embedded:PATH``, which is made when the first index is; or a
             server: a ``Connection``, or an address such as ``https://localhost:9200``. What is behind an
             address is asked for, unless it says so: ``opensearch+https://…``, ``elasticsearch+https://…``.
-            Credentials come with the ``Connection``, or from the environment (see ``load_connection``).
+            Credentials come with the ``Connection``, or from the environment (see ``load_connection``). Or a
+            client of opensearch-py or elasticsearch-py that blocks: it is used as it is, and stays open.
         canonicalizer: what the embedded engine makes tokens of text with: a ``Canonicalizer`` or a callable
             ``text -> list[Token]``; None will do for mappings. Servers have analyzers of their own and need
             none.
@@ -39,6 +40,14 @@ def open_engine(where: str | Path | Connection, canonicalizer: Any = None) -> En
     """
     if isinstance(where, Connection):
         return _open_server(where)
+    if product := product_of_client(where):
+        if is_async_client(where):
+            raise ConfigError(
+                f"the methods of {type(where).__name__} are awaited; give a client that blocks, or use "
+                "shinglefold.open_async"
+            )
+        made: Engine = _server_engine(product).of_client(where)
+        return made
     # An empty one is what an unset variable makes; its path would be this folder.
     check_path("address", where)
     address = str(where)
@@ -64,10 +73,15 @@ def folder_of(where: str) -> str | None:
 def _open_server(connection: Connection) -> Engine:
     from shinglefold.engines.http.product_detection import product_of
 
-    if product_of(connection) == "opensearch":
+    made: Engine = _server_engine(product_of(connection))(connection)
+    return made
+
+
+def _server_engine(product: str) -> Any:  # noqa: ANN401
+    if product == "opensearch":
         from shinglefold.engines.opensearch import OpenSearchEngine
 
-        return OpenSearchEngine(connection)
+        return OpenSearchEngine
     from shinglefold.engines.elasticsearch import ElasticsearchEngine
 
-    return ElasticsearchEngine(connection)
+    return ElasticsearchEngine

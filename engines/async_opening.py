@@ -1,30 +1,13 @@
-"""Open an engine whose methods are awaited, and use an asynchronous client from other threads."""
+"""Open an engine whose methods are awaited."""
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from shinglefold.engines import folder_of, open_engine
 from shinglefold.engines.http import Connection, load_connection
+from shinglefold.engines.http.given_client import WrappedClient, is_async_client, product_of_client
 from shinglefold.errors import ConfigError
-
-#: The packages of the clients, each with the product it is for.
-_CLIENTS = {"opensearchpy": "opensearch", "elasticsearch": "elasticsearch"}
-
-
-def product_of_client(given: object) -> str:
-    """Return the product that a client is for, "" for what is no client."""
-    for kind in type(given).__mro__:
-        product = _CLIENTS.get(kind.__module__.partition(".")[0])
-        if product is not None and hasattr(given, "indices"):
-            return product
-    return ""
-
-
-def is_async_client(given: object) -> bool:
-    """Return whether this is a client whose methods are awaited."""
-    return bool(product_of_client(given)) and inspect.iscoroutinefunction(getattr(given, "info", None))
 
 
 def open_async_engine(where: Any, canonicalizer: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
@@ -58,7 +41,7 @@ def open_blocking_twin(client: Any, loop: asyncio.AbstractEventLoop) -> Any:  # 
 
     For threads other than that of the event loop, which must be running.
     """
-    return open_engine(LoopClient(client, loop))
+    return open_engine(WrappedClient(client, loop, product_of_client(client)))
 
 
 def _async_engine(product: str) -> Any:  # noqa: ANN401
@@ -69,36 +52,3 @@ def _async_engine(product: str) -> Any:  # noqa: ANN401
     from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine
 
     return AsyncElasticsearchEngine
-
-
-class LoopClient:
-    """An asynchronous client with blocking methods: each runs in the event loop of the client.
-
-    Attributes that are clients of their own (``indices``, ``options()``) are wrapped the same way.
-    """
-
-    def __init__(self, client: Any, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ANN401
-        self._wrapped, self._loop = client, loop
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        found = getattr(self._wrapped, name)
-        if callable(found) and not inspect.isclass(found):
-            return self._blocking(found)
-        return LoopClient(found, self._loop) if _is_client_part(found) else found
-
-    def _blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            made = method(*args, **kwargs)
-            if inspect.isawaitable(made):
-                return asyncio.run_coroutine_threadsafe(_awaited(made), self._loop).result()
-            return LoopClient(made, self._loop) if _is_client_part(made) else made
-
-        return call
-
-
-async def _awaited(given: Any) -> Any:  # noqa: ANN401
-    return await given
-
-
-def _is_client_part(given: object) -> bool:
-    return type(given).__module__.partition(".")[0] in _CLIENTS and hasattr(given, "transport")

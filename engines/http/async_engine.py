@@ -83,4 +83,5 @@ class AsyncHttpEngine(GuardedRequests):
         """Close the connections; a second call does nothing."""
         if not self._closed:
             self._closed = True
-            await self._client.close()
+            if self.owns_client:
+                await self._client.close()

@@ -33,8 +33,14 @@ class HttpEngine(HttpSearches):
         bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
     )
 
-    def __init__(self, connection: Connection, backoff: Backoff | None = None) -> None:
-        super().__init__(connection)
+    def __init__(
+        self,
+        connection: Connection,
+        backoff: Backoff | None = None,
+        *,
+        client: Any = None,  # noqa: ANN401 - the clients' own types
+    ) -> None:
+        super().__init__(connection, client=client)
         self.backoff = backoff or replace(BACKOFF, retries=connection.retries)
 
     def __enter__(self) -> Self:
@@ -156,7 +162,8 @@ class HttpEngine(HttpSearches):
         """Close the connections; a second call does nothing."""
         if not self._closed:
             self._closed = True
-            self._client.close()
+            if self.owns_client:
+                self._client.close()
 
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         try:

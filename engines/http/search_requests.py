@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.http import several
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors, under_pit
+from shinglefold.engines.http.given_client import addresses_of, check_raises_errors
 from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.engines.http.responses import (
@@ -32,7 +33,8 @@ class HttpSearches(ABC):
     """A client, what its errors mean, and the steps of searches through it.
 
     Args:
-        connection: the addresses and the credentials.
+        connection: the addresses and the credentials; of a client that is handed in the addresses alone.
+        client: one to use as it is; closing the engine leaves it open. None connects.
     """
 
     #: The name of the product in messages, and what its client raises.
@@ -40,10 +42,21 @@ class HttpSearches(ABC):
     client_errors: ClassVar[ClientErrors]
     can: Capabilities = Capabilities(takes_json=True, seq_no=True, slices="any", samples=True)
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, client: Any = None) -> None:  # noqa: ANN401
         self.connection = connection
-        self._client = self._connect(connection)
+        self.owns_client = client is None
+        self._client = self._connect(connection) if client is None else client
         self._closed = False
+
+    @classmethod
+    def of_client(cls, client: Any) -> Self:  # noqa: ANN401 - the clients' own types
+        """Return an engine that sends its requests by a client as it is: its credentials, pool and hooks.
+
+        Raises:
+            ConfigError: the client hides errors (``options(ignore_status=…)``).
+        """
+        check_raises_errors(client)
+        return cls(Connection(addresses_of(client), product=cls.product.lower()), client=client)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.connection!r})"

@@ -6,7 +6,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, ParamSpec, Self, TypeVar
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.engine import Document, HasConnection, RunsInThreads
+from shinglefold.contracts.engine import Document, Engine, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.groups.gate.base_gate import BaseGate, canonicalizer_of, check_rules, let_in
@@ -55,12 +55,14 @@ class AsyncGate(BaseGate):
         pipeline: Pipeline | None = None,
         seal: Seal | None = None,
         lease: float = 30.0,
+        blocking: Engine | None = None,
     ) -> Self:
         """Make the index ready and open a gate before it.
 
         Args:
             engine: ``AsyncOpenSearchEngine``, ``AsyncElasticsearchEngine`` or ``AsyncEmbeddedEngine``.
             index, policy, pipeline, seal, lease: see ``Gate``.
+            blocking: an engine that reaches the same server, to make the index ready by; None opens one.
 
         Raises:
             ConfigError: the index was not set up for it, or the engine can't do it.
@@ -69,7 +71,7 @@ class AsyncGate(BaseGate):
         if not isinstance(engine, RunsInThreads) and not isinstance(engine, HasConnection):
             raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
         opened = await asyncio.to_thread(
-            _opened, engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline)
+            _opened, blocking, engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline)
         )
         return cls(engine, opened, pipeline, seal)
 
@@ -120,6 +122,7 @@ class AsyncGate(BaseGate):
 
 
 def _opened(  # noqa: PLR0917 - as ``open_gate``
+    given: Engine | None,
     engine: Any,  # noqa: ANN401 - an awaited engine
     index: str,
     policy: Policy,
@@ -129,6 +132,8 @@ def _opened(  # noqa: PLR0917 - as ``open_gate``
 ) -> Opened:
     if isinstance(engine, RunsInThreads):
         return open_gate(engine.blocking, index, policy, seal, lease, canonicalizer)
+    if given is not None:
+        return open_gate(given, index, policy, seal, lease, canonicalizer)
     blocking = open_engine(engine.connection)
     try:
         return open_gate(blocking, index, policy, seal, lease, canonicalizer)
