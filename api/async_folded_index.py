@@ -6,15 +6,14 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from shinglefold.api.folded_index import (
-    FoldedIndex,
-    Wanted,
-    cursor_key_of,
+from shinglefold.api.folded_index import FoldedIndex, Wanted
+from shinglefold.api.index_options import (
+    IndexOptions,
     match_options,
-    read_recipe,
+    search_canonicalizer,
     similar_options,
 )
-from shinglefold.api.index_options import IndexOptions, search_canonicalizer
+from shinglefold.api.opening import read_recipe
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine, RunsInThreads
 from shinglefold.engines import open_engine
@@ -32,7 +31,8 @@ from shinglefold.rerank.similar import AsyncSimilarSearch, SimilarPage
 from shinglefold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from shinglefold.groups import AsyncGate, Verdict
+    from shinglefold.grouping import AsyncGate, Verdict
+    from shinglefold.grouping.regroup import IndexGroups
 
 T = TypeVar("T")
 
@@ -108,7 +108,12 @@ class AsyncFoldedIndex:
         self._fold = options.fold_options()
         scheme, field = options.scheme(recipe), recipe.field
         self._search = AsyncFoldedSearch(
-            engine, scheme, field, tiebreaker, cursor_key=cursor_key_of(self), seal=self.seal
+            engine,
+            scheme,
+            field,
+            tiebreaker,
+            cursor_key=options.cursor_secret(settings, engine, name, recipe.scheme),
+            seal=self.seal,
         )
         self._similar = AsyncSimilarSearch(engine, scheme, field, seal=self.seal)
         self._matches: AsyncMatchSearch | None = None
@@ -191,7 +196,7 @@ class AsyncFoldedIndex:
         """Delete documents by their ids; see ``FoldedIndex.delete``."""
         return await self._in_thread(lambda index: index.delete(ids))
 
-    async def groups(self) -> list[list[str]]:
+    async def groups(self) -> "IndexGroups":
         """Return the groups of near-duplicates of the index; see ``FoldedIndex.groups``."""
         return await self._in_thread(FoldedIndex.groups)
 
@@ -215,7 +220,7 @@ class AsyncFoldedIndex:
             return self._blocking
 
     async def _open_gate(self) -> "AsyncGate":
-        from shinglefold.groups import AsyncGate
+        from shinglefold.grouping import AsyncGate
 
         index = await self._blocking_index()
         pipeline = await asyncio.to_thread(lambda: index.pipeline)

@@ -7,11 +7,10 @@ from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from shinglefold.api.index_options import IndexOptions, recipe_of, search_canonicalizer, thresholds
+from shinglefold.api.index_options import IndexOptions, match_options, similar_options, thresholds
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
-from shinglefold.engines import folder_of, open_engine
-from shinglefold.errors import EngineError, IndexMissing, InputError, ShinglefoldError
+from shinglefold.errors import EngineError, InputError, ShinglefoldError
 from shinglefold.ingest import Pipeline, Progress, Summary, index_documents
 from shinglefold.maintenance import (
     BackfillOptions,
@@ -27,119 +26,20 @@ from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_fraction
 from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
-from shinglefold.rerank.matching import MatchOptions, MatchPage, MatchSearch
-from shinglefold.rerank.similar import QueryDocument, SimilarOptions, SimilarPage, SimilarSearch
-from shinglefold.settings import Settings, load_settings
+from shinglefold.rerank.matching import MatchPage, MatchSearch
+from shinglefold.rerank.similar import QueryDocument, SimilarPage, SimilarSearch
+from shinglefold.settings import Settings
 
 if TYPE_CHECKING:
-    from shinglefold.groups import Gate, Verdict
+    from shinglefold.grouping import Gate, Verdict
+    from shinglefold.grouping.regroup import IndexGroups
 
 #: A stored document by its id, or by index and id; or a document that need not be stored.
 Wanted = str | tuple[str, str] | Mapping[str, Any]
 #: Documents of one id that are fetched.
 _SAME_ID = 10
-
-
-def open(  # noqa: A001 - documented, each with a default
-    where: Any,  # noqa: ANN401 - a folder, an address, a client
-    index: str,
-    *,
-    text: Sequence[str] | None = None,
-    languages: Sequence[str] | None = None,
-    fingerprint_field: str | None = None,
-    similarity: float | None = None,
-    dedup: FoldOptions | Mapping[str, Any] | None = None,
-    policy: Any = "refuse",  # noqa: ANN401 - a name or a Policy
-    seal_key: str | None = None,
-    cursor_key: bytes | str | None = None,
-) -> "FoldedIndex":
-    """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
-
-    Args:
-        where: a folder, the address of a server, or a client of opensearch-py or elasticsearch-py, which is
-            used as it is and stays open.
-        index: an index, an alias or a pattern.
-        text: the fields whose texts are compared; must be those of the index.
-        languages: codes; must be those of the index.
-        fingerprint_field: must be that of the index.
-        similarity: the edit similarity of words, 0 to 1, from which texts are near-duplicates; None takes
-            that of the index (0.8 unless set), which signatures estimate on pages of results.
-        dedup: what requests leave open in ``ext.dedup``, such as ``{"representative": "newest:date"}``.
-        policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
-            ``Policy`` (from ``shinglefold.groups``).
-        seal_key, cursor_key: None takes those of the settings.
-
-    Raises:
-        IndexMissing: there is no such index; the message has the call that makes it.
-        ConfigError: it was not set up for fingerprints, or an argument is not valid.
-        RecipeMismatch: an argument contradicts the index.
-        EngineError: the engine can't be reached.
-    """
-    options = IndexOptions.parse(
-        text=text,
-        languages=languages,
-        fingerprint_field=fingerprint_field,
-        similarity=similarity,
-        dedup=dedup,
-        policy=policy,
-        seal_key=seal_key,
-        cursor_key=cursor_key,
-    )
-    settings = load_settings()
-    engine, recipe = open_with_recipe(where, index, options)
-    try:
-        return FoldedIndex(engine, index, recipe, options, settings)
-    except BaseException:
-        engine.close()
-        raise
-
-
-def open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Engine, Recipe]:  # noqa: ANN401
-    """Return an open engine, ready to search, and the recipe of an index.
-
-    The embedded engine is opened twice: the recipe says by which words it is searched.
-
-    Raises:
-        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
-    """
-    engine = open_engine(where)
-    try:
-        recipe = read_recipe(engine, index, options)
-        if not is_folder(where):
-            return engine, recipe
-    except BaseException:
-        engine.close()
-        raise
-    engine.close()
-    check_versions(recipe.scheme.languages)
-    return open_engine(where, search_canonicalizer(recipe.scheme)), recipe
-
-
-def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
-    """Return the recipe of an index, held against the arguments that were given.
-
-    Raises:
-        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
-    """
-    recipe = recipe_of(_mappings(engine, index), index)
-    options.check(recipe, index)
-    return recipe
-
-
-def _mappings(engine: Engine, index: str) -> dict[str, JSON]:
-    try:
-        return engine.all_mappings(index)
-    except IndexMissing:
-        # The caller's message names the call that makes it.
-        return {}
-
-
-def is_folder(where: object) -> bool:
-    """Return whether an address names a folder of the embedded engine."""
-    return isinstance(where, str | PathLike) and folder_of(str(where)) is not None
 
 
 @dataclass(eq=False)
@@ -319,8 +219,8 @@ class FoldedIndex:
         Raises:
             ConfigError: an argument is not valid.
         """
-        from shinglefold.groups.numbering import Numbering
-        from shinglefold.groups.rules import Rules
+        from shinglefold.grouping.numbering import Numbering
+        from shinglefold.grouping.rules import Rules
 
         numbering = None
         if self.recipe.groups:
@@ -385,14 +285,20 @@ class FoldedIndex:
 
     # The whole index
 
-    def groups(self) -> list[list[str]]:
-        """Return the groups of near-duplicates of the whole index, as ids; nothing is written.
+    def groups(self) -> "IndexGroups":
+        """Return the groups of near-duplicates of the whole index; nothing is written.
 
-        Every member of a group resembles its first one. Documents without a near-duplicate are in no group.
+        Every member of a group resembles its first one. ``unsigned`` of what is returned counts documents
+        that could not be compared: ``backfill`` gives them fingerprints.
 
         Cost: a scan of all fingerprints, some 600 bytes a document in memory.
         """
-        raise NotImplementedError
+        from shinglefold.grouping.regroup import RegroupOptions, find_groups
+
+        options = RegroupOptions()
+        if self.options.similarity is not None:
+            options = RegroupOptions(**thresholds(self.options.similarity))
+        return find_groups(self.engine, self.name, options, seal=self.seal, canonicalizer=self.canonicalizer)
 
     def backfill(
         self,
@@ -453,7 +359,7 @@ class FoldedIndex:
     @property
     def gate(self) -> "Gate":
         """The gate of ``add``, opened at first use."""
-        from shinglefold.groups import Gate
+        from shinglefold.grouping import Gate
 
         with self._lock:
             if self._gate is None:
@@ -508,7 +414,7 @@ class FoldedIndex:
             self.scheme,
             self.recipe.field,
             self.engine.tiebreaker(),
-            cursor_key=cursor_key_of(self),
+            cursor_key=self.options.cursor_secret(self.settings, self.engine, self.name, self.recipe.scheme),
             seal=self.seal,
         )
 
@@ -523,38 +429,3 @@ class FoldedIndex:
     @cached_property
     def _fold(self) -> FoldOptions | None:
         return self.options.fold_options()
-
-
-def similar_options(
-    opened: IndexOptions,
-    *,
-    similarity: float | None = None,
-    scope: Sequence[str] = (),
-    filters: Sequence[Mapping[str, Any]] = (),
-    source: Any = True,  # noqa: ANN401 - a filter as engines take it
-    **options: Any,  # noqa: ANN401 - of SimilarOptions
-) -> tuple[SimilarOptions, tuple[Scope, ...]]:
-    """Return the options of ``similar``, and the fields whose values must be equal."""
-    check_fraction("similarity", similarity)
-    least = opened.similarity if similarity is None else similarity
-    scopes = tuple(Scope.parse(one) for one in scope)
-    chosen = {**options, **({} if least is None else thresholds(least))}
-    return SimilarOptions(scope=scopes, filters=tuple(filters), source=source, **chosen), scopes
-
-
-def match_options(
-    *,
-    filters: Sequence[Mapping[str, Any]] = (),
-    source: Any = True,  # noqa: ANN401 - a filter as engines take it
-    **options: Any,  # noqa: ANN401 - of MatchOptions
-) -> MatchOptions:
-    """Return the options of ``matches``."""
-    return MatchOptions(filters=tuple(filters), source=source, **options)
-
-
-def cursor_key_of(opened: Any) -> bytes:  # noqa: ANN401 - a FoldedIndex or an AsyncFoldedIndex
-    """Return the key of the cursors of an index; see ``IndexOptions.cursor_secret``."""
-    connection = getattr(opened.engine, "connection", None)
-    credentials = "" if connection is None else connection.authorization()
-    options: IndexOptions = opened.options
-    return options.cursor_secret(opened.settings, credentials, opened.name, opened.recipe.scheme)

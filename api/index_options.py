@@ -6,14 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.engine import JSON, HasConnection
 from shinglefold.errors import ConfigError, IndexMissing, RecipeMismatch
-from shinglefold.groups import Policy
+from shinglefold.grouping import Policy
 from shinglefold.model.recipe import Recipe, has_recipe
 from shinglefold.model.scheme import CanonOptions, Scheme
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_fraction, check_str, check_strings, expected
-from shinglefold.rerank import FoldOptions
+from shinglefold.rerank import FoldOptions, Scope
+from shinglefold.rerank.matching import MatchOptions
+from shinglefold.rerank.similar import SimilarOptions
 from shinglefold.settings import Settings
 
 _MOST_FIELDS = 100
@@ -55,7 +57,7 @@ class IndexOptions:
             if value is not None:
                 check_str(name, value)
         if not isinstance(policy, str | Policy):
-            raise expected("policy", '"refuse", "tag" or a Policy (from shinglefold.groups)', policy)
+            raise expected("policy", '"refuse", "tag" or a Policy (from shinglefold.grouping)', policy)
         if cursor_key is not None and not isinstance(cursor_key, str | bytes):
             raise expected("cursor_key", "text or bytes", type(cursor_key).__name__)
         return cls(
@@ -124,7 +126,7 @@ class IndexOptions:
         check_sealed(recipe.sealed, seal, f"index {index!r}")
         return seal
 
-    def cursor_secret(self, settings: Settings, credentials: str, index: str, scheme: Scheme) -> bytes:
+    def cursor_secret(self, settings: Settings, engine: object, index: str, scheme: Scheme) -> bytes:
         """Return the key that seals cursors: the same in every process with the same settings.
 
         It is what was given, else made of the first secret there is: the setting ``cursor_key``, the key of
@@ -132,6 +134,7 @@ class IndexOptions:
         """
         if self.cursor_key is not None:
             return self.cursor_key
+        credentials = engine.connection.authorization() if isinstance(engine, HasConnection) else ""
         secret = settings.cursor_key or self.seal_key or settings.seal_key or credentials
         made = hashlib.blake2b(f"{index} {scheme.id}".encode(), key=hashlib.sha256(secret.encode()).digest())
         return made.digest()[:32]
@@ -209,3 +212,30 @@ def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> 
         for ref in scheme.languages
     ]
     return known if known is not None and known.references == tuple(references) else Canonicalizer(references)
+
+
+def similar_options(
+    opened: IndexOptions,
+    *,
+    similarity: float | None = None,
+    scope: Sequence[str] = (),
+    filters: Sequence[Mapping[str, Any]] = (),
+    source: Any = True,  # noqa: ANN401 - a filter as engines take it
+    **options: Any,  # noqa: ANN401 - of SimilarOptions
+) -> tuple[SimilarOptions, tuple[Scope, ...]]:
+    """Return the options of ``similar``, and the fields whose values must be equal."""
+    check_fraction("similarity", similarity)
+    least = opened.similarity if similarity is None else similarity
+    scopes = tuple(Scope.parse(one) for one in scope)
+    chosen = {**options, **({} if least is None else thresholds(least))}
+    return SimilarOptions(scope=scopes, filters=tuple(filters), source=source, **chosen), scopes
+
+
+def match_options(
+    *,
+    filters: Sequence[Mapping[str, Any]] = (),
+    source: Any = True,  # noqa: ANN401 - a filter as engines take it
+    **options: Any,  # noqa: ANN401 - of MatchOptions
+) -> MatchOptions:
+    """Return the options of ``matches``."""
+    return MatchOptions(filters=tuple(filters), source=source, **options)

@@ -17,7 +17,7 @@ import shinglefold
 from bench.table import Row
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.groups import Gate
+from shinglefold.grouping import Gate
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch
 

@@ -19,7 +19,8 @@ from shinglefold.version import __version__
 
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
-    from shinglefold.api.folded_index import FoldedIndex, open  # noqa: A004
+    from shinglefold.api.folded_index import FoldedIndex
+    from shinglefold.api.opening import open  # noqa: A004
     from shinglefold.api.setup import setup
     from shinglefold.api.texts import TextPair, compare, groups, pairs
     from shinglefold.errors import ShinglefoldError
@@ -59,7 +60,7 @@ _HOMES = {
     "TokenBatch": "shinglefold.model.values",
     "compare": "shinglefold.api.texts",
     "groups": "shinglefold.api.texts",
-    "open": "shinglefold.api.folded_index",
+    "open": "shinglefold.api.opening",
     "open_async": "shinglefold.api.async_folded_index",
     "pairs": "shinglefold.api.texts",
     "setup": "shinglefold.api.setup",

@@ -34,8 +34,8 @@ class Settings:
     environment: ``SHINGLEFOLD_`` and the upper-case name. ``languages`` empty means all installed;
     ``workers`` 0 means one per core; ``lexicon_file`` empty means the lexicon is not kept between runs.
     ``seal_key``: seals fingerprints (``hex:…``, ``base64:…`` or other text, of 16 bytes or more); empty means
-    no seal. ``given``: where each setting is from that was set (a file, or the variable),
-    ``language.CODE.OPTION`` for those of one language.
+    no seal. ``cursor_key``: seals cursors of endless paging. ``given``: where each setting comes from that
+    was set (a file, or the variable); ``language.CODE.OPTION`` for those of one language.
     """
 
     preset: str = "default"

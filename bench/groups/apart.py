@@ -21,7 +21,7 @@ from bench.groups.places import words
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.groups.regroup import RegroupOptions, RegroupSummary, regroup
+from shinglefold.grouping.regroup import RegroupOptions, RegroupSummary, regroup
 from shinglefold.maintenance.scan import Scan
 
 #: What is asked of an engine that can be told as a request.

@@ -17,8 +17,8 @@ from bench.groups.places import engines, merged
 from bench.groups.stored import SCHEME, count, fill, prints
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.intent_index import intents_name
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.intent_index import intents_name
 
 INDEX, CLAIMS = "bench-gate", "bench-claims"
 _CALLERS, _EACH, _BATCH, _BATCHES, _CLAIMED = 8, 150, 300, 16, 100

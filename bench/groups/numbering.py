@@ -10,8 +10,8 @@ from bench import corpora
 from bench.groups.places import engines
 from bench.table import Row
 from shinglefold.contracts.engine import Document, Engine
-from shinglefold.groups.intent_index import intents_name
-from shinglefold.groups.numbering import Numbering
+from shinglefold.grouping.intent_index import intents_name
+from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest import Pipeline, ensure_index, index_documents
 
 CORPUS, INDEX = "libreoffice-ru", "bench-numbered"

@@ -12,10 +12,10 @@ from bench.quality.scores import Scores, scores
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.regroup.options import Linkage
-from shinglefold.groups.rules import Rules
+from shinglefold.grouping.numbering import Numbering
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.regroup.options import Linkage
+from shinglefold.grouping.rules import Rules
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.maintenance.scan import Scan
 from shinglefold.model.scheme import Verify

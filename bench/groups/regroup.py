@@ -10,11 +10,11 @@ from bench.clock import peak_memory
 from bench.groups.places import engines, kept
 from bench.groups.stored import SCHEME, count, fill, prints
 from bench.table import Row
-from shinglefold.groups.regroup import RegroupCounts, RegroupOptions, regroup
-from shinglefold.groups.regroup.census import Taking
-from shinglefold.groups.regroup.clustering import leaders
-from shinglefold.groups.regroup.options import Linkage
-from shinglefold.groups.regroup.plan import plan
+from shinglefold.grouping.regroup import RegroupCounts, RegroupOptions, regroup
+from shinglefold.grouping.regroup.census import Taking
+from shinglefold.grouping.regroup.clustering import leaders
+from shinglefold.grouping.regroup.options import Linkage
+from shinglefold.grouping.regroup.plan import plan
 
 INDEX = "bench-regrouped"
 _LINKAGES: tuple[Linkage, ...] = ("leader", "connected")

@@ -20,8 +20,8 @@ from bench.groups.stored import count
 from bench.storage import URL
 from bench.table import Row
 from shinglefold.contracts.engine import Engine
-from shinglefold.groups.regroup import RegroupOptions
-from shinglefold.groups.regroup.options import Linkage
+from shinglefold.grouping.regroup import RegroupOptions
+from shinglefold.grouping.regroup.options import Linkage
 from shinglefold.model.scheme import Verify
 
 #: Environment: ``signature`` or ``text`` measures one of the two alone.

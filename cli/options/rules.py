@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from shinglefold.groups.rules import Rules
+    from shinglefold.grouping.rules import Rules
 
 
 def rules_of_groups(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
@@ -14,7 +14,7 @@ def rules_of_groups(verify: str | None, min_similarity: float | None, *, numbere
     Raises:
         UsageError: they say some, and no groups are numbered.
     """
-    from shinglefold.groups.rules import Rules
+    from shinglefold.grouping.rules import Rules
 
     given = {"--verify": verify, "--min-similarity": min_similarity}
     told = [name for name, value in given.items() if value is not None]

@@ -40,7 +40,7 @@ class Recipe:
     are. ``fields``: whose texts they are of. ``sealed``: the id of the key that fingerprints are sealed with,
     empty where they are not. ``product``: the version of shinglefold that noted it. ``groups``: whether
     documents get the number of their group when they are indexed. ``grouping``: by which rules, where these
-    are not the scheme's (see ``shinglefold.groups.rules``).
+    are not the scheme's (see ``shinglefold.grouping.rules``).
     """
 
     scheme: Scheme

@@ -8,7 +8,7 @@ import pytest
 import shinglefold
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
-from shinglefold.groups import Policy
+from shinglefold.grouping import Policy
 
 BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 FAMILY = {f"ru-bridge-repair-{number}" for number in range(1, 6)}
@@ -99,6 +99,14 @@ def test_an_index_is_examined_and_mended(site):
     assert site.backfill().counts.updated == 0
 
 
+def test_the_groups_of_the_whole_index_are_found(site, folder):
+    found = site.groups()
+    assert {key.id for key in found.groups[0]} == FAMILY
+    assert (found.documents, found.unsigned) == (166, 0)
+    with shinglefold.open(folder, "site", similarity=1.0) as exact:
+        assert sum(map(len, exact.groups().groups)) < sum(map(len, found.groups))
+
+
 def test_a_copy_is_refused_and_a_new_document_comes_in(folder):
     with shinglefold.open(folder, "site") as site:
         copy = next(iter(articles())) | {"id": "copy"}
@@ -172,10 +180,10 @@ def test_two_processes_with_the_same_settings_share_cursors(folder):
 
 def test_the_cursor_key_of_the_settings_counts(folder, monkeypatch):
     with shinglefold.open(folder, "site") as plain:
-        without = plain.options.cursor_secret(plain.settings, "", "site", plain.scheme)
+        without = plain.options.cursor_secret(plain.settings, plain.engine, "site", plain.scheme)
     monkeypatch.setenv("SHINGLEFOLD_CURSOR_KEY", "of this application")
     with shinglefold.open(folder, "site") as keyed:
-        assert keyed.options.cursor_secret(keyed.settings, "", "site", keyed.scheme) != without
+        assert keyed.options.cursor_secret(keyed.settings, keyed.engine, "site", keyed.scheme) != without
 
 
 def test_help_fits_a_screen_and_names_every_method():

@@ -15,7 +15,7 @@ HEAVY = {
 }  # fmt: skip
 #: Rooms of our own that most commands have no use for, and what each of them brings along.
 ROOMS = {
-    "shinglefold.canon", "shinglefold.engines.http.engine", "shinglefold.groups",
+    "shinglefold.canon", "shinglefold.engines.http.engine", "shinglefold.grouping",
     "shinglefold.ingest.pipeline", "shinglefold.ingest.writing",
     "shinglefold.passages", "shinglefold.plugins", "shinglefold.rerank",
     "shinglefold.rerank.similar", "shinglefold.relatives", "shinglefold.sketch", "cryptography",
@@ -53,7 +53,7 @@ def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_fold
     assert not found & {
         "cryptography",
         "shinglefold.engines.http.engine",
-        "shinglefold.groups",
+        "shinglefold.grouping",
         "shinglefold.ingest.pipeline",
         "shinglefold.ingest.writing",
         "shinglefold.passages",
@@ -86,7 +86,7 @@ def test_pairs_need_no_engine_and_plain_texts_no_parser():
     found = loaded(_COMMAND, "groups", "--pairs", "two.jsonl", "--workers", "1")
     assert "numpy" in found
     assert not found & {"nltk", "rapidfuzz", "selectolax", "tantivy", "opensearchpy", "elasticsearch"}
-    assert not found & {"cryptography", "shinglefold.groups", "shinglefold.rerank", "shinglefold.relatives"}
+    assert not found & {"cryptography", "shinglefold.grouping", "shinglefold.rerank", "shinglefold.relatives"}
     Path("two.html").write_text(f"<p>{text}")
     assert "selectolax" in loaded(_COMMAND, "groups", "--pairs", "two.html", "--html", "--workers", "1")
 

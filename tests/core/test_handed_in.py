@@ -14,9 +14,9 @@ from shinglefold.engines import Connection, load_connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import ConfigError, UnknownLanguage, UnsupportedQuery
-from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.report import make_report
+from shinglefold.grouping import AsyncGate, Gate, Policy
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.report import make_report
 from shinglefold.ingest import (
     Backoff,
     DeadLetters,

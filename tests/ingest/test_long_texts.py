@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.groups import Gate
+from shinglefold.grouping import Gate
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest import batching as blocks
 

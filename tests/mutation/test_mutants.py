@@ -70,7 +70,7 @@ def test_tests_of_every_package_pass_without_a_mutant_wherever_trials_are_begun(
         "import sys; from support.mutation.trial import prepare, try_out; prepare(); "
         "print(try_out(None, sys.argv[1:], 2.0).word)"
     )
-    command = [sys.executable, "-c", program, "tests/groups/test_rules.py"]
+    command = [sys.executable, "-c", program, "tests/grouping/test_rules.py"]
     done = subprocess.run(command, cwd=_ROOT / "tests", capture_output=True, text=True, check=True)
     assert done.stdout == "survived\n"
 

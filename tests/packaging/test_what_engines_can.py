@@ -24,7 +24,8 @@ ROOMS = (
     "offline",
     "maintenance",
     "rerank",
-    "groups",
+    "grouping",
+    "api",
     "plugins",
     "testing",
     "cli",
@@ -34,11 +35,18 @@ ENGINES = re.compile("opensearch|elasticsearch|embedded|tantivy", re.IGNORECASE)
 PROBING = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir", "attrgetter", "methodcaller"}
 #: What opens an engine or reads its address; whoever has it open needs the contract alone.
 OPENING = {
-    "Connection", "each_with_scheme", "folder_of", "is_server", "load_connection", "looks_like_server",
-    "named_addresses", "open_engine", "without_secrets",
+    "Connection", "each_with_scheme", "folder_of", "is_async_client", "is_server", "load_connection",
+    "looks_like_server", "named_addresses", "open_async_engine", "open_blocking_twin", "open_engine",
+    "without_secrets",
 }  # fmt: skip
 #: Rooms that open engines: commands, Spark's executors, and whoever is given an address to open a gate by.
-OPENERS = {"cli", "offline/spark/read_index.py", "groups/gate/async_gate.py", "groups/gate/processor.py"}
+OPENERS = {
+    "api",
+    "cli",
+    "offline/spark/read_index.py",
+    "grouping/gate/async_gate.py",
+    "grouping/gate/processor.py",
+}
 #: Words for people, who choose between an address and a folder: file and a part of the text.
 TOLD = {
     ("cli/session/maintenance.py", "beside an embedded index"),

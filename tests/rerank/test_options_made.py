@@ -3,7 +3,7 @@
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.groups import Policy
+from shinglefold.grouping import Policy
 from shinglefold.rerank import FoldOptions, Scope
 from shinglefold.rerank.similar import SimilarOptions
 

@@ -12,7 +12,7 @@ from support.topologies import laid_out
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
-from shinglefold.groups import Gate
+from shinglefold.grouping import Gate
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, rebuild
 
 

@@ -13,8 +13,8 @@ from support.servers.local import LocalServer
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineError
-from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.intent_index import intents_name
+from shinglefold.grouping import AsyncGate, Gate, Policy
+from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.rerank.similar import find_similar
 

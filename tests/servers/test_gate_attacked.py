@@ -12,9 +12,9 @@ from support.gate.indices import gated_index
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused, UnsupportedQuery
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.intent_index import intents_name
-from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.intent_index import intents_name
+from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.ingest import ensure_index
 from shinglefold.ingest.index_mapping import new_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
@@ -298,7 +298,7 @@ def test_notes_that_are_deleted_are_told_and_those_that_a_server_made_are_refuse
 
 
 def test_a_data_stream_is_refused_with_the_reason(engine, pipeline):
-    from shinglefold.groups.gate.opening import concrete_index
+    from shinglefold.grouping.gate.opening import concrete_index
 
     name = f"streamed-{uuid.uuid4().hex[:8]}"
     try:

@@ -8,8 +8,8 @@ from support.gate.crashes import make_pipeline
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineUnavailable
-from shinglefold.groups import AsyncGate, Gate, Policy
-from shinglefold.groups.intent_index import intents_name
+from shinglefold.grouping import AsyncGate, Gate, Policy
+from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 _NUMBER = 240

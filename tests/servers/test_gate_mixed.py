@@ -10,10 +10,10 @@ from support.gate.moved import moved_words
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, Refused
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.rules import Rules
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.numbering import Numbering
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.rules import Rules
 from shinglefold.ingest import index_documents
 
 _FIELDS = {

@@ -9,7 +9,7 @@ from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
 from support.servers.admin import ask
 
-from shinglefold.groups import Gate, Policy
+from shinglefold.grouping import Gate, Policy
 
 BODY = " ".join(f"word{number}" for number in range(80))
 #: Seconds within which there is a verdict, on the slowest machine.

@@ -10,8 +10,8 @@ from support.gate.indices import gated_index
 from support.servers.admin import ask
 
 from shinglefold.errors import EngineError
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbering import numbers_of
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.numbering import numbers_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint
 

@@ -9,8 +9,8 @@ from support.hits import SCHEME, fingerprint_of
 from support.random_pages import COUNT, SPECS, alike, resembling
 
 from shinglefold.errors import InputError
-from shinglefold.groups.intent_index import intents_name
-from shinglefold.groups.numbering import Numbering
+from shinglefold.grouping.intent_index import intents_name
+from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions

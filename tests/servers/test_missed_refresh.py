@@ -11,7 +11,7 @@ from support.servers.faulty import MISSED, relay
 
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineUnavailable, Refused
-from shinglefold.groups import AsyncGate, Gate
+from shinglefold.grouping import AsyncGate, Gate
 from shinglefold.ingest import index_documents
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.runtime.backoff import Backoff
@@ -30,7 +30,7 @@ def pipeline():
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """What gates do about once a second they do at once."""
-    monkeypatch.setattr("shinglefold.groups.gate.housekeeping.SECONDS", 0.05)
+    monkeypatch.setattr("shinglefold.grouping.gate.housekeeping.SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from support.random_pages import COUNT
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.report import make_report
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.report import make_report
 from shinglefold.model.recipe import Recipe
 
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
@@ -69,7 +69,7 @@ def test_one_grouping_spans_the_indices_behind_a_pattern(engine, new_index, inde
 
 
 def test_a_run_that_was_cut_short_goes_on(engine, index, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("shinglefold.groups.regroup.run._BATCH", 50)
+    monkeypatch.setattr("shinglefold.grouping.regroup.run._BATCH", 50)
     options = RegroupOptions(checkpoint=tmp_path / "kept.json")
 
     def interrupt(what: str, documents: int, _share: float) -> None:

@@ -10,9 +10,9 @@ from support.hits import fingerprint_of
 from support.numbered import USUAL, mappings, store, stored
 from support.random_pages import SPECS
 
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.report import Names, make_report
+from shinglefold.grouping.numbering import Numbering
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.report import Names, make_report
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.index_mapping import new_mappings
 from shinglefold.maintenance import BackfillOptions, backfill

@@ -9,9 +9,9 @@ import pytest
 
 from shinglefold.cli.main import main
 from shinglefold.examples import articles
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.numbering import Numbering
+from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import BackfillOptions, backfill

@@ -10,8 +10,8 @@ from support.gate.crashes import make_pipeline
 from shinglefold.cli.main import main
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.guarded_writes import GuardedEngine
-from shinglefold.groups import Gate
-from shinglefold.groups.intent_index import intents_name
+from shinglefold.grouping import Gate
+from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import sleep
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.groups.regroup import RegroupOptions, regroup
+from shinglefold.grouping.regroup import RegroupOptions, regroup
 
 Opener = Callable[[], Engine]
 #: Seconds after the moment, at most, and before the next is told: so that it falls between any two steps.
@@ -33,7 +33,7 @@ def killed(opener: Opener, index: str, options: RegroupOptions, moment: tuple[st
 
 
 def _work(opener: Opener, index: str, options: RegroupOptions, moment: tuple[str, int], seed: int) -> None:
-    import shinglefold.groups.regroup.run as run
+    import shinglefold.grouping.regroup.run as run
 
     # Many steps of few documents.
     run._ALONE = run._BATCH = 10

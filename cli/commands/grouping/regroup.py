@@ -13,7 +13,7 @@ from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_pa
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
-    from shinglefold.groups.regroup import RegroupSummary
+    from shinglefold.grouping.regroup import RegroupSummary
     from shinglefold.model.recipe import Recipe
 
 
@@ -93,8 +93,8 @@ def regroup(
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.cli.session.open_index import opened_store
     from shinglefold.cli.session.seal import seal_of_index
-    from shinglefold.groups.regroup import RegroupOptions
-    from shinglefold.groups.regroup import regroup as run
+    from shinglefold.grouping.regroup import RegroupOptions
+    from shinglefold.grouping.regroup import regroup as run
 
     asked = invocation.asked(index, engine)
     options = RegroupOptions(

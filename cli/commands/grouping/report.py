@@ -18,8 +18,8 @@ from shinglefold.cli.framework.sizes import share_of
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.groups.report import Report
-    from shinglefold.groups.report.counts import Listed
+    from shinglefold.grouping.report import Report
+    from shinglefold.grouping.report.counts import Listed
 
 
 @command(
@@ -63,8 +63,8 @@ def report(
     from shinglefold.cli.commands.grouping.regroup import check_numbered
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.groups.report import Names, make_report
-    from shinglefold.groups.report.html import page
+    from shinglefold.grouping.report import Names, make_report
+    from shinglefold.grouping.report.html import page
     from shinglefold.rerank.request.field_check import check_fields
 
     check_page(html, "--html")

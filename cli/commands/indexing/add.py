@@ -14,7 +14,7 @@ from shinglefold.cli.render.run_summary import ended
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
-    from shinglefold.groups.gate.bulk_run import Run
+    from shinglefold.grouping.gate.bulk_run import Run
     from shinglefold.ingest.field_statistics import FieldWatch
 
 _SHOWN = 160
@@ -100,8 +100,8 @@ def add(
     that some documents were not let in, 1 that none was.
     """
     from shinglefold.cli.session.open_index import opened_store, pipeline_of
-    from shinglefold.groups import Gate, Policy
-    from shinglefold.groups.gate.bulk_run import Run
+    from shinglefold.grouping import Gate, Policy
+    from shinglefold.grouping.gate.bulk_run import Run
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from shinglefold.cli.session.kept_layout import Layout
     from shinglefold.cli.session.recipe import Asked
     from shinglefold.contracts.engine import Engine
-    from shinglefold.groups.numbering import Numbering
-    from shinglefold.groups.rules import Rules
+    from shinglefold.grouping.numbering import Numbering
+    from shinglefold.grouping.rules import Rules
     from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
     from shinglefold.model.recipe import Recipe
 
@@ -206,7 +206,7 @@ def _built(
             otherwise; the last of these wins.
     """
     from shinglefold.cli.session.templates import templated
-    from shinglefold.groups.numbering import Numbering
+    from shinglefold.grouping.numbering import Numbering
     from shinglefold.ingest.index_mapping import usual_properties
 
     if not engine.index_exists(name):

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
     from shinglefold.cli.session.recipe import Asked
     from shinglefold.contracts.engine import JSON, Engine, IndexInfo
-    from shinglefold.groups.rules import Rules
+    from shinglefold.grouping.rules import Rules
     from shinglefold.model.recipe import Recipe
 
 
@@ -34,7 +34,7 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> Kept:
     """
     from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
-    from shinglefold.groups.rules import Rules
+    from shinglefold.grouping.rules import Rules
     from shinglefold.rerank.request.field_check import source_of
 
     try:

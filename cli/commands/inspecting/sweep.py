@@ -11,7 +11,7 @@ from shinglefold.cli.framework.output import printable, remark, write_json, writ
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.groups.gate.housekeeping import Placeholder
+    from shinglefold.grouping.gate.housekeeping import Placeholder
 
 _SHOWN = 10
 
@@ -35,8 +35,8 @@ def sweep(invocation: Invocation, /, *, index: str, dry_run: bool, engine: str |
     """
     from shinglefold.cli.framework.next_commands import again
     from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.groups.gate.housekeeping import SweepResult, placeholders
-    from shinglefold.groups.gate.housekeeping import sweep as run
+    from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders
+    from shinglefold.grouping.gate.housekeeping import sweep as run
 
     asked = invocation.asked(index, engine)
     with opened_store(asked) as store:

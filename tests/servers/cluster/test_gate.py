@@ -11,8 +11,8 @@ from support.gate.copies import near_copies
 from support.gate.crashes import Trial, make_pipeline
 
 from shinglefold.engines import Connection, open_engine
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.intent_index import intents_name
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
 WRITERS = 4

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from support.maintenance import FIELDS
 
-from shinglefold.groups.numbering import Numbering
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.report import make_report
+from shinglefold.grouping.numbering import Numbering
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.report import make_report
 from shinglefold.ingest import Backoff, index_documents
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import DoctorOptions, diagnose

@@ -7,10 +7,10 @@ from urllib.error import HTTPError
 import pytest
 from support.gate.crashes import make_pipeline
 
-from shinglefold.groups import Gate, Policy
-from shinglefold.groups.intent_index import intents_name
-from shinglefold.groups.regroup import regroup
-from shinglefold.groups.report import make_report
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.intent_index import intents_name
+from shinglefold.grouping.regroup import regroup
+from shinglefold.grouping.report import make_report
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.rerank import FoldedSearch

@@ -14,8 +14,8 @@ from support.topologies import NAMES, Place, laid_out
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import InputError
-from shinglefold.groups.regroup import RegroupOptions, regroup
-from shinglefold.groups.report import make_report
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.report import make_report
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench import corpora
-from shinglefold.groups.similarity import Likeness, Rules
+from shinglefold.grouping.similarity import Likeness, Rules
 from shinglefold.ingest import Pipeline
 
 #: Words of a text, and how many of them are replaced in its last copy.

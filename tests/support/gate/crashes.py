@@ -16,7 +16,7 @@ from support.gate.windows import die_in
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import EngineError
-from shinglefold.groups import Gate, Policy
+from shinglefold.grouping import Gate, Policy
 from shinglefold.ingest import Pipeline, ensure_index
 
 _DEFINITION = {"processors": [{"supershingle": {"fields": ["body"]}}]}

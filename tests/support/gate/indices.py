@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.groups.intent_index import intents_name
+from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts.engine import WriteResult
-from shinglefold.groups.gate.protocol.intent_records import WRITERS
-from shinglefold.groups.gate.protocol.intent_register import SharedRegister
-from shinglefold.groups.gate.protocol.member import Member, Verdict
-from shinglefold.groups.gate.protocol.policy import Policy
-from shinglefold.groups.gate.protocol.protocol import DecisionContext, decide, publish_settled
-from shinglefold.groups.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intent_records import WRITERS
+from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
+from shinglefold.grouping.gate.protocol.member import Member, Verdict
+from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.gate.protocol.protocol import DecisionContext, decide, publish_settled
+from shinglefold.grouping.gate.protocol.requests import (
     Now,
     Pause,
     Refresh,

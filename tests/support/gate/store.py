@@ -11,10 +11,10 @@ from itertools import combinations
 from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
-from shinglefold.groups.gate.protocol.intent_records import WRITERS
-from shinglefold.groups.gate.protocol.member import Alike, Member, SearchHits
-from shinglefold.groups.gate.protocol.placeholders import GateFields
-from shinglefold.groups.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intent_records import WRITERS
+from shinglefold.grouping.gate.protocol.member import Alike, Member, SearchHits
+from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.requests import (
     CountGroups,
     Drop,
     FindDocuments,

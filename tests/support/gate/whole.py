@@ -10,7 +10,7 @@ from support.gate.crashes import Trial
 
 from bench.table import Row, keep
 from shinglefold.contracts.engine import Engine
-from shinglefold.groups import Policy
+from shinglefold.grouping import Policy
 from shinglefold.ingest import Pipeline
 
 _COPIES, _WRITERS, _KILLS, _STRIKES = 8, 8, 60, 3

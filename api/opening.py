@@ -1,0 +1,114 @@
+"""Open an index: read its recipe, hold the arguments against it, make the object that works with it."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from shinglefold.api.folded_index import FoldedIndex
+from shinglefold.api.index_options import IndexOptions, recipe_of, search_canonicalizer
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.engines import folder_of, open_engine
+from shinglefold.errors import IndexMissing
+from shinglefold.model.recipe import Recipe
+from shinglefold.registry import check_versions
+from shinglefold.rerank import FoldOptions
+from shinglefold.settings import load_settings
+
+
+def open(  # noqa: A001 - documented, each with a default
+    where: Any,  # noqa: ANN401 - a folder, an address, a client
+    index: str,
+    *,
+    text: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
+    fingerprint_field: str | None = None,
+    similarity: float | None = None,
+    dedup: FoldOptions | Mapping[str, Any] | None = None,
+    policy: Any = "refuse",  # noqa: ANN401 - a name or a Policy
+    seal_key: str | None = None,
+    cursor_key: bytes | str | None = None,
+) -> "FoldedIndex":
+    """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
+
+    Args:
+        where: a folder, the address of a server, or a client of opensearch-py or elasticsearch-py, which is
+            used as it is and stays open.
+        index: an index, an alias or a pattern.
+        text: the fields whose texts are compared; must be those of the index.
+        languages: codes; must be those of the index.
+        fingerprint_field: must be that of the index.
+        similarity: the edit similarity of words, 0 to 1, from which texts are near-duplicates; None takes
+            that of the index (0.8 unless set), which signatures estimate on pages of results.
+        dedup: what requests leave open in ``ext.dedup``, such as ``{"representative": "newest:date"}``.
+        policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
+            ``Policy`` (from ``shinglefold.grouping``).
+        seal_key, cursor_key: None takes those of the settings.
+
+    Raises:
+        IndexMissing: there is no such index; the message has the call that makes it.
+        ConfigError: it was not set up for fingerprints, or an argument is not valid.
+        RecipeMismatch: an argument contradicts the index.
+        EngineError: the engine can't be reached.
+    """
+    options = IndexOptions.parse(
+        text=text,
+        languages=languages,
+        fingerprint_field=fingerprint_field,
+        similarity=similarity,
+        dedup=dedup,
+        policy=policy,
+        seal_key=seal_key,
+        cursor_key=cursor_key,
+    )
+    settings = load_settings()
+    engine, recipe = open_with_recipe(where, index, options)
+    try:
+        return FoldedIndex(engine, index, recipe, options, settings)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Engine, Recipe]:  # noqa: ANN401
+    """Return an open engine, ready to search, and the recipe of an index.
+
+    The embedded engine is opened twice: the recipe says by which words it is searched.
+
+    Raises:
+        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
+    """
+    engine = open_engine(where)
+    try:
+        recipe = read_recipe(engine, index, options)
+        if not is_folder(where):
+            return engine, recipe
+    except BaseException:
+        engine.close()
+        raise
+    engine.close()
+    check_versions(recipe.scheme.languages)
+    return open_engine(where, search_canonicalizer(recipe.scheme)), recipe
+
+
+def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
+    """Return the recipe of an index, held against the arguments that were given.
+
+    Raises:
+        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
+    """
+    recipe = recipe_of(_mappings(engine, index), index)
+    options.check(recipe, index)
+    return recipe
+
+
+def _mappings(engine: Engine, index: str) -> dict[str, JSON]:
+    try:
+        return engine.all_mappings(index)
+    except IndexMissing:
+        # The caller's message names the call that makes it.
+        return {}
+
+
+def is_folder(where: object) -> bool:
+    """Return whether an address names a folder of the embedded engine."""
+    return isinstance(where, str | PathLike) and folder_of(str(where)) is not None

@@ -1,0 +1,24 @@
+"""Groups in the index: their numbers, and the gate that decides before a document is stored."""
+
+from typing import TYPE_CHECKING
+
+from shinglefold.runtime.optional_imports import lazy_attributes
+
+if TYPE_CHECKING:
+    from shinglefold.grouping.gate.async_gate import AsyncGate
+    from shinglefold.grouping.gate.gate import Gate
+    from shinglefold.grouping.gate.protocol.member import Verdict
+    from shinglefold.grouping.gate.protocol.policy import Policy
+
+__all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
+
+# Who numbers groups, or reports on them, needs no gate.
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "AsyncGate": "shinglefold.grouping.gate.async_gate",
+        "Gate": "shinglefold.grouping.gate.gate",
+        "Policy": "shinglefold.grouping.gate.protocol.policy",
+        "Verdict": "shinglefold.grouping.gate.protocol.member",
+    },
+)

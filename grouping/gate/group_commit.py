@@ -1,0 +1,265 @@
+"""Group commit: documents of callers that arrive together are decided in one job, by one set of requests."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from shinglefold.contracts.engine import Document
+from shinglefold.errors import EngineError
+from shinglefold.grouping.gate.housekeeping import Housekeeping
+from shinglefold.grouping.gate.protocol.context import DecisionContext
+from shinglefold.grouping.gate.protocol.member import Member, Verdict
+from shinglefold.grouping.gate.protocol.protocol import decide
+from shinglefold.grouping.gate.protocol.requests import Pause, Request, Steps
+from shinglefold.grouping.gate.stores.embedded import ExclusiveStore
+from shinglefold.grouping.gate.stores.server import ServerStore
+from shinglefold.runtime.sans_io import run_async
+
+#: Seconds to wait for the callers of the last job, which are likely to come again at once.
+_GATHER = 0.002
+
+
+@dataclass(slots=True, eq=False)
+class Caller:
+    """Documents of one caller, and their verdicts.
+
+    ``decided``: set once ``done``. ``given_up``: the caller was interrupted and waits no longer.
+    """
+
+    documents: Sequence[Document]
+    verdicts: list[Verdict | None] = field(init=False)
+    error: BaseException | None = None
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
+    given_up: bool = False
+
+    def __post_init__(self) -> None:
+        self.verdicts = [None] * len(self.documents)
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a verdict on each document, or an error."""
+        return self.error is not None or None not in self.verdicts
+
+    def result(self) -> list[Verdict]:
+        """Return the verdicts, or raise what went wrong."""
+        if self.error is not None:
+            raise self.error
+        return [one for one in self.verdicts if one is not None]
+
+
+class Job:
+    """Decides about the documents of some callers, pausing where it waits for other writers.
+
+    While a job pauses, another may go on: a caller that waits for another writer's lease delays nobody else.
+
+    Args:
+        cut: cuts documents into batches that are decided one after the other.
+        member: returns the member for a document, or the verdict on one that does not fit at all.
+        told: returns a verdict with its reason in words.
+        shared: whether other gates may write to the same index; else pauses are skipped.
+    """
+
+    def __init__(
+        self,
+        callers: Sequence[Caller],
+        context: DecisionContext,
+        *,
+        cut: Callable[[Sequence[Document]], list[list[Document]]],
+        member: Callable[[Document], Member | Verdict],
+        told: Callable[[Verdict], Verdict],
+        shared: bool,
+    ) -> None:
+        self.callers, self._shared = callers, shared
+        self._terms, self._cut, self._member, self._told = context, cut, member, told
+        self._undecided: list[tuple[Member, Caller, int]] = []
+        self._steps = self._all()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether no caller waits for it any more."""
+        return bool(self.callers) and all(caller.given_up or caller.done for caller in self.callers)
+
+    def until_pause(self, error: BaseException | None = None) -> Steps[int | None]:
+        """Go on to the next pause, and return its milliseconds; None at the end.
+
+        Args:
+            error: ends the job, which releases its placeholders first.
+        """
+        go: Callable[[], Request] = partial(self._steps.send, None)
+        if error is not None:
+            go = partial(self._steps.throw, error)
+        while True:
+            try:
+                request = go()
+            except StopIteration:
+                return None
+            if isinstance(request, Pause) and self._rests(request):
+                return request.milliseconds
+            try:
+                answer: Any = yield request
+            except BaseException as failure:
+                go = partial(self._steps.throw, failure)
+            else:
+                go = partial(self._steps.send, answer)
+
+    def _rests(self, pause: Pause) -> bool:
+        """Return whether others may go on in a pause; between two batches they always may."""
+        return not pause.milliseconds or (self._shared and not pause.alone)
+
+    def tell(self) -> None:
+        """Hand callers the verdicts that are final and durable by now."""
+        waiting: list[tuple[Member, Caller, int]] = []
+        for member, caller, place in self._undecided:
+            if member.verdict is None:
+                waiting.append((member, caller, place))
+            else:
+                caller.verdicts[place] = self._told(member.verdict)
+        self._undecided = waiting
+
+    def fail(self, error: BaseException) -> None:
+        """Hand the error to callers that are not done.
+
+        A server has stored what it answered. The embedded engine may have failed to make it durable.
+        """
+        if self._shared:
+            self.tell()
+        for caller in self.callers:
+            if not caller.done:
+                caller.error = error
+
+    def _all(self) -> Steps[None]:
+        documents = [document for caller in self.callers for document in caller.documents]
+        places = ((caller, at) for caller in self.callers for at in range(len(caller.documents)))
+        for number, batch in enumerate(self._cut(documents)):
+            if number:
+                yield Pause(0)
+            if members := self._begun(batch, places):
+                yield from decide(members, self._terms)
+
+    def _begun(self, batch: Sequence[Document], places: Iterator[tuple[Caller, int]]) -> list[Member]:
+        members: list[Member] = []
+        for document in batch:
+            caller, place = next(places)
+            made = self._member(document)
+            if isinstance(made, Member):
+                members.append(made)
+                self._undecided.append((made, caller, place))
+            else:
+                caller.verdicts[place] = self._told(made)
+        return members
+
+
+class GroupCommit:
+    """Collects callers while a job is decided, and decides about them in the next job.
+
+    One job at a time asks the store. All methods run in one event loop.
+
+    Args:
+        index: named in errors.
+        new_job: makes the job of some callers.
+    """
+
+    def __init__(
+        self,
+        index: str,
+        new_job: Callable[[Sequence[Caller]], Job],
+        store: ServerStore | ExclusiveStore,
+        housekeeping: Housekeeping,
+    ) -> None:
+        self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping
+        self._waiting: list[Caller] = []
+        self._arrival = asyncio.Event()
+        #: Callers that were there when the last turn ended.
+        self._expected = 0
+        self._turn = asyncio.Lock()
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._next_job: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Decide about documents with fingerprints.
+
+        A caller that is cancelled stops waiting. Documents decided together with those of others are decided
+        all the same; else their placeholders are released at the next pause.
+        """
+        if not documents:
+            return []
+        if self._closed:
+            raise EngineError(f"this gate before {self._index!r} is closed: open another")
+        own = Caller(documents)
+        self._waiting.append(own)
+        self._arrival.set()
+        if self._next_job is None or self._next_job.done():
+            self._next_job = asyncio.create_task(self._run_job())
+            self._jobs.add(self._next_job)
+            self._next_job.add_done_callback(self._jobs.discard)
+        try:
+            await own.decided.wait()
+        except asyncio.CancelledError:
+            own.given_up = True
+            if own in self._waiting:
+                self._waiting.remove(own)
+            raise
+        return own.result()
+
+    async def refresh(self) -> None:
+        """Make what was admitted visible to searches."""
+        async with self._turn:
+            await self._housekeeping.publish()
+
+    async def close(self) -> None:
+        """Wait for the jobs that are on their way, and take away what the gate has told others."""
+        while self._jobs:
+            await asyncio.gather(*self._jobs, return_exceptions=True)
+        async with self._turn:
+            if not self._closed:
+                await self._housekeeping.publish()
+                await self._housekeeping.depart()
+                self._closed = True
+                self._store.close()
+
+    async def _run_job(self) -> None:
+        async with self._turn:
+            await self._gather()
+            job = self._new_job(self._waiting)
+            self._waiting, self._next_job = [], None
+            pause = await self._advance(job)
+        while pause is not None:
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5) / 1000)
+            async with self._turn:
+                pause = await self._advance(job)
+
+    async def _gather(self) -> None:
+        """Wait a moment for as many callers as there were, so that they are decided together again."""
+        if len(self._waiting) >= self._expected:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER):
+                while len(self._waiting) < self._expected:
+                    self._arrival.clear()
+                    await self._arrival.wait()
+
+    async def _advance(self, job: Job) -> int | None:
+        """Take a job to its next pause, and return that; None at its end."""
+        try:
+            error = (
+                EngineError("all who waited for these documents were interrupted") if job.given_up else None
+            )
+            async with self._store.turn(lambda: job.given_up):
+                await self._housekeeping.run_due()
+                return await run_async(job.until_pause(error), self._store.answer)
+        except BaseException as failure:
+            job.fail(failure)
+            if isinstance(failure, asyncio.CancelledError):
+                raise
+            return None
+        finally:
+            job.tell()
+            self._expected = len(job.callers) + len(self._waiting)
+            for caller in job.callers:
+                if caller.done:
+                    caller.decided.set()

@@ -1,0 +1,204 @@
+"""Background work of a gate, about once a second, and the removal of stale placeholders.
+
+A gate refreshes its index, clears away the intents of dead writers, and checks that the index was not
+replaced. Outages of up to a minute are tolerated: all admitted documents stay known by their intents until
+searches see them.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
+from shinglefold.errors import EngineUnavailable
+from shinglefold.grouping.gate.opening import Opened, concrete_index
+from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
+from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.protocol import publish_settled
+from shinglefold.grouping.gate.protocol.requests import DONE, Request
+from shinglefold.grouping.gate.stores.server import EngineCalls, now
+from shinglefold.model.stored_fingerprint import PENDING, placeholder_query
+from shinglefold.runtime.sans_io import run_async
+
+#: Seconds between two refreshes, and between two looks at which index the name means.
+SECONDS = 1.0
+#: Seconds for which this work may fail.
+_GRACE = 60.0
+#: Placeholders read at once.
+_PAGE = 1000
+
+
+class FailureGrace:
+    """Tolerates failures until they have gone on for too long."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def record(self, error: EngineUnavailable) -> None:
+        """Record a failure.
+
+        Raises:
+            EngineUnavailable: it has failed for too long.
+        """
+        self._since = self._since or time.monotonic()
+        if time.monotonic() - self._since > _GRACE:
+            raise error
+
+    def reset(self) -> None:
+        """Record a success."""
+        self._since = None
+
+
+class Housekeeping:
+    """Refreshes the index while decisions go on, and cleans up behind dead writers.
+
+    Args:
+        engine: blocking or awaited; ``calls`` says how it is called.
+        answer: answers the requests of the protocol.
+    """
+
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - blocking or awaited
+        opened: Opened,
+        calls: EngineCalls,
+        answer: Callable[[Request], Awaitable[Any]],
+    ) -> None:
+        self._engine, self._opened, self._calls, self._answer = engine, opened, calls, answer
+        self._shared = opened.shared
+        self._refreshed = self._checked = time.monotonic()
+        self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
+        self._grace = FailureGrace()
+
+    async def run_due(self) -> None:
+        """Do what is due.
+
+        Raises:
+            EngineError: the name means another index now, or the engine can't go on.
+        """
+        if self._shared is None:
+            return
+        try:
+            await self._finish_due(self._shared)
+        except EngineUnavailable as error:
+            self._grace.record(error)
+        due = self._refreshing is None and time.monotonic() - self._refreshed > SECONDS
+        if due and (rounds := self._shared.settled()):
+            refresh = self._calls.beside(self._refresh)
+            self._refreshing = asyncio.create_task(refresh), rounds
+
+    async def publish(self) -> None:
+        """Make what was admitted visible to searches."""
+        if self._shared is None:
+            await self._calls.call(self._refresh)
+            return
+        # Where it fails, all writers still know of the intents that it was for.
+        with suppress(EngineUnavailable):
+            await self._finish_refresh(self._shared)
+        await run_async(publish_settled(self._shared), self._answer)
+
+    async def depart(self) -> None:
+        """Take away what the gate has told others."""
+        if self._shared is not None:
+            await run_async(self._shared.depart(), self._answer)
+
+    async def _finish_due(self, shared: SharedRegister) -> None:
+        if self._refreshing is not None and self._refreshing[0].done():
+            await self._finish_refresh(shared)
+            self._grace.reset()
+            await run_async(shared.clean(self._opened.gate_fields), self._answer)
+        if time.monotonic() - self._checked > SECONDS:
+            self._checked = time.monotonic()
+            identities = await self._calls.call(lambda: self._engine.identities(self._opened.names))
+            self._opened.check_same(identities)
+
+    async def _finish_refresh(self, shared: SharedRegister) -> None:
+        if self._refreshing is None:
+            return
+        (task, rounds), self._refreshing = self._refreshing, None
+        self._refreshed = time.monotonic()
+        await task
+        self._refreshed = time.monotonic()
+        shared.seen(rounds)
+
+    def _refresh(self) -> Any:  # noqa: ANN401 - to be awaited, where the engine is
+        return self._engine.refresh(self._opened.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """A placeholder that reserves an id and routing; ``until``: when its lease expires, in milliseconds."""
+
+    id: str
+    routing: str | None
+    until: int
+    guard: Guard
+
+    @property
+    def expired(self) -> bool:
+        """Whether the lease has expired: its writer died or stalled."""
+        return self.until < now()
+
+    def to_json(self) -> JSON:
+        """Return the placeholder as JSON."""
+        told: JSON = {"_id": self.id, "until": self.until, "left": self.expired}
+        return told if self.routing is None else {**told, "_routing": self.routing}
+
+
+def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
+    """Return the placeholders in an index, at most 1,000; none on an embedded engine.
+
+    Raises:
+        EngineError: the search failed.
+        ConfigError: the name means several indices.
+    """
+    if not isinstance(engine, GuardedWrites):
+        return []
+    concrete, pending = concrete_index(engine, index), f"{field}.{PENDING}"
+    engine.refresh(concrete)
+    order = {pending: {"order": "asc", "unmapped_type": "long"}}
+    body = {"query": placeholder_query(field), "size": _PAGE, "sort": [order], "_source": False}
+    body |= engine.can.unaltered
+    hits = engine.search(concrete, body, engine.newest)["hits"]["hits"]
+    named = [(hit["_id"], hit.get("_routing")) for hit in hits]
+    held = engine.read(concrete, [id_ for id_, _ in named], [pending], [routing for _, routing in named])
+    gate_fields = GateFields(field)
+    return [
+        Placeholder(one.id, routing, until, one.guard)
+        for (_, routing), one in zip(named, held, strict=True)
+        if one is not None and (until := gate_fields.pending(one.source)) is not None
+    ]
+
+
+class SweepResult(NamedTuple):
+    """The placeholders that were removed, and why others were not."""
+
+    removed: tuple[Placeholder, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def sweep(engine: Engine, index: str, field: str) -> SweepResult:
+    """Remove placeholders left by crashed writers, each under its guard.
+
+    A writer that only stalled begins again with its document.
+    """
+    if not isinstance(engine, GuardedWrites):
+        return SweepResult()
+    removed: list[Placeholder] = []
+    concrete = concrete_index(engine, index)
+    while found := [one for one in placeholders(engine, concrete, field) if one.expired]:
+        written = engine.write([_drop(concrete, one) for one in found])
+        gone = [kept for kept, one in zip(found, written, strict=True) if one.status == DONE]
+        removed += gone
+        if not gone:
+            return SweepResult(tuple(removed), tuple(dict.fromkeys(one.reason for one in written)))
+    return SweepResult(tuple(removed))
+
+
+def _drop(index: str, one: Placeholder) -> JSON:
+    guard = {"if_seq_no": one.guard.seq_no, "if_primary_term": one.guard.primary_term}
+    sent = {"_op_type": "delete", "_index": index, "_id": one.id, **guard}
+    return sent if one.routing is None else {**sent, "routing": one.routing}

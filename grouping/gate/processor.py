@@ -1,0 +1,97 @@
+"""The ``uniqueness`` processor, which takes documents through a gate."""
+
+import os
+from collections.abc import Sequence
+from typing import ClassVar
+
+from shinglefold.contracts.engine import Document
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError, ProcessorError, Refused
+from shinglefold.grouping.gate.base_gate import document_id
+from shinglefold.grouping.gate.gate import Gate
+from shinglefold.grouping.gate.protocol.member import Verdict
+from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.ingest.processors.context import Tools
+from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.texts import Outcome
+from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.settings import load_settings
+
+
+class Uniqueness:
+    """Pass a document on only if the policy of a gate accepts it.
+
+    It comes after ``supershingle``, as the last step. The gate stores an accepted document with its group,
+    and the run writes the same document again. A refused one fails with the id of the document that it
+    resembles, for ``on_failure`` or the dead letters.
+
+    Options: ``index`` (of the gate), ``engine`` (its address, by default the setting ``data_dir``; a server,
+    because the gate and the run can't both write to an embedded index), ``policy`` (``refuse``,
+    ``tag`` or ``cap``), ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list),
+    ``min_characters``, ``max_characters``, ``across_languages``, ``verify``, ``min_similarity``,
+    ``facts``: see ``Policy``.
+    """
+
+    type: ClassVar[str] = "uniqueness"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.index = options.text("index")
+        self.where = options.optional("engine") or load_settings().data_dir
+        self.policy = Policy(
+            action=options.text("policy", "refuse"),  # type: ignore[arg-type]  # checked by the policy
+            most=options.value("most", 1),
+            min_resemblance=options.value("min_resemblance"),
+            min_length_ratio=options.value("min_length_ratio"),
+            measure=options.text("measure", "resemblance"),  # type: ignore[arg-type]
+            scope=options.names("scope") if options.has("scope") else (),
+            min_characters=options.value("min_characters"),
+            max_characters=options.value("max_characters"),
+            across_languages=options.flag("across_languages", False),
+            verify=options.value("verify"),
+            min_similarity=options.value("min_similarity"),
+            facts=options.text("facts", "any"),  # type: ignore[arg-type]
+        )
+        self.place, self.tools = options.place, tools
+        self._gate: tuple[int, Gate] | None = None
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Take documents through the gate, together."""
+        gate = self._opened()
+        field = gate.recipe.field
+        given = [{**document, "_id": document_id(document)} for document in documents]
+        outcomes: list[Outcome] = [
+            one
+            if stored_parts(one, field)
+            else ProcessorError(f"no fingerprint in [{field}] yet: let it come after supershingle")
+            for one in given
+        ]
+        ready = [one for one in outcomes if isinstance(one, dict)]
+        bare = [{name: value for name, value in one.items() if name != "_ingest"} for one in ready]
+        verdicts = iter(gate.admit(bare))
+        gate.refresh()
+        gate_fields = GateFields(field)
+        return [
+            self._outcome(one, next(verdicts), gate_fields) if isinstance(one, dict) else one
+            for one in outcomes
+        ]
+
+    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> Outcome:
+        if verdict.status == "accepted":
+            return gate_fields.stamped(document, verdict.group, verdict.leads)
+        if verdict.status == "failed" or verdict.like is None:
+            return Refused(verdict.reason)
+        return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)
+
+    def _opened(self) -> Gate:
+        """Return the gate, opened at first use: each worker process needs its own."""
+        if self._gate is None or self._gate[0] != os.getpid():
+            engine = open_engine(self.where)
+            if not engine.can.seq_no:
+                engine.close()
+                raise ConfigError(
+                    f"{self.place}: {self.where!r} is not a server; use shinglefold add instead"
+                )
+            gate = Gate(engine, self.index, self.policy, seal=self.tools.seal)
+            self._gate = os.getpid(), gate
+        return self._gate[1]

@@ -1,0 +1,61 @@
+"""What a decision depends on: the policy, the judge, and the intents of other gates."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from shinglefold.grouping.gate.protocol.intent_register import IntentRegister
+from shinglefold.grouping.gate.protocol.member import Alike, Member
+from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.runtime.backoff import Backoff
+
+
+class Judge(Protocol):
+    """Compares documents."""
+
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
+        """Return how alike members and sources of stored documents are; None where they do not match.
+
+        The measure is symmetric.
+        """
+        ...
+
+    def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
+        """Return whether members and the prints of intents may match; true wherever the documents do.
+
+        It refuses nothing: a writer waits for an intent that may match, and compares the stored document.
+        """
+        ...
+
+    def pairs(self, members: Sequence[Member]) -> Iterable[tuple[int, int]]:
+        """Yield the pairs of members that match, by position, the earlier one first."""
+        ...
+
+    def print(self, member: Member, /) -> Any:  # noqa: ANN401 - JSON
+        """Return the parts of a member that others compare, in the form of a stored document."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionContext:
+    """What a decision depends on.
+
+    Attributes:
+        groups: whether documents are given the number of their group.
+        lease: milliseconds after which others may clear an intent.
+        max_wait: milliseconds after which a member gives up.
+        first_reads: documents read at first of those that a search found for a member.
+        retry: how often to begin again where the store is unavailable.
+    """
+
+    policy: Policy
+    judge: Judge
+    gate_fields: GateFields
+    new_intent_id: Callable[[], str]
+    register: IntentRegister
+    groups: bool = True
+    lease: int = 30_000
+    max_wait: int = 90_000
+    first_reads: int = 20
+    retry: Backoff = field(default_factory=Backoff)

@@ -1,0 +1,117 @@
+"""From who leads whom to numbers: groups keep theirs where they can, and only what differs is a change."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from shinglefold.grouping.numbering import numbers_of
+from shinglefold.grouping.regroup.census import NO_GROUP, Census
+from shinglefold.grouping.regroup.options import RegroupCounts
+from shinglefold.maintenance.reconcile import Key
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Fingerprint, Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A document to get another number or role, its version, and the digest of the text that decided."""
+
+    key: Key
+    version: tuple[int, int]
+    digest: str
+    group: int
+    leads: bool
+
+
+def plan(
+    census: Census, leaders: Int64s, scheme: Scheme, reserved: set[int], counts: RegroupCounts
+) -> Iterator[Change]:
+    """Yield what is to be written, and add to the counts first.
+
+    A group keeps the number that most of its documents have, and each number goes to one group; a group
+    without one gets a number of the text that founds it, which no other group has.
+
+    Args:
+        leaders: the place of the one that leads, for each document.
+        reserved: numbers of documents that are left as they are.
+    """
+    numbers = _numbers(census, leaders, scheme, reserved)
+    wanted = numbers[leaders]
+    leads = leaders == np.arange(len(census))
+    moved = wanted != census.groups
+    role = leads != census.leads
+    _count(census, leaders, counts)
+    counts.numbered += int(np.count_nonzero(moved & (census.groups == NO_GROUP)))
+    counts.moved += int(np.count_nonzero(moved & (census.groups != NO_GROUP)))
+    counts.relabelled += int(np.count_nonzero(role & ~moved))
+    changes = np.flatnonzero(moved | role)
+    counts.planned += len(changes)
+    return (
+        Change(
+            census.keys[place],
+            (int(census.seq_nos[place]), int(census.terms[place])),
+            census.digest(place),
+            int(wanted[place]),
+            bool(leads[place]),
+        )
+        for place in changes.tolist()
+    )
+
+
+def _numbers(census: Census, leaders: Int64s, scheme: Scheme, reserved: set[int]) -> Int64s:
+    """Return int64 (D,): the number of each group, at the place of the document that leads it."""
+    numbers = np.full(len(census), NO_GROUP, np.int64)
+    had = np.flatnonzero(census.groups != NO_GROUP)
+    given: set[int] = set()
+    for place, number in _claims(census, leaders, had):
+        if numbers[place] == NO_GROUP and number not in given:
+            numbers[place] = number
+            given.add(number)
+    taken = reserved | set(census.groups[had].tolist())
+    for place in np.flatnonzero((leaders == np.arange(len(census))) & (numbers == NO_GROUP)).tolist():
+        number = next(one for one in _choices(census, place, scheme) if one not in taken)
+        numbers[place] = number
+        taken.add(number)
+    return numbers
+
+
+def _claims(census: Census, leaders: Int64s, had: Int64s) -> Iterator[tuple[int, int]]:
+    """Yield groups and numbers that documents of theirs have, the best claim first.
+
+    That is the one of most documents; of as many, that of the document that leads; then the least number.
+    """
+    pairs = np.stack((leaders[had], census.groups[had]), axis=1)
+    if not len(pairs):
+        return
+    found, sizes = np.unique(pairs, axis=0, return_counts=True)
+    own = census.groups[found[:, 0]] == found[:, 1]
+    for row in np.lexsort((found[:, 0], found[:, 1], ~own, -sizes)).tolist():
+        yield int(found[row, 0]), int(found[row, 1])
+
+
+def _choices(census: Census, place: int, scheme: Scheme) -> Iterator[int]:
+    """Yield the numbers a document may found a group with, as it would have them when it is indexed."""
+    code = int(census.scopes[place])
+    scope: Sequence[Sequence[Any]] = census.values[code] if code >= 0 else [()]
+    key = census.keys[place]
+    made = Fingerprint(scheme.id, "", 0, census.digest(place))
+    yield from numbers_of(made, scope, key.index, key.id, key.routing)
+    for more in count():
+        id_ = key.id if not more else f"{key.id}\0{more}"
+        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, key.index, id_, key.routing)
+
+
+def _count(census: Census, leaders: Int64s, counts: RegroupCounts) -> None:
+    had = census.groups != NO_GROUP
+    counts.groups = int(np.count_nonzero(leaders == np.arange(len(census))))
+    counts.shared = int(np.count_nonzero(np.bincount(leaders, minlength=1) > 1))
+    if counts.groups_before < 0:
+        counts.groups_before = len(np.unique(census.groups[had]))
+    pairs = np.unique(np.stack((leaders[had], census.groups[had]), axis=1), axis=0)
+    for column, one, other in ((0, "merged", "merged_from"), (1, "split", "split_into")):
+        _, several = np.unique(pairs[:, column], return_counts=True)
+        setattr(counts, one, getattr(counts, one) + int(np.count_nonzero(several > 1)))
+        setattr(counts, other, getattr(counts, other) + int(several[several > 1].sum()))

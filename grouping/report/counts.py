@@ -1,0 +1,274 @@
+"""Counts documents by their groups, page by page."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from heapq import nlargest
+from typing import Any
+from urllib.parse import urlsplit
+
+from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
+from shinglefold.rerank.hits import field_values, moment
+
+_HOSTS = ("host", "domain", "site", "url", "link")
+_DATES = ("published_at", "published", "date", "created_at", "updated_at", "timestamp", "@timestamp")
+#: Sizes of groups that are counted together; the last one has no end.
+_SIZES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 0))
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The fields that hosts (or addresses), dates and titles are in; empty for the usual ones."""
+
+    host: str = ""
+    date: str = ""
+    title: str = "title"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Where hosts are looked for, the first that a document has."""
+        return (self.host,) if self.host else _HOSTS
+
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """Where dates are looked for, the first that a document has."""
+        return (self.date,) if self.date else _DATES
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Groups of a size: how many, and documents in them."""
+
+    size: str
+    groups: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Documents of a host, language or month, and how many of them are copies."""
+
+    value: str
+    documents: int
+    copies: int
+
+    @property
+    def share(self) -> float:
+        """The share of copies, 0 to 1."""
+        return self.copies / self.documents if self.documents else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A group: its number, the document that leads it, and the date of the newest, where there is one."""
+
+    group: int
+    documents: int
+    index: str
+    id: str
+    title: str
+    newest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was counted.
+
+    ``copies``: documents of groups but for one of each, the leader. ``without_group``: documents that have
+    no number. ``led_by_several``: groups of which more than one document says that it leads. ``hosts`` and
+    ``languages`` are those with most copies, ``months`` all in order, by UTC. ``without``: of each of the
+    three how many documents with a number have no such value; ``more``: how many values are not listed.
+    """
+
+    index: str
+    documents: int
+    without_group: int
+    groups: int
+    shared: int
+    copies: int
+    led_by_several: int
+    sizes: tuple[Size, ...]
+    largest: tuple[Listed, ...]
+    newest: tuple[Listed, ...]
+    hosts: tuple[Share, ...]
+    languages: tuple[Share, ...]
+    months: tuple[Share, ...]
+    without: Mapping[str, int]
+    more: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        told = asdict(self)
+        for name in ("hosts", "languages", "months"):
+            told[name] = [{**asdict(one), "share": round(one.share, 4)} for one in getattr(self, name)]
+        return told
+
+    def left_out(self, kind: str) -> str:
+        """Return in words what is left out of ``hosts``, ``languages`` or ``months``, mostly nothing."""
+        without, more, one = self.without[kind], self.more[kind], kind.removesuffix("s")
+        documents = "1 document" if without == 1 else f"{without:,} documents"
+        missing = f"{documents} without a {one} left out" if without else ""
+        beyond = f"{more:,} more {kind if more > 1 else one}" if more else ""
+        return "; ".join(filter(None, (missing, beyond)))
+
+
+@dataclass(slots=True)
+class _Group:
+    size: int
+    leaders: int
+    index: str
+    id: str
+    title: str
+    newest: float | None
+    first: tuple[str, str, str]
+
+
+_KINDS = ("hosts", "languages", "months")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts documents; a copy is what does not lead its group.
+
+    Args:
+        path: of the field of fingerprints.
+    """
+
+    path: str
+    names: Names
+    documents: int = 0
+    _groups: dict[int, _Group] = field(default_factory=dict)
+    _all: dict[str, Counter[str]] = field(default_factory=lambda: {kind: Counter() for kind in _KINDS})
+    _copies: dict[str, Counter[str]] = field(default_factory=lambda: {kind: Counter() for kind in _KINDS})
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of documents that it needs."""
+        notes = [f"{self.path}.{part}" for part in (GROUP, LEADER, "lang", "scheme", PENDING)]
+        return [*notes, *self.names.hosts, *self.names.dates, self.names.title]
+
+    @property
+    def grouped(self) -> int:
+        """How many documents have the number of a group."""
+        return sum(group.size for group in self._groups.values())
+
+    def add(self, hits: Sequence[Mapping[str, Any]]) -> None:
+        """Count the documents of a page."""
+        gate_fields = GateFields(self.path)
+        for hit in hits:
+            source = hit["_source"]
+            if "scheme" not in stored_parts(source, self.path) and is_placeholder(source, self.path):
+                # It is no document yet.
+                continue
+            self.documents += 1
+            number = gate_fields.group(source)
+            if number is not None:
+                self._count(hit, number, gate_fields.leads(source))
+
+    def _count(self, hit: Mapping[str, Any], number: int, leads: bool) -> None:
+        when = _dated(moment(_first(hit, self.names.dates)))
+        language = str(stored_parts(hit["_source"], self.path).get("lang") or "")
+        own = (_host(_first(hit, self.names.hosts)), language, _calendar(when)[:7])
+        title = str(_first(hit, (self.names.title,)) or "")[:_LONGEST]
+        group = self._groups.get(number)
+        # Where two writers did not see each other, copies of one text lead a group together.
+        original = leads and not (group and group.leaders)
+        for kind, value in zip(_KINDS, own, strict=True):
+            self._all[kind][value] += 1
+            self._copies[kind][value] += not original
+        if group is None:
+            self._groups[number] = _Group(1, int(leads), hit["_index"], hit["_id"], title, when, own)
+            return
+        group.size += 1
+        group.leaders += leads
+        if original:
+            group.index, group.id, group.title = hit["_index"], hit["_id"], title
+        if when is not None and (group.newest is None or when > group.newest):
+            group.newest = when
+
+    def report(self, index: str, listed: int) -> Report:
+        """Return what was counted."""
+        copies = {kind: counter.copy() for kind, counter in self._copies.items()}
+        for group in self._groups.values():
+            if not group.leaders:
+                # Somebody must be the original where the leader has gone.
+                for kind, value in zip(_KINDS, group.first, strict=True):
+                    copies[kind][value] -= 1
+        shares = {kind: list(_shares(self._all[kind], copies[kind])) for kind in _KINDS}
+        known = {kind: len(found) for kind, found in shares.items()}
+        for kind in ("hosts", "languages"):
+            shares[kind] = nlargest(listed, shares[kind], key=lambda one: (one.copies, one.documents))
+        groups = self._groups.items()
+        dated = [item for item in groups if item[1].newest is not None and item[1].size > 1]
+        several = [item for item in groups if item[1].size > 1]
+        return Report(
+            index,
+            self.documents,
+            self.documents - self.grouped,
+            len(groups),
+            len(several),
+            self.grouped - len(groups),
+            sum(group.leaders > 1 for _, group in groups),
+            tuple(_sizes(Counter(group.size for group in self._groups.values()))),
+            tuple(_listed(nlargest(listed, several, key=lambda item: (item[1].size, item[0])))),
+            tuple(_listed(nlargest(listed, dated, key=lambda item: (item[1].newest or 0.0, item[0])))),
+            tuple(shares["hosts"]),
+            tuple(shares["languages"]),
+            tuple(sorted(shares["months"], key=lambda one: one.value)),
+            {kind: self._all[kind][""] for kind in _KINDS},
+            {kind: known[kind] - len(shares[kind]) for kind in _KINDS},
+        )
+
+
+def _first(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: ANN401 - JSON
+    return next((values[0] for name in names if (values := field_values(hit, name))), None)
+
+
+def _host(value: object) -> str:
+    """Return the host of an address, or the host as it is, without a port."""
+    text = "" if value is None else str(value).strip().lower()
+    try:
+        parts = urlsplit(text if "//" in text else f"//{text}")
+        # An address of another kind has none: what would be the port or the user is something else.
+        _ = parts.port
+        another = "//" not in text and parts.username is not None
+        return "" if another else parts.hostname or ""
+    except ValueError:
+        return ""
+
+
+def _dated(when: float | None) -> float | None:
+    """Return a moment that a calendar has, None for others."""
+    return when if _calendar(when) else None
+
+
+def _calendar(when: float | None) -> str:
+    """Return the day of a moment as ``YYYY-MM-DD``, empty where there is none."""
+    if when is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(when, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _shares(documents: Counter[str], copies: Counter[str]) -> Iterable[Share]:
+    return (Share(value, count, copies[value]) for value, count in documents.items() if value)
+
+
+def _sizes(counted: Counter[int]) -> Iterable[Size]:
+    for low, high in _SIZES:
+        within = [
+            (size, count) for size, count in counted.items() if size >= low and (size <= high or not high)
+        ]
+        name = str(low) if low == high else f"{low}–{high}" if high else f"{low}+"
+        yield Size(name, sum(count for _, count in within), sum(size * count for size, count in within))
+
+
+def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[Listed]:
+    for number, group in groups:
+        newest = _calendar(group.newest)
+        yield Listed(number, group.size, group.index, group.id, group.title, newest)

@@ -1,0 +1,220 @@
+"""A report as one HTML file: plots are SVG in it, and nothing is fetched from anywhere."""
+
+from collections.abc import Sequence
+from html import escape
+from math import ceil
+from typing import NamedTuple
+
+from shinglefold.grouping.report.counts import Listed, Report, Share
+
+_WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
+_HEIGHT, _FOOT = 180, 44
+#: Width of a character of the labels where they are largest, and of one of East Asia; half of the longest
+#: label below a column, and how far these stand from each other.
+_CHARACTER, _WIDE, _HALF, _APART = 10.0, 16.5, 32, 76
+#: Months between the first and the last up to which those without documents have their place, too.
+_SPAN = 360
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1d2733;--soft:#5d6b7a;--paper:#fff;--line:#dde3ea;
+--bar:#2f6fb2;--rest:#c9dbee}
+@media(prefers-color-scheme:dark){:root{--ink:#e8edf3;--soft:#9aa8b6;--paper:#14191f;--line:#2c3640;
+--bar:#6aa9e9;--rest:#2b4866}}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1360px;
+margin:0 auto;padding:2rem 1.5rem}
+h1{font-size:1.5rem;margin:0 0 1rem}h2{font-size:1.1rem;margin:0 0 .2rem}
+p{color:var(--soft);margin:0 0 1rem}
+dl{display:flex;flex-wrap:wrap;gap:1rem 2.5rem;margin:0 0 2rem}dt{color:var(--soft);font-size:.9rem}
+dd{margin:0;font-size:1.7rem;font-variant-numeric:tabular-nums}
+main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2.5rem}
+section{min-width:0}svg{width:100%;height:auto;max-width:660px}
+svg text{font:13px system-ui,sans-serif;fill:var(--ink)}svg .soft{fill:var(--soft)}
+@media(max-width:680px){svg text{font-size:16px}}
+.bar{fill:var(--bar)}.rest{fill:var(--rest)}.axis{stroke:var(--line)}
+table{border-collapse:collapse;width:100%;font-size:.93rem}
+th{color:var(--soft);font-weight:500;text-align:left}
+th,td{border-bottom:1px solid var(--line);padding:.35rem .6rem .35rem 0;overflow-wrap:anywhere;
+vertical-align:top}
+td.number,th.number{text-align:right;white-space:nowrap;width:6rem;padding-right:1rem}
+td.date{white-space:nowrap}small{color:var(--soft)}
+"""
+
+
+class _Bar(NamedTuple):
+    """A bar: ``part`` of ``whole`` is dark; ``told`` stands beside it."""
+
+    label: str
+    part: int
+    whole: int
+    told: str
+
+
+def page(report: Report) -> str:
+    """Return the report as HTML; every text of documents is escaped."""
+    last = max((at for at, one in enumerate(report.sizes) if one.groups), default=0)
+    sizes = [
+        _Bar(one.size, one.groups, one.groups, f"{one.groups:,}") for one in report.sizes[: max(5, last + 1)]
+    ]
+    shares = {
+        kind: [
+            _Bar(one.value, one.copies, one.documents, f"{one.share:.0%} of {one.documents:,}")
+            for one in found
+        ]
+        for kind, found in (("hosts", report.hosts), ("languages", report.languages))
+    }
+    months = [
+        _Bar(one.value, one.copies, one.documents, f"{one.copies:,} of {one.documents:,}")
+        for one in _without_gaps(report.months)
+    ]
+    parts = [
+        _section("Groups by size", "How many groups have how many documents.", _columns(sizes)),
+        *(
+            _section(f"Copies by {kind.removesuffix('s')}", _told(report, kind), _rows(bars))
+            for kind, bars in shares.items()
+            if bars
+        ),
+    ]
+    if months:
+        parts.append(_section("Copies by month", _told(report, "months"), _columns(months)))
+    for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
+        if groups:
+            parts.append(_section(title, "Each is shown by the document that leads it.", _table(groups)))
+    name = escape(report.index)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Groups in {name}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<h1>Groups in {name}</h1>{_figures(report)}<main>{''.join(parts)}</main></html>\n"
+    )
+
+
+def _told(report: Report, kind: str) -> str:
+    left_out = report.left_out(kind)
+    return f"Strong: copies; faint: other documents.{f' Not here: {left_out}.' if left_out else ''}"
+
+
+def _figures(report: Report) -> str:
+    grouped = report.documents - report.without_group
+    share = f" ({report.copies / grouped:.1%})" if grouped else ""
+    told = [
+        ("documents", f"{report.documents:,}"),
+        ("groups", f"{report.groups:,}"),
+        ("with copies", f"{report.shared:,}"),
+        ("copies", f"{report.copies:,}{share}"),
+    ]
+    if report.without_group:
+        told.append(("without a group", f"{report.without_group:,}"))
+    if report.led_by_several:
+        told.append(("groups led by several", f"{report.led_by_several:,}"))
+    return f"<dl>{''.join(f'<div><dt>{what}</dt><dd>{value}</dd></div>' for what, value in told)}</dl>"
+
+
+def _section(title: str, told: str, body: str) -> str:
+    return f"<section><h2>{title}</h2><p>{told}</p>{body}</section>"
+
+
+def _rows(bars: Sequence[_Bar]) -> str:
+    """Return bars from left to right, one below the other."""
+    most = max(bar.whole for bar in bars)
+    left = min(_LABEL, 14 + max(_long(bar.label) for bar in bars))
+    room = _WIDTH - left - _VALUE
+    drawn = []
+    for at, bar in enumerate(bars):
+        top = at * _ROW
+        whole, part = (max(1.0, room * value / most) if value else 0 for value in (bar.whole, bar.part))
+        drawn.append(
+            f"<g><title>{escape(bar.label)}: {escape(bar.told)}</title>"
+            f'<text x="{left - 10:.0f}" y="{top + 17}" text-anchor="end">{_fitting(bar.label)}</text>'
+            f'<rect class="rest" x="{left:.0f}" y="{top + 4}" width="{whole:.1f}" '
+            f'height="{_ROW - 8}" rx="2"/>'
+            f'<rect class="bar" x="{left:.0f}" y="{top + 4}" width="{part:.1f}" height="{_ROW - 8}" rx="2"/>'
+            f'<text class="soft" x="{left + whole + 8:.1f}" y="{top + 17}">{escape(bar.told)}</text></g>'
+        )
+    return _svg(drawn, len(bars) * _ROW)
+
+
+def _columns(bars: Sequence[_Bar]) -> str:
+    """Return bars from the bottom up, side by side; labels are left out where they would meet."""
+    most = max((bar.whole for bar in bars), default=0) or 1
+    step = _WIDTH / max(1, len(bars))
+    every = max(1, round(_APART / step + 0.49))
+    first = max(0, ceil(_HALF / step - 0.5))
+    few = len(bars) <= 12
+    drawn = []
+    for at, bar in enumerate(bars):
+        left, middle = at * step + step * 0.12, at * step + step / 2
+        whole, part = (max(1.0, _HEIGHT * value / most) if value else 0 for value in (bar.whole, bar.part))
+        drawn.append(f"<g><title>{escape(bar.label)}: {escape(bar.told)}</title>")
+        for kind, high in (("rest", whole), ("bar", part)):
+            drawn.append(
+                f'<rect class="{kind}" x="{left:.1f}" y="{20 + _HEIGHT - high:.1f}" '
+                f'width="{step * 0.76:.1f}" height="{high:.1f}" rx="2"/>'
+            )
+        if few:
+            top = 14 + _HEIGHT - whole
+            drawn.append(
+                f'<text class="soft" x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{bar.whole:,}</text>'
+            )
+        if (at - first) % every == 0 and _HALF <= middle <= _WIDTH - _HALF:
+            told = _short(bar.label, 12)
+            drawn.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 40}" text-anchor="middle">{told}</text>')
+        drawn.append("</g>")
+    base = 20 + _HEIGHT
+    drawn.append(f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}"/>')
+    return _svg(drawn, 20 + _HEIGHT + _FOOT)
+
+
+def _svg(drawn: Sequence[str], height: int) -> str:
+    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
+
+
+def _table(groups: Sequence[Listed]) -> str:
+    dated = any(one.newest for one in groups)
+    head = '<th class="number">documents</th><th>leader</th>' + ("<th>newest</th>" if dated else "")
+    rows = [
+        f'<tr><td class="number">{one.documents:,}</td><td>{_named(one)}</td>'
+        + (f'<td class="date">{escape(one.newest)}</td>' if dated else "")
+        + "</tr>"
+        for one in groups
+    ]
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _named(group: Listed) -> str:
+    """Return the leader of a group: its title, and its id, as titles repeat."""
+    if not group.title:
+        return escape(group.id)
+    return f"{escape(group.title)} <small>{escape(_cut(group.id, 60))}</small>"
+
+
+def _without_gaps(months: Sequence[Share]) -> list[Share]:
+    """Return months with those between them that have no document, unless the years are too many."""
+    if not months:
+        return []
+    places = [int(one.value[:4]) * 12 + int(one.value[5:]) - 1 for one in months]
+    if places[-1] - places[0] > _SPAN:
+        return list(months)
+    there = dict(zip(places, months, strict=True))
+    return [
+        there.get(place, Share(f"{place // 12:04}-{place % 12 + 1:02}", 0, 0))
+        for place in range(places[0], places[-1] + 1)
+    ]
+
+
+def _fitting(text: str) -> str:
+    """Return a label as long as there is room; of a long one the middle is left out: ends tell most."""
+    room, long = _LABEL - 14, _long(text)
+    if long <= room:
+        return escape(text)
+    most = int(room / max(_CHARACTER, long / len(text))) - 1
+    return escape(f"{text[: most - most // 2]}…{text[len(text) - most // 2 :]}")
+
+
+def _long(text: str) -> float:
+    return sum(_WIDE if ord(one) > 0x2E80 else _CHARACTER for one in text)
+
+
+def _short(text: str, most: int) -> str:
+    return escape(_cut(text, most))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

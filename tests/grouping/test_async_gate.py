@@ -1,0 +1,45 @@
+"""The awaited gate decides as the other does, and tasks that come together are decided together."""
+
+import asyncio
+
+import pytest
+
+from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
+from shinglefold.errors import ConfigError, Refused
+from shinglefold.grouping import AsyncGate, Policy
+from shinglefold.ingest import ensure_index
+
+
+@pytest.fixture
+def ready(tmp_path, engine, pipeline):
+    """Return a folder whose index is set up, closed again by whoever made it."""
+    engine.close()
+    return lambda: AsyncEmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
+
+
+def test_of_tasks_that_add_copies_at_once_one_is_let_in(ready, pipeline, text):
+    async def run():
+        async with ready() as engine, await AsyncGate.open(engine, "texts", pipeline=pipeline) as gate:
+            given = [{"id": f"{kind}{copy}", "body": text(kind, copy)} for kind in "ab" for copy in range(4)]
+            found = await asyncio.gather(*(gate.add(one) for one in given), return_exceptions=True)
+            return [type(one).__name__ for one in found]
+
+    found = asyncio.run(run())
+    assert sorted(found[:4]) == sorted(found[4:]) == ["Refused"] * 3 + ["Verdict"]
+
+
+def test_a_refusal_names_what_it_resembles(ready, pipeline, text):
+    async def run():
+        async with ready() as engine, await AsyncGate.open(engine, "texts", pipeline=pipeline) as gate:
+            await gate.add({"id": "a", "body": text("a")})
+            with pytest.raises(Refused, match="it resembles 'a'"):
+                await gate.add({"id": "b", "body": text("a", 1)})
+            return await gate.add_all([{"id": "c", "body": text("c")}, {"id": "d", "body": text("c")}])
+
+    assert [one.status for one in asyncio.run(run())] == ["accepted", "refused"]
+
+
+def test_an_engine_that_blocks_is_no_engine_for_it(engine, pipeline):
+    ensure_index(engine, "others", pipeline.recipe())
+    with pytest.raises(ConfigError, match="no engine whose methods are awaited"):
+        asyncio.run(AsyncGate.open(engine, "others", Policy()))

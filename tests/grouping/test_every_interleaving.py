@@ -1,0 +1,212 @@
+"""Every order in which two and three writers may act, with deaths and ended leases at any moment."""
+
+import os
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, named, run_alone
+from support.gate.store import Source, Store
+from support.servers.choose import in_full
+
+from shinglefold.grouping.gate.protocol.intent_records import WRITERS
+from shinglefold.grouping.gate.protocol.policy import Policy
+
+#: How often a writer of three is interrupted that could go on: each more takes some six times as long.
+_SWITCHES = int(os.environ.get("SHINGLEFOLD_GATE_SWITCHES", "2" if in_full() else "1"))
+_REFUSE, _TAG = Policy("refuse"), Policy("tag")
+#: a and b, b and c are alike, a and c are not.
+_CHAIN = Relation(frozenset({frozenset("ab"), frozenset("bc")}))
+
+
+def _writers(*texts):
+    return [
+        Newcomer(f"w{number}", tuple((f"d{number}{place}", text) for place, text in enumerate(several)))
+        for number, several in enumerate(texts)
+    ]
+
+
+def _texts(store):
+    return [source["dedup"]["digest"] for source in accepted(store).values()]
+
+
+def _check_refused(explorer):
+    relation, policy = explorer.relation, explorer.policy
+    tried = set()
+
+    def check(store, ended):
+        there = accepted(store)
+        for one, other in combinations(_texts(store), 2):
+            assert not relation.alike(one, other), "both were let in"
+        for verdicts, writer in zip(ended, explorer.writers, strict=True):
+            for verdict, (id_, text) in zip(verdicts or (), writer.texts, strict=bool(verdicts)):
+                if verdict.status == "accepted":
+                    assert id_ in there
+                else:
+                    assert relation.alike(text, there[verdict.like.id]["dedup"]["digest"])
+                    assert id_ not in there
+        # Whoever comes after all leases decides by what was let in, whatever the dead left behind.
+        if (left := replace(store, late=0, woken=0, naps=0)) in tried:
+            return
+        tried.add(left)
+        last, (verdict,) = run_alone(store, Newcomer("x", (("dx", "a"),), cleans=True), policy, relation)
+        wanted = "refused" if any(relation.alike("a", text) for text in _texts(store)) else "accepted"
+        assert verdict.status == wanted
+        assert len(accepted(last)) == len(there) + (wanted == "accepted")
+        kept = {FORMS.intent_id(source) for _, source in last.there("documents").values()} - {None}
+        assert not kept & named(store), "a place is kept for ever"
+        assert len(last.there("intents")[WRITERS][1]["names"]) == 1, "the dead are named for ever"
+
+    return check
+
+
+def _check_tagged(explorer):
+    relation = explorer.relation
+
+    def check(store, ended):
+        there = accepted(store)
+        leaders = {FORMS.group(source): source for source in there.values() if FORMS.leads(source)}
+        assert len(leaders) == sum(FORMS.leads(source) for source in there.values()), "two lead one group"
+        texts = [source["dedup"]["digest"] for source in leaders.values()]
+        for one, other in combinations(texts, 2):
+            assert not relation.alike(one, other), "two groups of one text"
+        for source in there.values():
+            led_by = leaders[FORMS.group(source)]["dedup"]["digest"]
+            assert relation.alike(source["dedup"]["digest"], led_by)
+        told = [verdict for verdicts in ended for verdict in verdicts or ()]
+        assert all(verdict.status == "accepted" and verdict.id in there for verdict in told)
+
+    return check
+
+
+def _check_capped(explorer):
+    most = explorer.policy.most
+
+    def check(store, ended):
+        there = accepted(store)
+        assert len(there) <= most, "more were let in than there are places"
+        told = [verdict for verdicts in ended for verdict in verdicts or ()]
+        assert {verdict.id for verdict in told if verdict.status == "accepted"} <= set(there)
+        if None not in ended:
+            assert len(there) == min(most, len(told))
+        # A place that a dead writer had is free again.
+        last, (verdict,) = run_alone(store, Newcomer("x", (("dx", "a"),)), explorer.policy, explorer.relation)
+        assert (verdict.status == "accepted") == (len(there) < most)
+        assert len(accepted(last)) == min(most, len(there) + 1)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("texts", "relation"),
+    [((["a"], ["a"]), Relation()), ((["a"], ["b"]), Relation()), ((["a"], ["b"]), _CHAIN)],
+    ids=["copies", "strangers", "alike"],
+)
+def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts, relation):
+    explorer = Explorer(_writers(*texts), _REFUSE, relation, crashes=1)
+    assert explorer.walk(_check_refused(explorer)) > 100
+
+
+@pytest.mark.parametrize(
+    ("texts", "relation"),
+    [
+        ((["a"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")}))),
+        pytest.param(
+            (["a", "b"], ["b"]), Relation(doubtful=frozenset({frozenset("ab")})), marks=pytest.mark.long
+        ),
+        ((["a"], ["c"]), Relation(frozenset({frozenset("ab")}), frozenset({frozenset("ac")}))),
+    ],
+    ids=["strangers", "a batch", "beside a copy"],
+)
+@pytest.mark.parametrize("policy", [_REFUSE, _TAG], ids=["refuse", "tag"])
+def test_whom_only_texts_tell_apart_wait_for_each_other_and_are_both_let_in(texts, relation, policy):
+    explorer = Explorer(_writers(*texts), policy, relation, crashes=1)
+    check = _check_refused(explorer) if policy is _REFUSE else _check_tagged(explorer)
+    wanted = {text for several in texts for text in several}
+
+    def checked(store, ended):
+        check(store, ended)
+        if None not in ended:
+            assert set(_texts(store)) == wanted
+
+    assert explorer.walk(checked) > 5
+
+
+def test_a_batch_of_two_copies_and_a_third_let_one_in():
+    explorer = Explorer(_writers(["a", "a"], ["a"]), _REFUSE, Relation(), crashes=0, late=False)
+    assert explorer.walk(_check_refused(explorer)) > 5
+
+
+@pytest.mark.parametrize("crashes", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
+    writers = [replace(one, cleans=True) for one in _writers(["a"], ["a"])]
+    explorer = Explorer(writers, _REFUSE, Relation(), crashes)
+    assert explorer.walk(_check_refused(explorer)) > 50
+
+
+@pytest.mark.parametrize(
+    ("cleans", "apart", "texts"),
+    [
+        pytest.param((0,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
+        pytest.param((1,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
+        pytest.param((0, 1), (0,), (["a", "b"], ["a"]), marks=pytest.mark.long),
+    ],
+    ids=["clears", "cleared", "both"],
+)
+def test_a_gate_whose_notes_were_cleared_away_tells_them_again_before_it_goes_on(cleans, apart, texts):
+    writers = [
+        replace(one, cleans=number in cleans, apart=number in apart)
+        for number, one in enumerate(_writers(*texts))
+    ]
+    explorer = Explorer(writers, _REFUSE, Relation(), crashes=0)
+    assert explorer.walk(_check_refused(explorer)) > 20
+
+
+def test_of_two_that_change_the_same_document_and_another_that_resembles_it_one_is_let_in():
+    stored = Source({"dedup": {"digest": "x"}})
+    start = Store().put("documents", "d00", 1, stored).refreshed()
+    writers = [Newcomer("w0", (("d00", "a"),)), Newcomer("w1", (("d10", "a"),))]
+    explorer = Explorer(writers, _REFUSE, Relation(), crashes=1, start=start)
+    assert explorer.walk(_check_changed) > 20
+
+
+def _check_changed(store, ended):
+    there = accepted(store)
+    assert _texts(store).count("a") <= 1, "both were let in"
+    assert "d00" in there, "what was to be changed is gone"
+    for verdict in (verdict for verdicts in ended for verdict in verdicts or ()):
+        if verdict.status == "accepted":
+            assert there[verdict.id]["dedup"]["digest"] == "a"
+        else:
+            assert there[verdict.like.id]["dedup"]["digest"] == "a"
+    if None not in ended:
+        assert _texts(store).count("a") == 1
+
+
+@pytest.mark.parametrize("crashes", [0, 1])
+@pytest.mark.parametrize("texts", [(["a"], ["a"], ["a"]), (["a"], ["b"], ["c"])], ids=["copies", "chain"])
+def test_of_three_writers_no_two_that_are_alike_are_let_in(texts, crashes):
+    switches = _SWITCHES - crashes
+    explorer = Explorer(_writers(*texts), _REFUSE, _CHAIN, crashes, late=False, switches=switches)
+    assert explorer.walk(_check_refused(explorer)) > 20
+
+
+@pytest.mark.parametrize(
+    ("texts", "crashes"),
+    [((["a"], ["a"]), 1), ((["a"], ["b"]), 1), ((["a"], ["b"], ["c"]), 0), ((["b"], ["a"], ["c"]), 0)],
+)
+def test_no_two_groups_arise_from_texts_that_are_alike(texts, crashes):
+    switches = None if len(texts) == 2 else _SWITCHES
+    explorer = Explorer(_writers(*texts), _TAG, _CHAIN, crashes, late=False, switches=switches)
+    assert explorer.walk(_check_tagged(explorer)) > 5
+
+
+@pytest.mark.parametrize(
+    ("most", "crashes"), [(1, 0), (2, 0), pytest.param(2, 1, marks=pytest.mark.long), (3, 0)]
+)
+def test_a_group_never_has_more_documents_than_it_has_places(most, crashes):
+    writers = _writers(["a"], ["a"], ["a"])
+    explorer = Explorer(
+        writers, Policy("cap", most=most), Relation(), crashes, late=False, switches=_SWITCHES - crashes
+    )
+    assert explorer.walk(_check_capped(explorer)) > 5

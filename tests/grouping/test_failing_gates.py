@@ -1,0 +1,207 @@
+"""A gate that fails, in whatever request and whether that was done or not, gives back what it keeps."""
+
+import pytest
+from support.gate.model import FORMS, Newcomer, Relation, accepted
+from support.gate.store import Source, Store
+
+from shinglefold.contracts.engine import WriteResult
+from shinglefold.errors import EngineUnavailable
+from shinglefold.grouping.gate.group_commit import Caller, Job
+from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.gate.protocol.requests import Drop, Now, Pause, Refresh, Write
+from shinglefold.ingest import Backoff
+
+_LONG = 60
+_ONCE = Backoff(retries=0)
+
+
+def _answered(store, request):
+    if isinstance(request, Now):
+        return store, 0
+    if isinstance(request, Pause):
+        return store, None
+    if isinstance(request, Refresh):
+        return store.refreshed(), None
+    if isinstance(request, Write):
+        written = []
+        for action in request.actions:
+            store, one = store.run(action)
+            written.append(one)
+        return store, written
+    return store, store.answer(request, Relation())
+
+
+def _run(store, writer, policy, failing, *, done):
+    """Let a writer go on whose request of that number fails, after it was done or before."""
+    steps = writer.steps(policy, Relation(), writer.register())
+    request = next(steps)
+    for number in range(_LONG):
+        after, answer = _answered(store, request)
+        if number != failing or done:
+            store = after
+        try:
+            request = steps.throw(EngineUnavailable("gone")) if number == failing else steps.send(answer)
+        except EngineUnavailable:
+            return store, "failed"
+        except StopIteration as end:
+            return store, end.value
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
+@pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
+@pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
+def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, done, changes):
+    start = Store()
+    if changes:
+        start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
+    writer = Newcomer("w", (("d0", "a"), ("d1", "a")), retry=_ONCE)
+    failures = 0
+    for number in range(_LONG):
+        store, told = _run(start, writer, policy, number, done=done)
+        failures += told == "failed"
+        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+        # Another need not wait for any lease to end, and decides by what there is.
+        there = [source["dedup"]["digest"] for source in accepted(store).values()].count("a")
+        _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -1, done=done)
+        most = {"refuse": 1, "cap": 2}.get(policy.action, 9)
+        assert (verdict.status == "accepted") == (there < most)
+    assert failures > 5
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
+@pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
+@pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
+def test_a_store_that_is_gone_for_a_moment_changes_no_verdict(policy, done, changes):
+    start = Store()
+    if changes:
+        start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
+    writer = Newcomer("w", (("d0", "a"), ("d1", "a"), ("d2", "b")))
+    _, undisturbed = _run(start, writer, policy, -1, done=done)
+    again = 0
+    for number in range(_LONG):
+        store, told = _run(start, writer, policy, number, done=done)
+        if told == "failed":
+            # The last request of all makes visible what is decided already.
+            continue
+        again += told is not None
+        assert [one.status for one in told] == [one.status for one in undisturbed]
+        assert [one.replaced for one in told[1:]] == [False, False]
+        texts = sorted(source["dedup"]["digest"] for source in accepted(store).values())
+        assert texts == sorted(
+            text for one, (_, text) in zip(undisturbed, writer.texts, strict=True) if one.status == "accepted"
+        )
+        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+    assert again > 5
+
+
+def _kept(store):
+    return {id_ for id_, (_, one) in store.there("documents").items() if FORMS.pending(one) is not None}
+
+
+def _begun(policy, *texts):
+    """Return documents on their way together, each of a caller of its own, and these callers."""
+    writer, relation = Newcomer("w", texts), Relation()
+    callers = [Caller([member]) for member in writer.members(relation)]
+    job = Job(
+        callers,
+        writer.context(policy, relation, writer.register()),
+        cut=lambda documents: [list(documents)],
+        member=lambda member: member,
+        told=lambda verdict: verdict,
+        shared=True,
+    )
+    return job, callers
+
+
+def _worked(job, store, spoil, asked=0):
+    """Take a job on to where others may go on, or its end, and tell callers; ``spoil`` may fail a request.
+
+    Returns:
+        the store, how many requests there were, and whether that was the end.
+    """
+    steps = job.until_pause()
+    request = next(steps)
+    try:
+        while True:
+            store, answer = spoil(asked, store, request)
+            asked += 1
+            request = steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)
+    except StopIteration as end:
+        job.tell()
+        return store, asked, end.value is None
+    except EngineUnavailable as error:
+        job.fail(error)
+        return store, asked, True
+
+
+def _gone_from(first, last):
+    """Return a store that is not there for some requests."""
+
+    def spoilt(number, store, request):
+        if first <= number < last and not isinstance(request, Now | Pause):
+            return store, EngineUnavailable("gone")
+        return _answered(store, request)
+
+    return spoilt
+
+
+def _busy_from(first, last):
+    """Return a store that takes back no place for some requests, and does all else."""
+
+    def spoilt(number, store, request):
+        if not (first <= number < last and isinstance(request, Write)):
+            return _answered(store, request)
+        written = []
+        for action in request.actions:
+            if isinstance(action, Drop) and action.where == "documents":
+                written.append(WriteResult(503, None, "busy"))
+                continue
+            store, one = store.run(action)
+            written.append(one)
+        return store, written
+
+    return spoilt
+
+
+@pytest.mark.parametrize("fault", [_gone_from, _busy_from])
+@pytest.mark.parametrize("failures", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("policy", [Policy("refuse"), Policy("cap", most=2)], ids=["refuse", "cap"])
+def test_who_is_told_of_a_refusal_has_no_place_any_more(policy, failures, fault):
+    # A caller that was told goes, and with the last of them nobody takes on what is left to do.
+    start = Store()
+    for number in range(2):
+        grouped = {"dedup": {"digest": "a", "group": 970, "leader": not number}}
+        start = start.put("documents", f"s{number}", 1, Source(grouped))
+    refused = 0
+    for number in range(_LONG):
+        job, callers = _begun(policy, ("d0", "a"))
+        (caller,) = callers
+        store, asked, ended = start.refreshed(), 0, False
+        while not ended and not caller.done:
+            store, asked, ended = _worked(job, store, fault(number, number + failures), asked)
+        if caller.error is None:
+            refused += caller.result()[0].status == "refused"
+            assert not _kept(store)
+    assert refused > _LONG // 2
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3, 4, 5])
+def test_what_was_told_is_not_decided_again_when_the_store_comes_back(failures):
+    # Who was told that a document is in may delete it at once.
+    again = 0
+    for number in range(_LONG):
+        job, callers = _begun(Policy("tag"), ("d0", "a"), ("d1", "a"), ("d2", "b"))
+        store, asked, ended = Store(), 0, False
+        deleted = set()
+        while not ended:
+            store, asked, ended = _worked(job, store, _gone_from(number, number + failures), asked)
+            for caller in callers:
+                (member,) = caller.documents
+                if not ended and caller.done and caller.error is None and member.id not in deleted:
+                    version, _ = store.shelf("documents")[member.id]
+                    store = store.put("documents", member.id, version + 1, None)
+                    deleted.add(member.id)
+        again += bool(deleted)
+        assert deleted.isdisjoint(store.there("documents"))
+    assert again

@@ -1,0 +1,113 @@
+"""Who leads whom is found without asking of every pair in doubt, and is what all answers would make it."""
+
+import random
+
+import numpy as np
+import pytest
+
+from shinglefold.grouping.regroup.clustering import decisive
+from shinglefold.sketch import led
+from shinglefold.testing.edits import edited
+
+
+def _sides(pairs):
+    columns = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+    return columns[0], columns[1]
+
+
+class _Asked:
+    """Answers by what is true, and remembers what it was asked for."""
+
+    def __init__(self, doubt, true):
+        self.doubt, self.true, self.rows = doubt, true, []
+
+    def __call__(self, rows):
+        self.rows += rows.tolist()
+        return np.array([(int(self.doubt[0][row]), int(self.doubt[1][row])) in self.true for row in rows])
+
+
+def _led(pairs, count):
+    return led(*_sides(pairs), count).tolist()
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_leaders_and_their_pairs_are_those_of_all_answers(seed):
+    chance = random.Random(seed)
+    count = chance.randrange(2, 80)
+    some = chance.choice([0.05, 0.3, 1.0])
+    pairs = [(a, b) for b in range(count) for a in range(b) if chance.random() < some]
+    alike = chance.choice([0.05, 0.5, 0.95])
+    true = {pair for pair in pairs if chance.random() < alike}
+    surely = chance.choice([0.0, 0.5, 1.0])
+    sure = {pair for pair in true if chance.random() < surely}
+    # The order of the two in a pair says nothing.
+    turned = chance.random() < 0.5
+    doubt = _sides(set(pairs) - sure)
+    asked = _Asked(doubt, true)
+    kept = decisive(_sides(sure), doubt[::-1] if turned else doubt, count, asked)
+    found = {(int(a), int(b)) for a, b in zip(doubt[0][kept], doubt[1][kept], strict=True)}
+    leaders = _led(true, count)
+    assert _led(sure | found, count) == leaders
+    leading = {item for item in range(count) if leaders[item] == item}
+    assert found >= {pair for pair in true - sure if leading & {*pair}}
+    assert found <= true
+    assert len(asked.rows) == len(set(asked.rows))
+
+
+def test_of_a_family_that_is_alike_little_more_is_asked_than_whom_the_first_leads():
+    count = 1000
+    doubt = _sides((a, b) for b in range(count) for a in range(b))
+    asked = _Asked(doubt, {(a, b) for b in range(count) for a in range(b)})
+    decisive(_sides(()), doubt, count, asked)
+    assert len(asked.rows) < 1.6 * count
+    assert len(doubt[0]) > 400 * count
+
+
+def test_of_a_family_that_is_unlike_every_pair_is_asked_once():
+    count = 150
+    doubt = _sides((a, b) for b in range(count) for a in range(b))
+    asked = _Asked(doubt, set())
+    assert not decisive(_sides(()), doubt, count, asked).any()
+    assert sorted(asked.rows) == list(range(len(doubt[0])))
+
+
+def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pipeline, text, monkeypatch):
+    from shinglefold.grouping.regroup import RegroupOptions, regroup
+    from shinglefold.ingest import index_documents
+
+    base = text("family", words=300)
+    copies = [edited(base, "words replaced", 0.09, "en", seed=seed).text for seed in range(70)]
+    documents = [{"id": f"{at:02}", "body": body} for at, body in enumerate([base, *copies])]
+    assert index_documents(engine, "texts", documents, pipeline, workers=1).failed == 0
+    found, asked = [], []
+    for held in (1 << 24, 1):
+        monkeypatch.setattr("shinglefold.grouping.regroup.clustering._HELD", held)
+        summary = regroup(engine, "texts", RegroupOptions("leader", verify="text"))
+        asked.append(summary.counts.asked)
+        hits = engine.search("texts", {"size": 100})["hits"]["hits"]
+        found.append({hit["_id"]: hit["_source"]["dedup"]["group"] for hit in hits})
+    assert found[0] == found[1]
+    # The second run reads once, as nothing is left to change, the first twice.
+    assert asked[1] > 1000
+    assert asked[0] < asked[1]
+
+
+def test_texts_read_in_small_parts_say_the_same(engine, pipeline, text, monkeypatch):
+    from shinglefold.grouping.regroup import RegroupOptions, regroup
+    from shinglefold.ingest import index_documents
+
+    bases = [text(kind, words=300) for kind in "ab"]
+    copies = [edited(bases[n % 2], "words replaced", 0.09, "en", seed=n).text for n in range(24)]
+    documents = [{"id": f"{at:02}", "body": body} for at, body in enumerate([*bases, *copies])]
+    assert index_documents(engine, "texts", documents, pipeline, workers=1).failed == 0
+    found = []
+    for settings in ({}, {"_TILE": 3}, {"_AT_ONCE": 2}, {"_SHINGLES": 1}):
+        with monkeypatch.context() as patched:
+            for name, value in settings.items():
+                patched.setattr(f"shinglefold.grouping.regroup.text_verdicts.{name}", value)
+            options = RegroupOptions("connected", verify="text", dry_run=True)
+            counts = regroup(engine, "texts", options).counts
+        found.append((counts.asked, counts.unread, counts.groups, counts.planned))
+    assert found[0][0] > 20
+    assert found == [found[0]] * 4
+    assert found[0][1] == 0

@@ -1,0 +1,86 @@
+"""What is looked up for a batch in one request, and where that is too much in several."""
+
+import operator
+
+import pytest
+
+from shinglefold.grouping import candidate_search as lookups
+from shinglefold.grouping.candidate_search import Lookup
+from shinglefold.grouping.rules import Rules
+from shinglefold.grouping.scope_values import Values
+from shinglefold.grouping.similarity import likeness_of
+from shinglefold.runtime.sans_io import run
+
+
+@pytest.fixture
+def likeness(engine, pipeline):
+    values = Values.of_all(engine, "texts", ())
+    return likeness_of(pipeline.recipe(), Rules(), None, values, pipeline.tools.canonicalizer)
+
+
+@pytest.fixture
+def stored(engine, pipeline, text):
+    """Store some copies of each text; return what asks for a copy of each."""
+
+    def store(*counts):
+        given = [
+            {"_id": f"{kind}-{at}", "body": text(kind)} for kind, n in enumerate(counts) for at in range(n)
+        ]
+        for outcome in pipeline.run_block(given):
+            source = {name: value for name, value in outcome.document.items() if name != "_id"}
+            engine.bulk([{"_index": "texts", "_id": outcome.document["_id"], "_source": source}])
+        engine.refresh("texts")
+        asked = [{"_id": f"{kind}", "body": text(kind) if n else ""} for kind, n in enumerate(counts)]
+        return [outcome.document for outcome in pipeline.run_block(asked)]
+
+    return store
+
+
+def test_a_number_that_many_documents_have_hides_no_other(engine, likeness):
+    groups = [5] * 150 + [7] + [11] * 150
+    engine.bulk(
+        {"_index": "texts", "_id": f"{at}", "_source": {"dedup": {"group": group}}}
+        for at, group in enumerate(groups)
+    )
+    engine.refresh("texts")
+    lookup = Lookup(engine, "texts", likeness)
+    assert lookup.find([], (), "dedup.group", [5, 7, 9, 11]) == ([], {5, 7, 11})
+
+
+@pytest.mark.parametrize("searches", [1, 2, 50])
+def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_read(
+    engine, likeness, stored, monkeypatch, searches
+):
+    monkeypatch.setattr(lookups, "_SEARCHES", searches)
+    monkeypatch.setattr(lookups, "_WINDOW", 2)
+    # The second has no text, so that nothing is like it.
+    asked = [likeness.asked(document) for document in stored(3, 0, 1, 2, 1, 4)]
+    found = run(Lookup(engine, "texts", likeness).find_candidates(asked, far=True), operator.call)
+    assert found.cut == {0, 3, 5}
+    assert {(pair.one, found.hits[pair.other]["_id"].partition("-")[0]) for pair in found.pairs} == {
+        (kind, f"{kind}") for kind in (0, 2, 3, 4, 5)
+    }
+    assert len(found.pairs) == 2 + 1 + 2 + 1 + 2
+
+
+def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, likeness, stored, monkeypatch):
+    monkeypatch.setattr(lookups, "_BESIDE", 0)
+    monkeypatch.setattr(lookups, "_FOR_EACH", 1)
+    monkeypatch.setattr(lookups, "_SHORT", 2)
+    asked = [likeness.asked(document) for document in stored(5, 1)]
+    lookup = Lookup(engine, "texts", likeness)
+    hits, _ = lookup.find(asked, (), "dedup.group", [])
+    assert {hit["_id"] for hit in hits} == {*(f"0-{at}" for at in range(5)), "1-0"}
+    near = run(lookup.find_candidates(asked), operator.call)
+    assert (len(near.hits), near.cut) == (3, {0})
+
+
+@pytest.mark.parametrize("together", [1, 2, 100])
+def test_texts_are_read_of_the_places_that_are_named(engine, likeness, stored, monkeypatch, text, together):
+    monkeypatch.setattr(lookups, "_TEXTS", together)
+    asked = [likeness.asked(document) for document in stored(5)]
+    lookup = Lookup(engine, "texts", likeness)
+    hits, _ = lookup.find(asked, (), "dedup.group", [])
+    told = lookup.with_texts(hits, [0, 1, 2, 4])
+    assert [hit["_source"].get("body") for hit in told if "_source" in hit] == [text(0)] * 4
+    assert told[3] == hits[3]

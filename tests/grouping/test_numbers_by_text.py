@@ -1,0 +1,225 @@
+"""Numbers of groups where texts decide on what fingerprints leave in doubt: at insert and anew."""
+
+from dataclasses import replace
+
+import pytest
+from support.gate.moved import moved_words, replaced_words
+
+from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.numbering import Numbering
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.rules import Rules
+from shinglefold.grouping.scope_values import Values
+from shinglefold.grouping.similarity import likeness_of
+from shinglefold.ingest import default_recipe, index_documents
+from shinglefold.model.recipe import Recipe
+from shinglefold.offline.compare_texts import compare_texts
+
+BY_SIGNATURE = Rules(verify="signature")
+LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])
+
+
+@pytest.fixture(scope="module", params=["moved", "replaced"])
+def pair(request, pipeline):
+    """Two texts, and whether they are alike, which signatures get wrong."""
+    moved = request.param == "moved"
+    texts = moved_words() if moved else replaced_words()
+    for verify, folds in (("text", moved), ("signature", not moved)):
+        scheme = pipeline.scheme.with_options(verify=verify)
+        told = compare_texts(texts, ("a", "b"), (None, None), scheme, pipeline.tools.canonicalizer)
+        assert told.folds == folds, (verify, told.similarity, told.estimate)
+    return texts, moved
+
+
+def _given(texts):
+    return [{"id": f"{at}", "body": text} for at, text in enumerate(texts)]
+
+
+def _numbering(engine, pipeline, rules=None):
+    recipe = Recipe.of(engine.mappings("texts"), "texts")
+    return Numbering(
+        engine, "texts", recipe, rules=rules or Rules(), canonicalizer=pipeline.tools.canonicalizer
+    )
+
+
+def _index(engine, pipeline, documents, numbering):
+    summary = index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering)
+    assert summary.failed == 0
+
+
+def _groups(engine):
+    engine.refresh("texts")
+    hits = engine.search("texts", {"size": 100})["hits"]["hits"]
+    return {hit["_id"]: hit["_source"]["dedup"].get("group") for hit in hits}
+
+
+def _together(engine):
+    found = _groups(engine)
+    assert None not in found.values()
+    return found["0"] == found["1"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("how", ["one batch", "one run", "two runs"])
+def test_texts_decide_on_what_comes_and_on_what_is_stored(engine, pipeline, pair, how, swapped):
+    texts, alike = pair
+    first, second = _given(texts[::-1] if swapped else texts)
+    numbering = _numbering(engine, pipeline)
+    if how == "one batch":
+        _index(engine, pipeline, [first, second], numbering)
+    else:
+        _index(engine, pipeline, [first], numbering)
+        _index(engine, pipeline, [second], numbering if how == "one run" else _numbering(engine, pipeline))
+    assert _together(engine) == alike
+
+
+def test_signatures_decide_where_that_is_asked_for_and_all_who_come_later_go_by_it(engine, pipeline, pair):
+    texts, alike = pair
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline, BY_SIGNATURE))
+    assert _together(engine) != alike
+    assert Recipe.of(engine.mappings("texts"), "texts").grouping == {"verify": "signature"}
+    assert _numbering(engine, pipeline).rules == BY_SIGNATURE
+    assert regroup(engine, "texts").counts.planned == 0
+
+
+@LINKAGES
+def test_regrouping_has_texts_decide_and_then_finds_nothing_to_change(engine, pipeline, pair, linkage):
+    texts, alike = pair
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline, BY_SIGNATURE))
+    regroup(engine, "texts", RegroupOptions(by_scheme=True, linkage=linkage, verify="text"))
+    assert _together(engine) == alike
+    again = regroup(engine, "texts")
+    assert (again.verify, again.counts.planned, again.counts.asked) == ("text", 0, 1)
+
+
+@LINKAGES
+def test_a_regrouping_by_signature_parts_and_joins_as_these_say(engine, pipeline, pair, linkage):
+    texts, alike = pair
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
+    summary = regroup(engine, "texts", RegroupOptions(linkage, verify="signature"))
+    assert (summary.verify, summary.counts.asked, summary.counts.planned) == ("signature", 0, 1)
+    assert _together(engine) != alike
+
+
+def test_gate_insert_and_regrouping_agree(engine, pipeline, pair):
+    texts, alike = pair
+    first, second = _given(texts)
+    _index(engine, pipeline, [first], _numbering(engine, pipeline))
+    with Gate(engine, "texts", Policy("tag"), pipeline=pipeline) as gate:
+        verdict = gate.add(second)
+    assert verdict.leads is not alike
+    assert regroup(engine, "texts").counts.planned == 0
+
+
+@LINKAGES
+def test_signatures_decide_where_a_text_is_missing_and_it_is_told(engine, pipeline, pair, linkage):
+    texts, alike = pair
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
+    dedup = engine.get("texts", "1")["_source"]["dedup"]
+    engine.bulk([{"_index": "texts", "_id": "1", "_source": {"dedup": dedup}}])
+    summary = regroup(engine, "texts", RegroupOptions(linkage))
+    assert (summary.counts.asked, summary.counts.unread >= 1) == (0, True)
+    assert _together(engine) != alike
+
+
+@LINKAGES
+def test_what_a_text_says_that_has_changed_meanwhile_is_not_kept_of_the_one_it_was(
+    engine, pipeline, pair, linkage
+):
+    texts, alike = pair
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
+    others = iter([" ".join(f"other{at}" for at in range(90)) if alike else texts[0], texts[1]])
+
+    def write(what, _documents, _share):
+        if what == "grouping" and (body := next(others, None)) is not None:
+            (outcome,) = pipeline.run_block([{"_id": "1", "body": body}])
+            source = {name: value for name, value in outcome.document.items() if name != "_id"}
+            assert not engine.bulk([{"_index": "texts", "_id": "1", "_source": source}]).failures
+            engine.refresh("texts")
+
+    summary = regroup(engine, "texts", RegroupOptions(linkage), report=write)
+    assert (summary.settled, summary.counts.unread >= 1) == (True, True)
+    assert _together(engine) == alike
+
+
+def test_signatures_do_not_stand_in_for_texts_whose_dictionary_is_missing(engine, pipeline):
+    languages = tuple(replace(one, version="another") for one in pipeline.scheme.languages)
+    recipe = replace(pipeline.recipe(), scheme=replace(pipeline.scheme, languages=languages))
+    likeness = likeness_of(recipe, Rules(verify="text"), None, Values.of_all(engine, "texts", ()))
+    with pytest.raises(ShinglefoldError, match="another"):
+        likeness.stage.ready()
+
+
+def _cut(what, _documents, _share):
+    if what == "writing":
+        raise KeyboardInterrupt
+
+
+@LINKAGES
+def test_what_texts_said_is_kept_beside_the_checkpoint(
+    engine, pipeline, pair, tmp_path, monkeypatch, linkage
+):
+    texts, _ = pair
+    monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 1)
+    _index(engine, pipeline, _given(texts), _numbering(engine, pipeline, BY_SIGNATURE))
+    options = RegroupOptions(linkage, by_scheme=True, verify="text", checkpoint=tmp_path / "kept.json")
+    first = regroup(engine, "texts", options, report=_cut)
+    assert (first.stopped, first.counts.asked) == ("interrupted", 1)
+    kept = tmp_path / "kept.json.texts"
+    # The process died in the middle of a row.
+    kept.write_bytes(kept.read_bytes() + b"half")
+    second = regroup(engine, "texts", options)
+    assert (second.settled, second.counts.asked, second.counts.unread) == (True, 1, 0)
+    assert not list(tmp_path.glob("kept*"))
+
+
+def test_two_thresholds_are_refused_and_one_of_texts_goes_before_a_noted_one_of_signatures(engine, pipeline):
+    with pytest.raises(ConfigError, match="one of them decides"):
+        RegroupOptions(min_resemblance=0.7, min_similarity=0.8)
+    noted = replace(default_recipe(pipeline.scheme), grouping=Rules(min_resemblance=0.7).to_json())
+    rules = Rules(min_similarity=0.9).or_noted(noted)
+    assert rules.verified_by(pipeline.scheme.decision) == "text"
+    regroup(engine, "texts", RegroupOptions(min_resemblance=0.7))
+    with Gate(engine, "texts", Policy("tag", min_similarity=0.9), pipeline=pipeline) as gate:
+        assert gate.policy.min_similarity == 0.9
+
+
+def test_keywords_alone_group_whatever_shares_one(engine, pipeline):
+    _index(engine, pipeline, _given(moved_words()), _numbering(engine, pipeline, BY_SIGNATURE))
+    summary = regroup(engine, "texts", RegroupOptions(verify="keywords"))
+    assert (summary.verify, summary.counts.merged_from) == ("keywords", 2)
+    assert _together(engine)
+
+
+def test_a_scope_is_compared_as_the_index_has_it(engine, pipeline, text):
+    documents = [
+        {"id": "0", "body": text("a"), "host": True},
+        {"id": "1", "body": text("a", 1), "host": "true"},
+    ]
+    scoped = replace(Rules(), scope=("host",))
+    _index(engine, pipeline, documents[:1], _numbering(engine, pipeline, scoped))
+    _index(engine, pipeline, documents[1:], _numbering(engine, pipeline))
+    assert _together(engine)
+    assert regroup(engine, "texts").counts.planned == 0
+
+
+@pytest.mark.parametrize("name", ["day", "nowhere"])
+def test_a_scope_that_cannot_be_compared_is_refused_before_anything_is_written(engine, pipeline, text, name):
+    engine.put_mappings("texts", {"properties": {"day": {"type": "date"}}})
+    with pytest.raises(ConfigError, match=f"the scope '{name}' is .*; name a keyword"):
+        _numbering(engine, pipeline, Rules(scope=(name,)))
+    if name == "day":
+        with pytest.raises(ConfigError, match="of type date"):
+            regroup(engine, "texts", RegroupOptions(scope=(name,)))
+    assert Recipe.of(engine.mappings("texts"), "texts").grouping == {}
+
+
+def test_a_value_that_the_index_does_not_keep_is_in_nobodys_scope(engine, pipeline, text):
+    engine.put_mappings("texts", {"properties": {"short": {"type": "keyword", "ignore_above": 3}}})
+    documents = [
+        {"id": f"{at}", "body": text("a", at), "short": value} for at, value in enumerate(["longer"] * 2)
+    ]
+    _index(engine, pipeline, documents, _numbering(engine, pipeline, Rules(scope=("short",))))
+    assert not _together(engine)
+    assert regroup(engine, "texts").counts.planned == 0

@@ -1,0 +1,320 @@
+"""The groups of a whole index made anew."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.hits import SCHEME, fingerprint_of
+from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
+from support.random_pages import COUNT, SPECS
+
+from shinglefold.contracts.engine import BulkFailure, BulkResult
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.regroup.verdict_log import Verdicts
+from shinglefold.ingest import default_recipe
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.maintenance.scan import Throttle
+
+CONNECTED = RegroupOptions("connected")
+
+
+@pytest.fixture
+def index(engine) -> str:
+    engine.create_index("pages", mappings(), {})
+    store(engine, "pages", range(COUNT))
+    return "pages"
+
+
+def books(counts) -> bool:
+    done = counts.written + counts.already + counts.changed + counts.gone + counts.failed
+    return counts.planned == done
+
+
+def test_connected_groups_are_what_chains_of_pairs_lead_to(engine, index):
+    summary = regroup(engine, index, CONNECTED)
+    found = {frozenset(members) for members in groups_of(stored(engine, index)).values()}
+    assert found == connected_groups(USUAL)
+    assert (summary.settled, summary.counts.groups, summary.counts.read) == (True, len(found), COUNT)
+    assert summary.counts.left == COUNT - len(USUAL)
+    assert books(summary.counts)
+
+
+def test_each_member_matches_its_leader_and_no_two_leaders_match(engine, index):
+    assert regroup(engine, index).settled
+    assert led_rightly(stored(engine, index))
+
+
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_a_second_run_writes_nothing(engine, index, linkage):
+    regroup(engine, index, RegroupOptions(linkage))
+    before = stored(engine, index)
+    again = regroup(engine, index, RegroupOptions(linkage))
+    assert (again.counts.planned, again.counts.merged, again.counts.split) == (0, 0, 0)
+    assert (again.passes, again.settled) == (1, True)
+    assert stored(engine, index) == before
+
+
+@pytest.mark.parametrize("direction", ["", "-"])
+def test_a_stated_order_says_who_leads(engine, index, direction):
+    summary = regroup(engine, index, RegroupOptions(order=f"{direction}published"))
+    found = stored(engine, index)
+    assert summary.settled
+    assert led_rightly(found)
+    by_date = sorted(USUAL, key=lambda number: SPECS[number].published or 0, reverse=bool(direction))
+    assert found[by_date[0]]["leader"]
+
+
+def test_groups_keep_the_number_of_most_of_their_documents(engine, index):
+    regroup(engine, index, CONNECTED)
+    before = groups_of(stored(engine, index))
+    number, members = max(before.items(), key=lambda item: len(item[1]))
+    store(engine, index, [members[0]], **{f"p{members[0]}": 7})
+    summary = regroup(engine, index, CONNECTED)
+    assert groups_of(stored(engine, index)).keys() == before.keys()
+    assert (summary.counts.merged, summary.counts.merged_from) == (1, 2)
+    assert summary.counts.moved == 1
+    assert sorted(groups_of(stored(engine, index))[number]) == sorted(members)
+
+
+def test_a_group_that_falls_apart_is_told_and_gives_its_number_to_the_greatest_part(engine):
+    engine.create_index("apart", mappings(), {})
+    groups = sorted(connected_groups(USUAL), key=lambda one: (len(one), min(one)))
+    one, other = groups[-1], groups[-2]
+    store(engine, "apart", one | other, **{f"p{number}": 99 for number in one | other})
+    summary = regroup(engine, "apart", CONNECTED)
+    found = groups_of(stored(engine, "apart"))
+    assert frozenset(found[99]) == one
+    assert (summary.counts.split, summary.counts.split_into, summary.counts.merged) == (1, 2, 0)
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(engine, index, tmp_path: Path):
+    before = stored(engine, index)
+    told = regroup(engine, index, RegroupOptions(dry_run=True, checkpoint=tmp_path / "kept.json"))
+    assert stored(engine, index) == before
+    assert not list(tmp_path.glob("kept*"))
+    done = regroup(engine, index)
+    assert told.counts.planned == done.counts.planned == done.counts.written == len(USUAL)
+
+
+def test_scopes_keep_documents_apart(engine, index):
+    regroup(engine, index, RegroupOptions("connected", scope=("host",)))
+    for members in groups_of(stored(engine, index)).values():
+        assert len(members) == 1 or len({SPECS[number].host for number in members} | {None}) == 2
+
+
+def test_documents_without_text_and_placeholders_are_in_nobodys_group(engine, index):
+    empty = fingerprint_of(SPECS[0].__class__(signed=False, lang="und", shingles=0)).to_field()
+    for id_ in ("p9001", "p9002"):
+        engine.bulk([{"_index": index, "_id": id_, "_source": {"dedup": empty}}])
+    engine.bulk([{"_index": index, "_id": "p9003", "_source": {"dedup": {"pending": 1}}}])
+    summary = regroup(engine, index, CONNECTED)
+    found = stored(engine, index)
+    assert found[9001]["group"] != found[9002]["group"]
+    assert found[9003] == {"pending": 1}
+    assert summary.counts.left == COUNT - len(USUAL)
+
+
+def test_what_came_or_changed_meanwhile_is_met_by_the_next_reading(engine, index):
+    late = USUAL[-40:]
+    engine.delete_by_query(index, {"ids": {"values": [f"p{number}" for number in late]}})
+    seen = []
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "grouping" and not seen:
+            seen.append(what)
+            store(engine, index, late)
+            text = fingerprint_of(SPECS[late[0]]).to_field()
+            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": text}}])
+            engine.bulk([{"_op_type": "delete", "_index": index, "_id": f"p{USUAL[1]}"}])
+
+    summary = regroup(engine, index, CONNECTED, report=write)
+    found = stored(engine, index)
+    assert summary.settled
+    assert (summary.counts.changed, summary.counts.gone) == (1, 1)
+    assert books(summary.counts)
+    assert found[USUAL[0]]["group"] == found[late[0]]["group"]
+    there = set(USUAL[2:])
+    whole = {frozenset(one) & there for one in groups_of(found).values()} - {frozenset()}
+    assert whole == connected_groups(there)
+
+
+def test_others_who_write_until_the_end_are_told(engine, index):
+    turn = iter(range(100))
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "writing":
+            store(engine, index, [USUAL[next(turn)]])
+
+    summary = regroup(engine, index, report=write)
+    assert not summary.settled
+    assert summary.passes == 5
+
+
+def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
+    engine.create_index("plain", recipe_mappings(default_recipe(SCHEME)), {})
+    with pytest.raises(ConfigError, match="shinglefold setup plain --groups"):
+        regroup(engine, "plain")
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(0.0, "10m"), (500.0, "10m"), (1.0, "34m"), (0.001, "1440m")])
+def test_a_slow_run_keeps_its_point_in_time_for_as_long_as_a_page_takes(
+    engine, index, monkeypatch, rate, kept
+):
+    asked, opened = [], engine.open_pit
+
+    def open_pit(name, keep_alive="1m", parameters=None):
+        asked.append(keep_alive)
+        return opened(name, keep_alive, parameters)
+
+    monkeypatch.setattr(engine, "open_pit", open_pit)
+    monkeypatch.setattr("shinglefold.grouping.regroup.run.Throttle", lambda _: Throttle())
+    assert regroup(engine, index, RegroupOptions(requests_per_second=rate, dry_run=True)).counts.planned
+    assert asked == [kept]
+
+
+def test_a_fingerprint_in_parts_with_dots_in_their_names_gets_one_number(engine, index):
+    regroup(engine, index, CONNECTED)
+    spec = SPECS[USUAL[0]]
+    parts = {f"dedup.{name}": value for name, value in fingerprint_of(spec).to_field().items()}
+    source = {**parts, "dedup.group": 7, "dedup.leader": True, "host": spec.host}
+    assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": source}]).failures
+    summary = regroup(engine, index, CONNECTED)
+    found = stored(engine, index)
+    assert (summary.settled, found[9001]["group"]) == (True, found[USUAL[0]]["group"])
+    assert "dedup.group" not in engine.get(index, "p9001")["_source"]
+    assert regroup(engine, index, CONNECTED).counts.planned == 0
+
+
+def interrupt(what: str, _documents: int, _share: float) -> None:
+    if what == "writing":
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("linkage", ["leader", "connected"])
+def test_a_run_that_was_cut_short_goes_on_with_its_plan(engine, index, tmp_path: Path, monkeypatch, linkage):
+    monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
+    options = RegroupOptions(linkage, checkpoint=tmp_path / "kept.json")
+    first = regroup(engine, index, options, report=interrupt)
+    assert (first.stopped, first.counts.written) == ("interrupted", 100)
+    engine.bulk([{"_op_type": "delete", "_index": index, "_id": f"p{USUAL[0]}"}])
+    second = regroup(engine, index, options)
+    assert (second.resumed, second.settled, second.stopped) == (True, True, "")
+    assert second.counts.planned >= second.counts.written >= len(USUAL) - 1
+    assert books(second.counts)
+    assert not list(tmp_path.glob("kept*"))
+
+
+def test_a_run_that_is_cut_short_twice_writes_nothing_twice(engine, index, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
+    path = tmp_path / "kept.json"
+    options = RegroupOptions(checkpoint=path)
+    for done in (100, 200):
+        assert regroup(engine, index, options, report=interrupt).counts.written == done
+        assert json.loads(path.read_text())["state"]["done"] == done
+    summary = regroup(engine, index, options)
+    assert (summary.settled, summary.counts.already) == (True, 0)
+
+
+def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, tmp_path: Path):
+    path = tmp_path / "kept.json"
+    options = RegroupOptions(checkpoint=path)
+    regroup(engine, index, options, report=interrupt)
+    # As when the process dies between a new plan and the checkpoint that names it.
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": 0}}))
+    plan = path.with_name("kept.json.plan")
+    plan.write_text(plan.read_text().replace('"passes": 1', '"passes": 2', 1))
+    summary = regroup(engine, index, options)
+    assert (summary.resumed, summary.settled, summary.counts.already) == (True, True, 0)
+
+
+class Moved:
+    """A real engine behind an alias: the documents that a plan names were in an index that is gone."""
+
+    def __init__(self, engine):
+        self._engine = engine
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def bulk(self, actions):
+        return BulkResult(0, tuple(BulkFailure(one, 404, "index_not_found_exception") for one in actions))
+
+
+def test_a_plan_for_an_index_that_was_deleted_is_not_gone_on_with_for_ever(
+    engine, index, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
+    options = RegroupOptions(checkpoint=tmp_path / "kept.json")
+    assert not regroup(engine, index, options, report=interrupt).anew
+    summary = regroup(Moved(engine), index, options)
+    assert (summary.stopped, summary.anew) == ("the index 'pages' was deleted meanwhile", True)
+    assert not list(tmp_path.glob("kept*"))
+    assert not regroup(engine, index, options).resumed
+
+
+def test_no_new_group_gets_the_number_of_a_document_that_is_left_as_it_is(engine, index):
+    regroup(engine, index, CONNECTED)
+    before = stored(engine, index)[USUAL[0]]["group"]
+    store(engine, index, range(COUNT))
+    left = {"scheme": "sf1-other", "digest": "sf1-other.en.9.x", "group": before}
+    assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": {"dedup": left}}]).failures
+    assert regroup(engine, index, CONNECTED).settled
+    assert before not in {stored(engine, index)[number]["group"] for number in USUAL}
+
+
+def test_a_document_that_gets_a_fingerprint_of_another_scheme_meanwhile_is_left_alone(engine, index):
+    made = {**fingerprint_of(SPECS[USUAL[0]]).to_field(), "scheme": "sf1-other"}
+
+    def write(what: str, _documents: int, _share: float) -> None:
+        if what == "grouping":
+            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": made}}])
+
+    summary = regroup(engine, index, report=write)
+    assert (summary.settled, summary.counts.changed) == (True, 1)
+    assert stored(engine, index)[USUAL[0]] == made
+
+
+def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_path: Path):
+    path = tmp_path / "kept.json"
+    regroup(engine, index, RegroupOptions(checkpoint=path), report=interrupt)
+    with pytest.raises(ConfigError, match="linkage 'leader', not 'connected'"):
+        regroup(engine, index, RegroupOptions("connected", checkpoint=path))
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": "many"}}))
+    with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
+        regroup(engine, index, RegroupOptions(checkpoint=path))
+
+
+def test_somebody_elses_file_in_the_place_of_the_plan_is_left_as_it_is(engine, index, tmp_path: Path):
+    foreign = tmp_path / "kept.json.plan"
+    foreign.write_text("how the site is to be built")
+    options = RegroupOptions(checkpoint=tmp_path / "kept.json")
+    with pytest.raises(InputError, match=r"kept.json.plan, where .* holds something else: give another"):
+        regroup(engine, index, options)
+    assert foreign.read_text() == "how the site is to be built"
+    assert not any("group" in parts for parts in stored(engine, index).values())
+
+
+@pytest.mark.parametrize("held", [b"texts that somebody collected", b"x"])
+def test_somebody_elses_file_in_the_place_of_verdicts_is_left_as_it_is(tmp_path: Path, held: bytes):
+    foreign = tmp_path / "kept.json.texts"
+    foreign.write_bytes(held)
+    with pytest.raises(InputError, match=r"kept.json.texts, where .* holds something else: give another"):
+        Verdicts(foreign, {})
+    assert foreign.read_bytes() == held
+
+
+def test_all_else_of_a_document_stays_as_it_was(engine, index):
+    def sources() -> dict[str, dict[str, object]]:
+        hits = engine.search(index, {"size": COUNT})["hits"]["hits"]
+        return {hit["_id"]: hit["_source"] for hit in hits}
+
+    before = sources()
+    regroup(engine, index)
+    after = sources()
+    assert before.keys() == after.keys()
+    for id_, source in after.items():
+        kept = {name: value for name, value in source["dedup"].items() if name not in ("group", "leader")}
+        assert {**source, "dedup": kept} == before[id_]

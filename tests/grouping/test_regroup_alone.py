@@ -1,0 +1,38 @@
+"""Regrouping an embedded index, which has no versions: nobody writes between a reading and a writing."""
+
+import pytest
+from support.hits import fingerprint_of
+from support.numbered import USUAL, led_rightly, mappings, store, stored
+from support.random_pages import SPECS
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import EngineUnavailable
+from shinglefold.grouping.regroup import guarded_writes as writing
+from shinglefold.grouping.regroup import regroup
+
+
+def test_while_a_batch_is_read_and_written_others_are_refused_and_later_they_are_not(
+    engine, pipeline, monkeypatch
+):
+    engine.create_index("pages", mappings(), {})
+    store(engine, "pages", USUAL)
+    engine.close()
+    late = {"host": "late", "dedup": fingerprint_of(SPECS[USUAL[0]]).to_field()}
+    action = {"_index": "pages", "_id": f"p{USUAL[0]}", "_source": late}
+    read_again, refused = writing.read_again, []
+
+    def read(*given):
+        hits = list(read_again(*given))
+        with EmbeddedEngine(engine.path, pipeline.tools.canonicalizer) as other:
+            with pytest.raises(EngineUnavailable):
+                other.bulk([action])
+            refused.append(len(hits))
+        return hits
+
+    monkeypatch.setattr(writing, "read_again", read)
+    with EmbeddedEngine(engine.path, pipeline.tools.canonicalizer) as own:
+        assert regroup(own, "pages").settled
+        assert refused == [len(USUAL)]
+        assert led_rightly(stored(own, "pages"))
+        with EmbeddedEngine(engine.path, pipeline.tools.canonicalizer) as other:
+            assert not other.bulk([action]).failures

@@ -1,0 +1,124 @@
+"""Who waits for others keeps no place for longer than its lease, which others might clear."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from support.gate.model import FORMS, Newcomer, Relation
+from support.gate.store import Store
+
+from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.grouping.gate.group_commit import Caller, Job
+from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.gate.protocol.requests import FindDocuments, Pause, Refresh, Steps, Write
+
+_RELATION = Relation()
+
+
+class _World:
+    """A store and the time, a second later after each pause, and what writers ask of them."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+
+    def requests(self, steps: Steps) -> Iterator[object]:
+        """Yield what a writer asks, each answered once the next is wanted."""
+        answer = None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration as ended:
+                yield ended.value
+                return
+            yield request
+            answer = self._answered(request)
+
+    def _answered(self, request: object) -> object:
+        if isinstance(request, Write):
+            written = []
+            for action in request.actions:
+                self.store, one = self.store.run(action)
+                written.append(one)
+            return written
+        if isinstance(request, Refresh):
+            self.store = self.store.refreshed()
+        elif isinstance(request, Pause):
+            self.store = replace(self.store, late=self.store.late + 1000)
+        else:
+            return self.store.answer(request, _RELATION)
+        return None
+
+    def until(self, document: str) -> int | None:
+        """Return until when the place of a document is kept; None where it is not."""
+        held = self.store.there("documents").get(document)
+        return None if held is None else FORMS.pending(held[1])
+
+
+def _writer(name: str) -> Steps:
+    writer = Newcomer(name, ((name, "a"),))
+    return writer.steps(Policy("refuse"), _RELATION, writer.register())
+
+
+def _answer_until(kind: type, requests: Iterator[object]) -> None:
+    """Answer requests until one of a kind is made."""
+    while not isinstance(next(requests), kind):
+        pass
+
+
+def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cleared():
+    world = _World()
+    waiting = world.requests(_writer("waiting"))
+    # It came first, so that it need not withdraw.
+    next(waiting)
+    world.store = replace(world.store, late=5)
+    dead = world.requests(_writer("dead"))
+    _answer_until(FindDocuments, dead)
+    world.store = replace(world.store, late=0)
+    kept, told = set(), []
+    for asked in waiting:
+        until = world.until("waiting")
+        assert until is None or until >= world.store.late
+        kept |= {until} - {None}
+        told.append(asked)
+    (verdict,) = told[-1]
+    assert (verdict.status, len(kept)) == ("accepted", 2)
+
+
+def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
+    world = _World()
+    dead = world.requests(_writer("dead"))
+    _answer_until(FindDocuments, dead)
+    writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
+    caller = Caller(writer.members(_RELATION))
+    job = Job(
+        [caller],
+        writer.context(Policy("refuse"), _RELATION, writer.register()),
+        cut=lambda documents: [list(documents)],
+        member=lambda member: member,
+        told=lambda verdict: verdict,
+        shared=True,
+    )
+    *_, pause = world.requests(job.until_pause())
+    job.tell()
+    assert (pause is not None, job.given_up, caller.done) == (True, False, False)
+    caller.given_up = True
+    assert job.given_up
+    with pytest.raises(EngineError, match="interrupted"):
+        list(world.requests(job.until_pause(EngineError("interrupted"))))
+    assert world.until("waiting") is None
+    assert world.until("dead") is not None
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was():
+    world = _World()
+    world.store = replace(world.store, late=3_600_000_000)
+    waiting = world.requests(_writer("waiting"))
+    next(waiting)
+    world.store = replace(world.store, late=3_600_000_005)
+    dead = world.requests(_writer("dead"))
+    _answer_until(FindDocuments, dead)
+    world.store = replace(world.store, late=3_600_000_000)
+    _answer_until(Pause, waiting)
+    world.store = replace(world.store, late=0)
+    with pytest.raises(EngineUnavailable, match="other writers have been deciding"):
+        next(request for number, request in enumerate(waiting) if number == 1000)

@@ -1,0 +1,120 @@
+"""The Python API on real servers, by an address and by the clients that a program has already."""
+
+import asyncio
+
+import pytest
+
+import shinglefold
+from shinglefold.engines import open_engine
+from shinglefold.errors import Refused
+from shinglefold.examples import articles
+
+BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
+
+
+def make_client(server, *, awaited):
+    """Return a client of the official package with its defaults."""
+    with open_engine(server.url) as engine:
+        product = engine.info()["distribution"]
+    if product == "opensearch":
+        from opensearchpy import AsyncOpenSearch, OpenSearch
+
+        return (AsyncOpenSearch if awaited else OpenSearch)(server.url)
+    from elasticsearch import AsyncElasticsearch, Elasticsearch
+
+    return (AsyncElasticsearch if awaited else Elasticsearch)(server.url)
+
+
+@pytest.fixture
+def name(server, new_index):
+    """An index of the client's own, without fingerprints."""
+    return new_index({"properties": {"title": {"type": "text"}, "body": {"type": "text"}}})
+
+
+def check_everything(site):
+    """Use each method once."""
+    site.engine.refresh(site.name)
+    page = site.search(BRIDGE)
+    assert len(page["hits"]["hits"]) == 3
+    assert page["dedup"]["groups_total"]["value"] >= 3
+    assert {match.id for match in site.similar("ru-bridge-repair-1").matches} >= {"ru-bridge-repair-4"}
+    assert site.explain("ru-bridge-repair-1", "ru-bridge-repair-4")["folds"]
+    assert len(site.groups().groups) > 20
+    assert site.doctor().healthy
+    with pytest.raises(Refused):
+        site.add(next(iter(articles())) | {"id": "copy"})
+    assert (
+        site.add({"id": "new", "title": "Ganz neu", "body": "So etwas stand hier noch nie zu lesen."}).id
+        == "new"
+    )
+    assert site.delete(["new"]) == 1
+    assert (
+        sum(len(page["hits"]["hits"]) for page in site.pages({"query": {"match_all": {}}, "size": 50})) > 60
+    )
+
+
+@pytest.mark.parametrize("given", ["address", "client"])
+def test_an_index_is_set_up_filled_and_searched(server, name, given):
+    where = server.url if given == "address" else make_client(server, awaited=False)
+    shinglefold.setup(where, name, text=["title", "body"])
+    with shinglefold.open(where, name) as site:
+        assert site.index(articles()).indexed == 166
+        check_everything(site)
+    if given == "client":
+        # It is still open.
+        assert where.count(index=name)["count"] == 166
+        where.close()
+
+
+def test_an_index_that_has_documents_is_backfilled_by_the_client_at_hand(server, name):
+    client = make_client(server, awaited=False)
+    for document in list(articles())[:5]:
+        client.index(index=name, id=document["id"], body=document) if hasattr(
+            client, "create_pit"
+        ) else client.index(index=name, id=document["id"], document=document)
+    client.indices.refresh(index=name)
+    plan = shinglefold.setup(client, name, text=["title", "body"])
+    assert dict(plan.backfills) == {name: 5}
+    with shinglefold.open(client, name) as site:
+        assert site.backfill().counts.updated == 5
+        assert len(site.groups().groups) == 1
+    client.close()
+
+
+@pytest.mark.parametrize("given", ["address", "client"])
+def test_the_methods_are_awaited(server, name, given):
+    with open_engine(server.url):
+        shinglefold.setup(server.url, name, text=["title", "body"])
+
+    async def work():
+        where = server.url if given == "address" else make_client(server, awaited=True)
+        async with await shinglefold.open_async(where, name) as site:
+            assert (await site.index(articles())).indexed == 166
+            await site.engine.refresh(name)
+            page = await site.search(BRIDGE)
+            assert len(page["hits"]["hits"]) == 3
+            assert (await site.similar("ru-bridge-repair-1")).matches
+            with pytest.raises(Refused):
+                await site.add(next(iter(articles())) | {"id": "copy"})
+            fresh = {"id": "new", "title": "Ganz neu", "body": "So etwas stand hier noch nie zu lesen."}
+            assert (await site.add(fresh)).id == "new"
+            assert await site.delete(["new"]) == 1
+            assert (await site.doctor()).healthy
+            assert (await site.groups()).documents == 166
+        if given == "client":
+            assert (await where.count(index=name))["count"] == 166
+            await where.close()
+
+    asyncio.run(work())
+
+
+def test_a_client_whose_methods_are_awaited_is_refused_by_open(server, name):
+    async def work():
+        client = make_client(server, awaited=True)
+        try:
+            with pytest.raises(shinglefold.ShinglefoldError, match="open_async"):
+                shinglefold.open(client, name)
+        finally:
+            await client.close()
+
+    asyncio.run(work())
