@@ -22,7 +22,10 @@ def product_of_client(given: object) -> str:
 
 def is_async_client(given: object) -> bool:
     """Return whether the methods of a client are awaited."""
-    return bool(product_of_client(given)) and inspect.iscoroutinefunction(getattr(given, "info", None))
+    if isinstance(given, WrappedClient) or not product_of_client(given):
+        return False
+    # Both packages keep these clients in a module of this name; their methods are no coroutine functions.
+    return any("_async" in kind.__module__.split(".") for kind in type(given).__mro__)
 
 
 class WrappedClient:

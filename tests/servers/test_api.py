@@ -9,6 +9,7 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import Refused
 from shinglefold.examples import articles
 
+FRESH = {"id": "new", "title": "Ganz neu", "body": "So etwas stand hier noch nie zu lesen."}
 BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 
 
@@ -69,9 +70,7 @@ def test_an_index_is_set_up_filled_and_searched(server, name, given):
 def test_an_index_that_has_documents_is_backfilled_by_the_client_at_hand(server, name):
     client = make_client(server, awaited=False)
     for document in list(articles())[:5]:
-        client.index(index=name, id=document["id"], body=document) if hasattr(
-            client, "create_pit"
-        ) else client.index(index=name, id=document["id"], document=document)
+        client.bulk(body=[{"index": {"_index": name, "_id": document["id"]}}, document])
     client.indices.refresh(index=name)
     plan = shinglefold.setup(client, name, text=["title", "body"])
     assert dict(plan.backfills) == {name: 5}
@@ -96,8 +95,7 @@ def test_the_methods_are_awaited(server, name, given):
             assert (await site.similar("ru-bridge-repair-1")).matches
             with pytest.raises(Refused):
                 await site.add(next(iter(articles())) | {"id": "copy"})
-            fresh = {"id": "new", "title": "Ganz neu", "body": "So etwas stand hier noch nie zu lesen."}
-            assert (await site.add(fresh)).id == "new"
+            assert (await site.add(FRESH)).id == "new"
             assert await site.delete(["new"]) == 1
             assert (await site.doctor()).healthy
             assert (await site.groups()).documents == 166
