@@ -10,8 +10,8 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
     from shinglefold.api.folded_index import FoldedIndex
+    from shinglefold.api.index_setup import setup
     from shinglefold.api.opening import open  # noqa: A004
-    from shinglefold.api.setup import setup
     from shinglefold.api.texts import TextPair, compare, groups, pairs
 
 __all__ = [
@@ -37,6 +37,6 @@ __getattr__ = lazy_attributes(
         "open": "shinglefold.api.opening",
         "open_async": "shinglefold.api.async_folded_index",
         "pairs": "shinglefold.api.texts",
-        "setup": "shinglefold.api.setup",
+        "setup": "shinglefold.api.index_setup",
     },
 )

@@ -20,8 +20,8 @@ from shinglefold.version import __version__
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
     from shinglefold.api.folded_index import FoldedIndex
+    from shinglefold.api.index_setup import setup
     from shinglefold.api.opening import open  # noqa: A004
-    from shinglefold.api.setup import setup
     from shinglefold.api.texts import TextPair, compare, groups, pairs
     from shinglefold.errors import ShinglefoldError
     from shinglefold.model.scheme import CanonOptions, Scheme
@@ -63,7 +63,7 @@ _HOMES = {
     "open": "shinglefold.api.opening",
     "open_async": "shinglefold.api.async_folded_index",
     "pairs": "shinglefold.api.texts",
-    "setup": "shinglefold.api.setup",
+    "setup": "shinglefold.api.index_setup",
 }
 # `shinglefold --help` must not wait for numpy.
 __getattr__ = lazy_attributes(__name__, _HOMES)

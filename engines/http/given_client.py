@@ -1,11 +1,13 @@
 """A client of opensearch-py or elasticsearch-py that a caller hands in, to be used as it is."""
 
-import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.errors import ConfigError
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: The packages of the clients, each with the product it is for.
 _PACKAGES = {"opensearchpy": "opensearch", "elasticsearch": "elasticsearch"}
@@ -34,7 +36,7 @@ class WrappedClient:
     Attributes that are parts of the client (``indices``, ``options()``) are wrapped the same way.
     """
 
-    def __init__(self, client: Any, loop: asyncio.AbstractEventLoop, product: str) -> None:  # noqa: ANN401
+    def __init__(self, client: Any, loop: "asyncio.AbstractEventLoop", product: str) -> None:  # noqa: ANN401
         self._wrapped, self._loop, self.product = client, loop, product
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -45,6 +47,9 @@ class WrappedClient:
 
     def _blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            # Whoever opens another engine does not wait for it.
+            import asyncio
+
             made = method(*args, **kwargs)
             if inspect.isawaitable(made):
                 return asyncio.run_coroutine_threadsafe(_awaited(made), self._loop).result()
