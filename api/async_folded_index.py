@@ -54,7 +54,7 @@ async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedInde
     if is_async_client(where):
         opening = partial(open_blocking_twin, where, asyncio.get_running_loop())
     recipe, tiebreaker = await asyncio.to_thread(_read_index, opening, index, chosen)
-    engine = await asyncio.to_thread(open_async_engine, where, partial(_search_canonicalizer, recipe))
+    engine: Any = await asyncio.to_thread(open_async_engine, where, partial(_search_canonicalizer, recipe))
     if isinstance(engine, RunsInThreads):
         opening = partial(_blocking_of, engine)
     try:
