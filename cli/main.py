@@ -38,7 +38,6 @@ _COMMANDS = {
     "groups": "files",
     "simulate": "files",
     "advise": "files",
-    "plugins": "inspecting",
     "setup": "indexing",
     "backfill": "indexing",
     "regroup": "grouping",
@@ -46,13 +45,10 @@ _COMMANDS = {
     "report": "grouping",
     "retry": "indexing",
     "doctor": "inspecting",
-    "list": "inspecting",
     "stats": "inspecting",
     "delete": "indexing",
-    "config": "inspecting",
+    "info": "inspecting",
 }
-#: Commands whose function can't have their name.
-_OTHER_NAMES = {"list": "list_indices"}
 #: Set by the shell when it asks what may follow.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.
@@ -81,7 +77,7 @@ class _Commands(Mapping[str, click.Command]):
         if name not in _COMMANDS:
             raise KeyError(name)
         module = import_module(f"shinglefold.cli.commands.{_COMMANDS[name]}.{name}")
-        found: click.Command = getattr(module, _OTHER_NAMES.get(name, name))
+        found: click.Command = getattr(module, name)
         return found
 
     def __iter__(self) -> Iterator[str]:

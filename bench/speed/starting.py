@@ -18,7 +18,7 @@ _COMMAND = str(Path(sys.executable).with_name("shinglefold"))
 #: What is told of a command → what is typed behind ``shinglefold``, and what it prints, some of it.
 _TYPED = {
     "shinglefold -V": (["-V"], "shinglefold"),
-    "shinglefold list": (["list"], "site"),
+    "shinglefold stats": (["stats"], "site"),
     "shinglefold search, English words": (["search", "bridge repair", "--index", "site"], "repair"),
     "shinglefold search, Russian words": (["search", "ремонт моста", "--index", "site"], "мост"),
 }

@@ -11,6 +11,7 @@ from shinglefold.cli.framework.output import remark
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
+    from shinglefold.grouping.rules import Rules
     from shinglefold.model.scheme import Scheme
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -220,3 +221,21 @@ def tell_left_out(scheme: "Scheme") -> None:
         f"note: left out because their dictionaries are not installed: {', '.join(lacking)}; their words "
         f"are compared as written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
     )
+
+
+def rules_of_groups(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
+    """Return the rules that flags say.
+
+    Raises:
+        UsageError: they say some, and no groups are numbered.
+    """
+    from shinglefold.grouping.rules import Rules
+
+    given = {"--verify": verify, "--min-similarity": min_similarity}
+    told = [name for name, value in given.items() if value is not None]
+    if told and not numbered:
+        decide = "decides" if len(told) == 1 else "decide"
+        raise click.UsageError(
+            f"{' and '.join(told)} {decide} on groups, and none are numbered: add --groups"
+        )
+    return Rules(verify=verify, min_similarity=min_similarity)  # type: ignore[arg-type]  # click knows the choices

@@ -280,7 +280,7 @@ def _read(
 ) -> bool:
     """Fill the table; tell whether that was in vain, as no text was found."""
     from shinglefold.cli.framework.progress import Pace
-    from shinglefold.cli.render.text_warnings import is_in_vain, named_language, text_warnings
+    from shinglefold.cli.render.warnings import is_in_vain, named_language, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.offline.sign.run_identity import AsFound
 

@@ -44,3 +44,41 @@ def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence["Do
     """Tell whether the pipeline finds text in a document, or fails on one, which is told elsewhere."""
     outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
     return any(one.document is None or gather(one.document, fields, True) for one in outcomes)
+
+
+def passages_remedy(asked: "Asked") -> str:
+    """Return the commands that give an index the elements of passages."""
+    from shinglefold.cli.framework.next_commands import chain
+
+    setup = asked.hints.command("setup", asked.index, passages=True)
+    return chain([setup, asked.hints.command("backfill", asked.index)])
+
+
+def passages_too(
+    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", *, fresh: bool
+) -> "tuple[Pipeline, Recipe]":
+    """Return a pipeline that stores the elements of passages, too, and the recipe of an index to come.
+
+    Raises:
+        ConfigError: the index is there and stores none.
+    """
+    from dataclasses import replace
+
+    from shinglefold.cli.session.open_index import checked_pipeline
+    from shinglefold.cli.session.recipe import recipe_of_index
+    from shinglefold.errors import ConfigError, IndexMissing
+    from shinglefold.model.recipe import with_passages
+
+    there = not fresh
+    try:
+        there = there and recipe_of_index(asked) is not None
+    except IndexMissing:
+        there = False
+    if there:
+        raise ConfigError(
+            f"index {asked.index!r} stores no elements of passages. Let it from now on, and add those of its "
+            f"documents: {passages_remedy(asked)}; or build it anew: --recreate"
+        )
+    definition = with_passages(recipe.pipeline or {}, recipe.field)
+    made = checked_pipeline(definition, recipe.scheme, pipeline.tools.seal)
+    return made, replace(recipe, pipeline=definition)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from shinglefold.cli.framework.next_commands import Hints, chain
-from shinglefold.cli.options.pipelines import read_definition
+from shinglefold.cli.options.json_files import read_definition
 from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets

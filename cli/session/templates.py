@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.errors import PermissionDenied
+
+if TYPE_CHECKING:
+    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.contracts.engine import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +68,87 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, below)
         else:
             yield below if below.startswith("index.") else f"index.{below}", value
+
+
+#: Settings that a server makes by itself, or that would keep documents out.
+_NOT_KEPT = (
+    "index.allocation.existing_shards_allocator", "index.blocks.", "index.creation_date", "index.frozen",
+    "index.history.", "index.lifecycle.indexing_complete", "index.provided_name", "index.remote_store.",
+    "index.resize.", "index.routing.allocation.initial_recovery.", "index.store.snapshot", "index.uuid",
+    "index.verified_before_close", "index.version.",
+)  # fmt: skip
+#: What servers make of fields that nobody has mapped.
+_GUESSES = (
+    *({"type": name} for name in ("long", "float", "boolean", "date")),
+    {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``settings`` by flat names, and ``properties``: the mappings of fields that somebody has made.
+
+    ``left``: what of its mappings is not kept; empty where there is nothing to tell.
+    """
+
+    settings: "JSON" = field(default_factory=dict)
+    properties: "JSON" = field(default_factory=dict)
+    left: str = ""
+
+
+def kept_layout(asked: "Asked") -> Layout:
+    """Return the layout of the one index under a name; an embedded one has fields and no settings."""
+    from contextlib import closing
+
+    from shinglefold.engines import open_engine
+    from shinglefold.errors import IndexMissing, PermissionDenied
+
+    with closing(open_engine(asked.where)) as engine:
+        templates = engine.templates
+        try:
+            found = engine.all_mappings(asked.index)
+            none: dict[str, JSON] = {name: {} for name in found}
+            settings = none if templates is None else templates.index_settings(asked.index)
+        except (IndexMissing, PermissionDenied):
+            return Layout()
+    if len(found) != 1 or len(settings) != 1:
+        # The name is refused anyway.
+        return Layout()
+    ((name, mappings),) = found.items()
+    kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
+    return Layout(kept, _made(mappings, asked.settings.field), _left(name, mappings, templates is not None))
+
+
+def _made(mappings: Mapping[str, Any], dedup: str) -> "JSON":
+    """Return the fields that somebody has mapped, but for that of the fingerprints."""
+    from shinglefold.model.recipe import stored_recipe
+
+    stored = stored_recipe(mappings) or {}
+    ours = {str(name).partition(".")[0] for name in (dedup, stored.get("field") or dedup)}
+    return dict(_said({name: one for name, one in _fields(mappings).items() if name not in ours}))
+
+
+def _said(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield fields but for those that a server would map in the same way if it were given their values."""
+    for name, node in fields.items():
+        if node.keys() <= {"properties"}:
+            if below := dict(_said(_fields(node))):
+                yield name, {"properties": below}
+        elif node not in _GUESSES:
+            yield name, node
+
+
+def _fields(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    return node.get("properties") or {}
+
+
+def _left(name: str, mappings: Mapping[str, Any], templates: bool) -> str:
+    """Return in words which options of the mappings, beside the fields, are not kept."""
+    import json
+
+    options = {key: one for key, one in mappings.items() if key not in ("_meta", "properties")}
+    if not options:
+        return ""
+    told = json.dumps(options, ensure_ascii=False)
+    only = "do so only by a template" if templates else "do not"
+    return f"the mappings of {name!r} also said {told}, and those of the new index {only}"

@@ -5,7 +5,7 @@ import click
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import printable, remark, times, write_json, write_line
 from shinglefold.cli.options.definitions import chosen_scheme, fields_option, preset_option
-from shinglefold.cli.render.text_warnings import named_language
+from shinglefold.cli.render.warnings import named_language
 from shinglefold.cli.spark.job import free, job, job_options, progress, write
 from shinglefold.model.recipe import TEXTS
 from shinglefold.offline.sign.signer import SignOptions

@@ -38,7 +38,7 @@ _WORKS = (
     "explain a b",
     "matches a.txt",
     "stats pages",
-    "list",
+    "stats",
     "doctor pages --workers 1",
     "report pages",
     "regroup pages --dry-run",

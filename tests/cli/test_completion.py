@@ -31,7 +31,7 @@ def completed(*words: str) -> list[str]:
         (["retry", "fail"], ["file,fail"]),
         (["index", "--pipeline", "pi"], ["file,pi"]),
         (["search", "--config", "sh"], ["file,sh"]),
-        (["list", "--engine", "./st"], ["dir,./st"]),
+        (["stats", "--engine", "./st"], ["dir,./st"]),
         (["search", "--linkage", "con"], ["plain,connected"]),
         (["sta"], ["plain,stats"]),
         (["delete", "--dr"], ["plain,--dry-run"]),

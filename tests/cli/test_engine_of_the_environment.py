@@ -15,24 +15,24 @@ def test_a_command_without_an_address_takes_that_of_the_environment(run, monkeyp
     else:
         monkeypatch.setenv("SHINGLEFOLD_ENGINE_URL", f"opensearch+{_NOBODY}")
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_RETRIES", "0")
-    ran = run("list")
+    ran = run("stats")
     assert (ran.code, _NOBODY in ran.err) == (1, True), ran
 
 
 def test_an_address_given_wins_over_the_environment(run, monkeypatch, engine_folder):
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_URL", _NOBODY)
-    assert run("list", "--engine", engine_folder).code == 0
+    assert run("stats", "--engine", engine_folder).code == 0
 
 
 def test_a_setting_that_is_an_address_wins_over_the_environment(run, monkeypatch):
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_URL", _NOBODY)
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_RETRIES", "0")
     monkeypatch.setenv("SHINGLEFOLD_DATA_DIR", "http://127.0.0.1:2")
-    assert "127.0.0.1:2" in run("list").err
+    assert "127.0.0.1:2" in run("stats").err
 
 
 def test_credentials_in_the_environment_name_no_engine(run, monkeypatch, engine_folder):
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_USER", "ada")
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_PASSWORD", "secret")
     monkeypatch.setenv("SHINGLEFOLD_DATA_DIR", str(engine_folder))
-    assert run("list").code == 0
+    assert run("stats").code == 0

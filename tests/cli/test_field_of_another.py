@@ -20,7 +20,7 @@ def test_a_field_that_is_something_else_is_misuse(run, monkeypatch, field, comma
         ran = run(command, "-", "--workers", 1, stdin=_PAGES)
     assert (ran.code, ran.out) == (2, "")
     monkeypatch.delenv("SHINGLEFOLD_FIELD", raising=False)
-    assert run("list", "--json").json() == {"indices": []}
+    assert run("stats", "--json").json() == {"indices": []}
 
 
 @pytest.mark.parametrize("command", ["index", "sign", "add"])

@@ -16,7 +16,7 @@ def _write(path, *documents):
 
 
 def _indices(run):
-    return [one["index"] for one in run("list", "--json").json()["indices"]]
+    return [one["index"] for one in run("stats", "--json").json()["indices"]]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "{broken\n", '["no object"]\n'])

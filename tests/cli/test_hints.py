@@ -180,4 +180,4 @@ def test_several_addresses_with_one_scheme_are_refused_with_the_command_that_was
     assert ran.code == 2
     assert "shinglefold search bridge --index news --engine https://one:9200,https://two:9200" in ran.err
     assert "hidden" not in ran.err
-    assert run("list", "--engine", "a,b").code == 0
+    assert run("stats", "--engine", "a,b").code == 0

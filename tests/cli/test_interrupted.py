@@ -178,7 +178,7 @@ def left(run, start) -> str:
 def test_what_a_killed_run_left_is_told_and_stays_until_it_is_deleted(run, left):
     where = ("--engine", "data", "--workers", "1")
     for told in (
-        run("list", "--engine", "data").err,
+        run("stats", "--engine", "data").err,
         run("doctor", "news", *where).out,
         run("index", "-", "--index", "news", *where, "--recreate", stdin=_unlike(0)).err,
     ):
@@ -189,12 +189,12 @@ def test_what_a_killed_run_left_is_told_and_stays_until_it_is_deleted(run, left)
     assert _names() == {"news", left}
     assert run(*shlex.split(command)[1:]).code == 0
     assert _names() == {"news"}
-    assert not run("list", "--engine", "data").err
+    assert not run("stats", "--engine", "data").err
 
 
 def test_an_index_with_such_a_name_beside_none_is_left_out(run, left):
     alone = left.replace("news", "logs")
     Path("data", left).rename(Path("data", alone))
-    ran = run("list", "--engine", "data")
+    ran = run("stats", "--engine", "data")
     assert (ran.code, ran.err) == (0, "")
     assert alone in ran.out

@@ -69,4 +69,4 @@ def test_groups_and_a_scheme_of_supershingles_alone_are_refused_without_them(run
 def test_a_pattern_that_no_index_fits_is_told(run):
     ran = run("setup", "news-*", "--no-keywords")
     assert ran.code == 1
-    assert "no index fits 'news-*'; this lists all: shinglefold list" in ran.err
+    assert "no index fits 'news-*'; this lists all: shinglefold stats" in ran.err

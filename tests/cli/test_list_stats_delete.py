@@ -33,20 +33,20 @@ def _ids(run):
 
 
 def test_an_engine_without_indices_says_how_to_make_one(run):
-    ran = run("list")
+    ran = run("stats")
     assert (ran.code, ran.out) == (0, "no index; make one: shinglefold index FILE\n")
-    assert run("list", "--json").json() == {"indices": []}
+    assert run("stats", "--json").json() == {"indices": []}
 
 
 def test_indices_are_listed_with_documents_signed_share_size_and_scheme(run, site):
-    (heading, row) = run("list").out.splitlines()
+    (heading, row) = run("stats").out.splitlines()
     assert heading.split() == ["index", "documents", "signed", "size", "scheme", "also", "called"]
     assert row.split()[:3] == ["site", "3", "66.7"]
-    (told,) = run("list", "s*", "--json").json()["indices"]
+    (told,) = run("stats", "s*", "--json").json()["indices"]
     assert (told["documents"], told["fingerprints"], told["signed"]) == (3, 3, 2)
     assert told["bytes"] > 0
     assert told["scheme"] in row
-    assert run("list", "x*").out.startswith("no index fits")
+    assert run("stats", "x*").out.startswith("no index fits")
 
 
 def test_statistics_tell_who_has_no_number_of_a_group_and_how_to_number_them(run, site):
@@ -83,7 +83,7 @@ def test_an_index_without_fingerprints_is_shown_with_the_command_that_sets_it_up
     engine.create_index("plain", {"properties": {"x": {"type": "keyword"}}}, {})
     engine.close()
     assert "shinglefold setup plain" in run("stats", "plain").out
-    assert "none: not made for fingerprints" in run("list").out
+    assert "none: not made for fingerprints" in run("stats").out
     assert run("delete", "plain", "--yes").code == 0
 
 
@@ -128,7 +128,7 @@ def test_nothing_is_deleted_unasked_or_by_mistake(run, site, arguments, told):
 
 def test_a_whole_index_is_deleted_with_yes(run, site):
     assert "the whole index site with 3 documents" in run("delete", site, "--yes").out
-    assert run("list", "--json").json() == {"indices": []}
+    assert run("stats", "--json").json() == {"indices": []}
     assert run("delete", site, "--yes").code == 1
 
 
@@ -147,7 +147,7 @@ def test_on_a_terminal_it_asks(run, site, answer, code, left):
     os.close(ours)
     assert "Delete the whole index site with 3 documents" in asked
     assert command.returncode == code
-    assert [one["index"] for one in run("list", "--json").json()["indices"]] == left
+    assert [one["index"] for one in run("stats", "--json").json()["indices"]] == left
 
 
 def test_the_words_found_are_marked_on_demand(run, site):
@@ -234,12 +234,12 @@ def test_an_index_of_a_later_version_tells_before_it_is_deleted_what_else_could_
 def test_what_an_index_was_made_for_is_not_guessed_where_it_can_not_be_read(run):
     _whole(run, "news")
     Path(".shinglefold/news/catalog.json").write_text("x")
-    for command in (["list"], ["stats", "news"]):
+    for command in (["stats"], ["stats", "news"]):
         ran = run(*command)
         assert ran.code == 3
         assert "is damaged" in ran.err
         assert "not made for fingerprints" not in ran.out
-    assert run("list").out.splitlines()[1].split()[-1] == "?"
+    assert run("stats").out.splitlines()[1].split()[-1] == "?"
 
 
 def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_to(run):
@@ -247,7 +247,7 @@ def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_
     Path(".shinglefold/photos").mkdir()
     picture = Path(".shinglefold/photos/a.jpg")
     picture.write_text("picture")
-    assert [one["index"] for one in run("list", "--json").json()["indices"]] == ["news"]
+    assert [one["index"] for one in run("stats", "--json").json()["indices"]] == ["news"]
     for command in (["delete", "photos", "--yes"], ["stats", "photos"], ["search", "x", "--index", "photos"]):
         ran = run(*command)
         assert (ran.code, "no index 'photos'" in ran.err) == (1, True)
@@ -260,7 +260,7 @@ def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_
     _whole(run, "empty")
 
 
-@pytest.mark.parametrize("command", [["list"], ["search", "x"], ["index", "-"], ["stats", "pages"]])
+@pytest.mark.parametrize("command", [["stats"], ["search", "x"], ["index", "-"], ["stats", "pages"]])
 def test_a_file_in_the_place_of_the_engines_folder_is_misuse(run, command):
     Path("pages.csv").write_text("id,body\n")
     ran = run(*command, "--engine", "pages.csv", stdin=_PAGE)

@@ -81,7 +81,7 @@ def test_help_loads_no_heavy_part():
         (["compare", "-", "-"], 2, "UsageError", "standard input"),
         (["compare", "--text", "a", "b", "--language", "rus"], 2, "UnknownLanguage", "ru"),
         (["simulate", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
-        (["--config", "nowhere.toml", "plugins", "--json"], 0, "", ""),
+        (["--config", "nowhere.toml", "info"], 2, "ConfigError", "nowhere.toml"),
         (["--config", "nowhere.toml", "demo"], 2, "ConfigError", "nowhere.toml"),
     ],
 )
@@ -104,12 +104,12 @@ def test_an_unexpected_error_is_one_line_too(run, monkeypatch):
         raise ZeroDivisionError("of all things")
 
     monkeypatch.setattr("shinglefold.registry.installed", broken)
-    ran = run("plugins")
+    ran = run("info")
     assert ran.code == 1
     assert ran.err.startswith("error: unexpected ZeroDivisionError: of all things")
     monkeypatch.setenv("SHINGLEFOLD_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        run("plugins")
+        run("info")
 
 
 def test_settings_come_from_the_file_and_the_environment(run, monkeypatch):

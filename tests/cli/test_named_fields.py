@@ -82,7 +82,7 @@ def test_a_mistyped_type_in_a_mapping_is_misuse_and_leaves_nothing(run, site):
         assert ran.code == 2
         assert "types.json" in ran.err
         assert "'flot'; did you mean 'float'?" in ran.err
-    assert [one["index"] for one in run("list", "--json").json()["indices"]] == ["pages"]
+    assert [one["index"] for one in run("stats", "--json").json()["indices"]] == ["pages"]
 
 
 @pytest.mark.parametrize("command", ["index", "groups", "sign", "add"])

@@ -56,7 +56,7 @@ def run(*arguments: str, path: Path | None = None, stdin: str = "") -> subproces
 def test_a_language_installed_later_changes_nothing_about_an_index(installed: Path):
     lines = "".join(json.dumps(page) + "\n" for page in pages(10))
     assert run("index", "-", "--workers", "1", stdin=lines).returncode == 0
-    assert '"la"' in run("plugins", "--json", path=installed).stdout
+    assert '"la"' in run("info", "--json", path=installed).stdout
     made = json.loads(run("doctor", "pages", "--json", "--workers", "1").stdout)
     for command in (
         ["index", "-", "--workers", "1"],

@@ -146,7 +146,7 @@ def test_nothing_to_simulate_is_an_error(run):
         assert (ran.code, f"{given} holds no documents" in ran.err) == (1, True)
 
 
-@pytest.mark.parametrize("command", ["advise", "config"])
+@pytest.mark.parametrize("command", ["advise"])
 def test_a_missing_command_is_told_in_a_line(run, command):
     ran = run(command)
     assert ran.code == 2
@@ -207,5 +207,5 @@ def test_a_memory_without_its_unit_is_refused(run, pages):
 
 
 def test_a_server_that_is_not_there_is_told_without_numbers(run):
-    ran = run("list", "--engine", "http://127.0.0.1:1")
+    ran = run("stats", "--engine", "http://127.0.0.1:1")
     assert (ran.code, "Connection refused" in ran.err, "Errno" in ran.err) == (1, True, False)

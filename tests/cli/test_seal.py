@@ -163,8 +163,8 @@ def test_the_key_is_told_nowhere(run, source, key, tmp_path):
         run(*command)
         for command in (
             ("index", source),
-            ("config", "show"),
-            ("config", "show", "--json"),
+            ("info",),
+            ("info", "--json"),
             ("setup", "pages", "--json"),
             ("setup", "news"),
             ("doctor", "pages", "--json"),

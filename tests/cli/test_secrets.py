@@ -73,7 +73,7 @@ def test_neither_do_the_settings(run, monkeypatch, address):
         assert ran.code in (1, 2)
         assert "hidden" not in ran.out + ran.err
     for how in ([], ["--json"]):
-        ran = run(*how, "config", "show")
+        ran = run(*how, "info")
         assert ran.code == 0
         assert "hidden" not in ran.out + ran.err
         assert "host" in ran.out or "127.0.0.1" in ran.out

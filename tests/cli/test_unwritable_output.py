@@ -38,7 +38,7 @@ def _into_a_full_disk(*arguments: str, **environment: str) -> tuple[int, str]:
         (_TEXTS, ""),
         ([*_TEXTS, "--json"], ""),
         (_TEXTS, "1"),
-        (["plugins", "--json"], "1"),
+        (["info", "--json"], "1"),
         (["--help"], "1"),
         (["search", "--help"], ""),
     ],
@@ -98,7 +98,7 @@ _EVERY = (
     *("similar ru-bridge-repair-1", "matches TEXT", "explain ru-bridge-repair-1 ru-bridge-repair-2"),
     *("passages TEXT TEXT", "groups FILE --pairs", "groups FILE", "groups FILE --csv", "advise sample FILE"),
     *("advise width --shingles 99", "advise layout", "simulate FILE", "regroup pages", "sweep pages"),
-    *("report pages", "list", "stats pages", "doctor pages", "setup pages", "config show", "search bridge"),
+    *("report pages", "stats", "stats pages", "doctor pages", "setup pages", "info", "search bridge"),
     *("add pages FILE --policy tag", "index FILE", "delete pages --dry-run", "backfill pages"),
 )
 
@@ -134,7 +134,7 @@ def test_no_command_loses_its_output_silently(ended, command):
     assert (code, told[-1]) == (1, _CLOSED)
 
 
-@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["--help"], ["--version"]])
+@pytest.mark.parametrize("command", [["stats"], ["stats", "--json"], ["--help"], ["--version"]])
 def test_a_closed_standard_output_is_an_error_in_one_line(command):
     done = subprocess.run(
         ["sh", "-c", '"$0" "$@" >&-', *_COMMAND, *command],

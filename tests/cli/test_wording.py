@@ -22,7 +22,7 @@ def test_a_missing_file_is_told_without_numbers(run, monkeypatch):
     Path("folder").mkdir()
     for arguments, name in (
         (("search", "x", "--config", "no.toml"), "no.toml"),
-        (("config", "show", "--config", "folder"), "folder"),
+        (("info", "--config", "folder"), "folder"),
         (("simulate", "no.jsonl"), "no.jsonl"),
         (("simulate", "folder"), "folder"),
         (("index", "a.jsonl", "--pipeline", "no.json"), "no.json"),
@@ -76,9 +76,9 @@ def test_a_file_of_unknown_kind_is_told_the_option_that_says_it(run):
 def test_a_pattern_that_no_index_fits_leads_to_all_of_them(run):
     Path("a.jsonl").write_text(f'{{"id": "1", "body": "{_TEXT}"}}\n')
     assert run("index", "a.jsonl", "--engine", "my folder", "--workers", 1).code == 0
-    ran = run("list", "x*", "--engine", "my folder")
-    assert ran.out == "no index fits 'x*'; this lists all: shinglefold list --engine 'my folder'\n"
-    assert run("list", "--engine", "my folder").code == 0
+    ran = run("stats", "x*", "--engine", "my folder")
+    assert ran.out == "no index fits 'x*'; this lists all: shinglefold stats --engine 'my folder'\n"
+    assert run("stats", "--engine", "my folder").code == 0
 
 
 @pytest.mark.parametrize("query", [[""], [" ", "\t"]])

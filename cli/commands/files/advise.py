@@ -1,17 +1,19 @@
 """``shinglefold advise …``: what to choose, computed from what a user can say."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.commands.files.advise_layout import layout
 from shinglefold.cli.commands.files.advise_sample import sample
 from shinglefold.cli.framework.command import DONE, Group, Invocation, command, common_options
-from shinglefold.cli.framework.output import print_table, write_json, write_line
+from shinglefold.cli.framework.output import check_page, print_table, write_json, write_line, write_page
 from shinglefold.cli.options.definitions import NumberRange
+from shinglefold.cli.render.curves import bars, picture
 
 if TYPE_CHECKING:
     from shinglefold.relatives.collision_odds import Width
+    from shinglefold.sketch import Advice
 
 
 class _Advise(Group):
@@ -99,11 +101,6 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
     return DONE
 
 
-advise.add_command(width)
-advise.add_command(layout)
-advise.add_command(sample)
-
-
 def _json(row: "Width", collisions: float, chance: float) -> dict[str, object]:
     from shinglefold.relatives.collision_odds import PROBABILITIES
 
@@ -125,3 +122,163 @@ def _cells(row: "Width", collisions: float, chance: float) -> tuple[str, ...]:
         f"{collisions:,.3g}" if collisions < 100 else f"{collisions:,.0f}",
         f"{chance:.3g}",
     )
+
+
+_SHARE = NumberRange(0, 1, min_open=True, max_open=True)
+
+
+@command(
+    "layout",
+    examples="""
+    shinglefold advise layout --changed 10 --of 500 --documents 5000000
+    shinglefold advise layout --resemblance 0.8 --miss 0.01 --svg curve.svg
+    """,
+)
+@click.option(
+    "--resemblance", type=_SHARE, metavar="SHARE", help="Pairs this alike are to be found; by default .61."
+)
+@click.option(
+    "--changed",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Instead: words that an editor replaces, each at a place of its own …",
+)
+@click.option("--of", type=click.IntRange(2), metavar="N", help="… in a text of so many.")
+@click.option(
+    "--width",
+    type=click.IntRange(1, 10),
+    metavar="W",
+    help="Words of a shingle; by default 2. What is left of such texts is computed for it.",
+)
+@click.option(
+    "--miss",
+    type=_SHARE,
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the pairs exactly there that may be missed.",
+)
+@click.option(
+    "--documents",
+    type=click.IntRange(2),
+    default=1_000_000,
+    show_default=True,
+    metavar="N",
+    help="Documents of the collection.",
+)
+@click.option(
+    "--near-share",
+    type=NumberRange(0, 1),
+    default=1e-5,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of all pairs that are half as alike: pages of one site, letters of one form.",
+)
+@click.option(
+    "--strangers",
+    type=NumberRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="N",
+    help="Documents nominated a document that are no copies, as many as may be borne.",
+)
+@click.option(
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw the curve, too."
+)
+@click.pass_obj
+def layout(
+    invocation: Invocation,
+    /,
+    *,
+    resemblance: float | None,
+    changed: int | None,
+    of: int | None,
+    width: int | None,
+    svg: Path | None,
+    **given: Any,  # noqa: ANN401 - what Requirements has
+) -> int:
+    """Compute supershingles, signature and threshold for what you want to find.
+
+    Say how alike pairs are that must be found, or what editors do to a text, how many may be missed and
+    how many strangers borne. Shows the layout, what it costs, and how probably a pair of each resemblance is
+    found.
+    """
+    from shinglefold.sketch import Requirements, advise, resemblance_after, width_for
+
+    check_page(None if svg is None else str(svg), "--svg")
+    words = 2 if width is None else width
+    if (changed is None) != (of is None):
+        raise click.UsageError("--changed and --of go together: words replaced, of how many")
+    if changed is not None and of is not None:
+        if resemblance is not None:
+            raise click.UsageError("--resemblance, or --changed and --of: one of them says what is wanted")
+        if changed >= of:
+            raise click.UsageError(f"--changed {changed} --of {of}: nothing would be left")
+        resemblance = resemblance_after(changed / of, words)
+    needs = Requirements(**given) if resemblance is None else Requirements(resemblance=resemblance, **given)
+    advice = advise(needs)
+    widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
+    points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
+    if svg is not None:
+        write_page(str(svg), picture(points, needs.resemblance, _title(advice)))
+    told = _told(advice, words, needs.resemblance, widest)
+    if invocation.json:
+        write_json(told | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]})
+        return DONE
+    print_table(("", ""), [(_NAMES[name], str(value)) for name, value in told.items() if value is not None])
+    write_line("\nresemblance, and how probably such a pair is found")
+    for line in bars(points):
+        write_line(line)
+    if svg is not None:
+        write_line(f"\ndrawn to {svg}")
+    return DONE
+
+
+def _title(advice: "Advice") -> str:
+    return f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
+
+
+def _told(advice: "Advice", width: int, resemblance: float, widest: int | None) -> dict[str, Any]:
+    return {
+        "resemblance": round(resemblance, 4),
+        "width": width,
+        "widest": widest,
+        "groups": advice.groups,
+        "group_size": advice.group_size,
+        "min_shared": advice.min_shared,
+        "values": advice.values,
+        "bits": advice.bits,
+        "threshold": round(advice.threshold, 3),
+        "error": round(advice.error, 4),
+        "found": round(advice.found, 4),
+        "strangers": round(advice.strangers, 4),
+        "false_folds": float(f"{advice.false_folds:.3g}"),
+        "hash_bits": advice.hash_bits,
+        "keyword_bits": advice.keyword_bits,
+        "bytes": advice.bytes,
+    }
+
+
+_NAMES = {
+    "resemblance": "resemblance wanted",
+    "width": "words a shingle (w)",
+    "widest": "widest w at which such copies still reach .61",
+    "groups": "supershingles (M)",
+    "group_size": "values in each (N)",
+    "min_shared": "to be shared (k)",
+    "values": "values of the signature (K)",
+    "bits": "bits of each",
+    "threshold": "threshold of the estimate",
+    "error": "its standard error there",
+    "found": "found of the pairs exactly there",
+    "strangers": "strangers nominated a document",
+    "false_folds": "false folds a document",
+    "hash_bits": "bits a keyword needs",
+    "keyword_bits": "bits a keyword has",
+    "bytes": "bytes a document, unindexed",
+}
+
+
+advise.add_command(width)
+advise.add_command(layout)
+advise.add_command(sample)

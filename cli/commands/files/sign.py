@@ -260,14 +260,14 @@ def ending(
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    from shinglefold.cli.render.text_warnings import code_of
+    from shinglefold.cli.render.warnings import code_of
 
     return code_of(_code(invocation, summary, output), _watch(summary, options), named=named)
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
     """Return which fields the documents have that were signed."""
-    from shinglefold.cli.render.text_warnings import named_language
+    from shinglefold.cli.render.warnings import named_language
     from shinglefold.ingest.field_statistics import FieldWatch
 
     language = named_language(options.language_field)
@@ -285,7 +285,7 @@ def _warnings(
     invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
 ) -> Iterator[str]:
     from shinglefold.cli.framework.next_commands import again
-    from shinglefold.cli.render.text_warnings import text_warnings
+    from shinglefold.cli.render.warnings import text_warnings
 
     watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)

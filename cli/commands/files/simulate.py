@@ -32,7 +32,7 @@ def simulate(
     FILE holds documents as JSON lines, or the body of a request to _ingest/pipeline/_simulate; by default it
     is standard input. The answer has the shape of that request's. Exit code 3: some documents failed.
     """
-    from shinglefold.cli.options.pipelines import load_pipeline
+    from shinglefold.cli.options.json_files import load_pipeline
     from shinglefold.errors import InputError
 
     given = read_samples(documents)

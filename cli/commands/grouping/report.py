@@ -10,11 +10,11 @@ from shinglefold.cli.framework.output import (
     check_page,
     print_table,
     printable,
+    share_of,
     write_json,
     write_line,
     write_page,
 )
-from shinglefold.cli.framework.sizes import share_of
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:

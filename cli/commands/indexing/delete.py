@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
-from shinglefold.cli.framework.sizes import size_of
+from shinglefold.cli.framework.output import printable, remark, size_of, write_json, write_line
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:

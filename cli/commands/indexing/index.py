@@ -15,9 +15,9 @@ from shinglefold.cli.options.definitions import (
     groups_verified,
     pipeline_option,
     preset_option,
+    rules_of_groups,
     workers_option,
 )
-from shinglefold.cli.options.rules import rules_of_groups
 from shinglefold.cli.options.sources import (
     check_dead_letters,
     make_read_options,
@@ -30,8 +30,8 @@ from shinglefold.cli.session.field_types import check_types, mapping_told, read_
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
-    from shinglefold.cli.session.kept_layout import Layout
     from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.templates import Layout
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
@@ -109,9 +109,9 @@ def index(
     from dataclasses import replace
 
     from shinglefold.cli.commands.indexing.recreate import Kept, kept_groups, left_beside
-    from shinglefold.cli.session.elements import passages_too
-    from shinglefold.cli.session.kept_layout import Layout, kept_layout
+    from shinglefold.cli.session.missing_texts import passages_too
     from shinglefold.cli.session.open_index import pipeline_of, search_canonicalizer
+    from shinglefold.cli.session.templates import Layout, kept_layout
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch

@@ -180,7 +180,7 @@ def check_fitting(engine: "Engine", indices: Sequence[str], hints: "Hints") -> N
     for pattern in indices:
         if "*" in pattern and not engine.indices(pattern):
             raise IndexMissing(
-                f"no index fits {pattern!r}; this lists all: {hints.command('list')}. For indices to come "
+                f"no index fits {pattern!r}; this lists all: {hints.command('stats')}. For indices to come "
                 "there is --pattern"
             )
 

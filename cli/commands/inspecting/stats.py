@@ -1,12 +1,20 @@
-"""``shinglefold stats INDEX``: what an index holds, and what its fingerprints are made with."""
+"""``shinglefold stats [INDEX]``: the indices of an engine, or what one of them holds."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
-from shinglefold.cli.framework.sizes import share_of, size_of
+from shinglefold.cli.framework.output import (
+    print_table,
+    printable,
+    remark,
+    share_of,
+    size_of,
+    write_json,
+    write_line,
+)
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
@@ -17,38 +25,70 @@ if TYPE_CHECKING:
 
 @command(
     examples="""
+    shinglefold stats
     shinglefold stats pages
-    shinglefold stats pages --json
+    shinglefold stats 'news-*' --json
     """
 )
-@click.argument("index", metavar="INDEX")
+@click.argument("index", metavar="[INDEX]", default="*")
 @engine_option
 @click.pass_obj
 def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
-    """Show what an INDEX holds.
+    """List the indices of an engine, or show what an INDEX holds.
 
-    Its documents, how many of them are signed, their languages, its bytes, and the recipe of its
-    fingerprints. For an alias or a pattern, each index behind it is shown. Exit code 3 says that some of it
-    could not be read.
+    Shows its documents, how many of them are signed, their languages, its size, and the recipe of its
+    fingerprints. For an alias or a pattern, each index behind it is shown. Without INDEX there is one line
+    for each index. Exit code 3 says that some could not be read.
     """
     from contextlib import closing
 
+    from shinglefold.cli.commands.indexing.recreate import left_lines
     from shinglefold.engines import open_engine
     from shinglefold.maintenance import statistics
 
     asked = invocation.asked(index, engine)
     with closing(open_engine(asked.where)) as opened:
         found = statistics(opened, index)
+        recipes = [one.info for one in found if one.recipe]
+        leftovers = list(left_lines(opened, recipes, asked.hints)) if index == "*" else []
     if invocation.json:
         write_json({"indices": [one.to_json() for one in found]})
     else:
-        for number, one in enumerate(found):
-            for line in [""] * bool(number) + _lines(one, asked.hints):
-                write_line(printable(line))
+        _print(found, index, asked.hints)
     for one in found:
         if one.problem:
             remark(f"{printable(one.info.name)}: {printable(asked.hints.completed(one.problem))}")
+    for line in leftovers:
+        remark(f"note: {printable(line)}")
     return PARTLY if any(one.problem for one in found) else DONE
+
+
+def _print(found: "Sequence[IndexStatistics]", index: str, hints: "Hints") -> None:
+    if not found:
+        write_line(_nothing(index, hints))
+    elif index == "*":
+        print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
+    else:
+        for number, one in enumerate(found):
+            for line in [""] * bool(number) + _lines(one, hints):
+                write_line(printable(line))
+
+
+def _nothing(pattern: str, hints: "Hints") -> str:
+    if pattern == "*":
+        return f"no index; make one: {hints.command('index', 'FILE')}"
+    return f"no index fits {printable(pattern)!r}; this lists all: {hints.command('stats')}"
+
+
+def _row(one: "IndexStatistics") -> tuple[str, ...]:
+    return (
+        one.info.name,
+        "?" if one.documents is None else f"{one.documents:,}",
+        share_of(one.signed_share),
+        size_of(one.info.size),
+        "?" if one.unknown else one.scheme or "none: not made for fingerprints",
+        " ".join(one.info.aliases),
+    )
 
 
 def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:

@@ -1,7 +1,7 @@
 """``shinglefold demo``: the example corpus indexed and searched, before and after folding."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,11 @@ from shinglefold.cli.framework.output import make_console, write_json
 from shinglefold.cli.options.definitions import chosen_scheme
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from shinglefold.cli.session.open_index import Store
+    from shinglefold.examples import Query
     from shinglefold.ingest import Summary
 
 _INDEX = "demo"
@@ -36,7 +40,6 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 
     Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
     """
-    from shinglefold.cli.commands.searching.before_after import print_search
     from shinglefold.cli.framework.next_commands import Hints
     from shinglefold.cli.render.run_summary import exit_code, summary_lines
     from shinglefold.examples import queries
@@ -66,7 +69,7 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
     """Index the example corpus into a temporary folder."""
     from shinglefold.cli.commands.indexing.index import run
-    from shinglefold.cli.options.pipelines import load_pipeline
+    from shinglefold.cli.options.json_files import load_pipeline
     from shinglefold.cli.session.open_index import Store, search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
@@ -96,3 +99,72 @@ def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], d
     body = search_body(query, ("title^2", "body"), store.field, size=size)
     search = FoldedSearch(store.engine, store.scheme, store.field)
     return search.search(_INDEX, body, FoldOptions(fold=False)), search.search(_INDEX, body)
+
+
+#: Below this width the pages stand one under the other.
+WIDE = 90
+_HOSTS = 3
+
+
+def print_search(
+    console: "Console", query: "Query", before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Print a search: what it shows, and its page before and after folding."""
+    from shinglefold.cli.render.hits import counters_line
+
+    console.print()
+    console.rule(f"{query.text}  [{query.lang}]", align="left")
+    # The pages side by side have a width, and what is said of them keeps to it.
+    console.print(query.shows, style="dim", soft_wrap=False)
+    pages = (_page("before folding", before, {}), _page("after folding", after, _folded_hosts(after)))
+    if console.width < WIDE:
+        for page in pages:
+            console.print(page)
+    else:
+        from rich.table import Table
+
+        both = Table.grid(expand=True, padding=(0, 2))
+        both.add_column(ratio=1)
+        both.add_column(ratio=1)
+        both.add_row(*pages)
+        console.print(both)
+    console.print(counters_line(after), style="dim", soft_wrap=False)
+
+
+def _page(heading: str, answer: Mapping[str, Any], folded: Mapping[str, str]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    from shinglefold.cli.render.hits import title_of
+
+    page = Table(
+        box=None, pad_edge=False, title=heading, title_justify="left", show_header=False, expand=True
+    )
+    page.add_column(width=2, justify="right")
+    page.add_column(ratio=1, overflow="fold")
+    for place, hit in enumerate(answer["hits"]["hits"], 1):
+        told = Text(title_of(hit))
+        told.append(f"\n{_host(hit)}", style="green")
+        if hit["_id"] in folded:
+            told.append(f"\n{folded[hit['_id']]}", style="cyan")
+        page.add_row(str(place), told)
+    return page
+
+
+def _folded_hosts(answer: Mapping[str, Any]) -> dict[str, str]:
+    """Return by id of a hit what is folded below it."""
+    from shinglefold.cli.render.hits import folded_count
+    from shinglefold.rerank import duplicates
+
+    found = {}
+    for hit in answer["hits"]["hits"]:
+        count = folded_count(hit)
+        if count:
+            hosts = list(dict.fromkeys(_host(other) for other in duplicates(hit)))
+            more = ", …" if len(hosts) > _HOSTS else ""
+            found[hit["_id"]] = f"+ {count} folded: {', '.join(hosts[:_HOSTS])}{more}"
+    return found
+
+
+def _host(hit: Mapping[str, Any]) -> str:
+    return str((hit.get("_source") or {}).get("host", hit["_id"]))

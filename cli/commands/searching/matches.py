@@ -68,8 +68,8 @@ def matches(
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.text_input import check_language, read_text
-    from shinglefold.cli.render.filters import checked_terms
-    from shinglefold.cli.session.elements import passages_remedy
+    from shinglefold.cli.render.found import checked_terms
+    from shinglefold.cli.session.missing_texts import passages_remedy
     from shinglefold.cli.session.open_index import opened_store
     from shinglefold.cli.session.seal import seal_of_index
     from shinglefold.errors import ConfigError

@@ -62,7 +62,7 @@ def similar(
     of the index. The most alike come first.
     """
     from shinglefold.cli.options.text_input import text_as_indexed
-    from shinglefold.cli.render.filters import checked_terms
+    from shinglefold.cli.render.found import checked_terms
     from shinglefold.cli.session.open_index import opened_store, same_id, stored_hit
     from shinglefold.cli.session.seal import seal_of_index
     from shinglefold.rerank.similar import SimilarSearch

@@ -1,4 +1,4 @@
-"""plugins: all installed languages, usable or not."""
+"""info: all installed languages, usable or not."""
 
 from importlib.metadata import EntryPoint
 
@@ -37,7 +37,7 @@ class LacksItsDictionary(NeedsAnExtra):
 
 
 def test_all_installed_languages_are_listed(run):
-    told = run("plugins", "--json").json()["languages"]
+    told = run("info", "--json").json()["languages"]
     assert [one["code"] for one in told] == list(installed())
     for one in told:
         assert one["distribution"].startswith("shinglefold ")
@@ -48,7 +48,7 @@ def test_all_installed_languages_are_listed(run):
 
 
 def test_the_table_has_a_line_a_language(run):
-    shown = run("plugins").out.splitlines()
+    shown = run("info").out.split("\n\n")[-1].splitlines()
     assert shown[0].split()[:2] == ["language", "scripts"]
     assert [line.split()[0] for line in shown[1:]] == list(installed())
 
@@ -64,7 +64,7 @@ def test_the_table_has_a_line_a_language(run):
 def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch, plugin, problem, install):
     points = {**installed(), "xx": EntryPoint("xx", plugin, registry.LANGUAGES)}
     monkeypatch.setattr(registry, "installed", lambda: points)
-    ran = run("plugins", "--json")
+    ran = run("info", "--json")
     assert ran.code == 0
     *others, last = ran.json()["languages"]
     assert [one["code"] for one in others] == list(points)[:-1]
@@ -72,7 +72,7 @@ def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch,
     assert not last["usable"]
     assert problem in last["problem"]
     assert last.get("install") == install
-    assert "no: " in run("plugins").out
+    assert "no: " in run("info").out
 
 
 def test_a_language_left_out_for_want_of_its_dictionary_is_named_once_with_the_command_that_adds_it(

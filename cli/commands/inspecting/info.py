@@ -1,0 +1,163 @@
+"""``shinglefold info``: the engine, the settings and the languages that commands run with."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shinglefold.cli.framework.command import DONE, Invocation, command
+from shinglefold.cli.framework.output import print_table, write_json, write_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from shinglefold.settings import SettingOrigin, Settings
+
+
+@command(
+    examples="""
+    shinglefold info
+    SHINGLEFOLD_WORKERS=1 shinglefold info --json
+    """
+)
+@click.pass_obj
+def info(invocation: Invocation, /) -> int:
+    """Show the engine, the settings and the languages in use.
+
+    Each setting has its value and its origin: the file, the environment or the defaults. Each installed
+    language has its scripts, unit, modes, version and distribution; an unusable one has what it lacks.
+    """
+    from shinglefold.engines.http import without_secrets
+    from shinglefold.registry import installed
+    from shinglefold.settings import SECRETS, settings_with_origins
+
+    settings, origins = settings_with_origins(invocation.config)
+    values = {name: _plain(getattr(settings, name)) for name in origins}
+    values |= {name: "(set)" for name in SECRETS if values[name]}
+    values["data_dir"] = without_secrets(settings.data_dir)
+    engine = without_secrets(invocation.asked("*", None).where)
+    languages = [describe(point) for point in installed().values()]
+    scheme, problem = _scheme(settings)
+    if invocation.json:
+        told = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
+        write_json({"engine": engine, "settings": told, **scheme, "languages": languages})
+        return DONE
+    write_line(f"engine: {engine}\n")
+    print_table(("setting", "value", "from"), _rows(settings, values, origins, languages))
+    write_line(f"scheme of these settings: {problem or scheme['scheme']} ({settings.preset})\n")
+    _print(languages)
+    return DONE
+
+
+def _scheme(settings: "Settings") -> tuple[dict[str, Any], str]:
+    """Return the id of the scheme that the settings describe, or why there is none."""
+    from shinglefold.errors import ShinglefoldError
+
+    try:
+        return {"scheme": settings.scheme().id}, ""
+    except ShinglefoldError as error:
+        return {"scheme": None, "problem": str(error)}, f"none: {error}"
+    except Exception as error:
+        # A plugin may raise anything.
+        problem = f"{type(error).__name__}: {error}"
+        return {"scheme": None, "problem": problem}, f"none: {problem}"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the value of a setting as JSON has it; the options of single languages by their codes."""
+    if isinstance(value, tuple) and value and not isinstance(value[0], str):
+        return {code: asdict(options) for code, options in value}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _origin(origin: "SettingOrigin") -> dict[str, str]:
+    return {"from": origin.kind, "where": origin.where}
+
+
+def _rows(
+    settings: "Settings",
+    values: Mapping[str, Any],
+    origins: "Mapping[str, SettingOrigin]",
+    languages: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[str, str, str]]:
+    """Yield settings as one would type them, and what is in force where none is set."""
+    for name, value in values.items():
+        origin = f"{origins[name].kind} {origins[name].where}".strip()
+        if name == "language" and value:
+            yield from _of_single(settings, origin)
+        elif name == "languages" and not value:
+            codes = ",".join(one["code"] for one in languages if one["usable"])
+            yield name, f"all installed: {codes}", origin
+        else:
+            yield name, _said(name, value), origin
+
+
+def _of_single(settings: "Settings", origin: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the options that single languages have of their own."""
+    known = dict(settings.language)
+    for name in settings.given:
+        table, _, rest = name.partition(".")
+        code, _, option = rest.partition(".")
+        if table == "language" and code in known:
+            yield name, _said(option, getattr(known[code], option)), origin
+
+
+def _said(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
+    if isinstance(value, list):
+        return ",".join(value) or "none"
+    if name == "workers" and not value:
+        return "0 (one per core)"
+    if isinstance(value, bool | int):
+        return json.dumps(value)
+    return str(value or "none")
+
+
+def describe(point: "EntryPoint") -> dict[str, Any]:
+    """Return what is known of a language; what is wrong with it stands in ``problem``, it is not raised."""
+    from shinglefold.errors import MissingExtra, ShinglefoldError
+    from shinglefold.model.scheme import CanonOptions
+    from shinglefold.registry import language_class
+
+    told: dict[str, Any] = {"code": point.name, "plugin": point.value, "distribution": _distribution(point)}
+    try:
+        cls = language_class(point.name)
+        told |= {"scripts": sorted(cls.scripts), "unit": cls.unit, "modes": sorted({*cls.modes, "surface"})}
+        cls(CanonOptions())
+        # Only now: the version of a dictionary can't be told where it is not installed.
+        told["version"] = cls.version()
+    except MissingExtra as error:
+        return {**told, "usable": False, "problem": str(error), "install": _pip(error.extra)}
+    except ShinglefoldError as error:
+        return {**told, "usable": False, "problem": str(error)}
+    except Exception as error:
+        # A stranger's plugin may raise anything; the others are still to be listed.
+        return {**told, "usable": False, "problem": f"{type(error).__name__}: {error}"}
+    return {**told, "usable": True}
+
+
+def _distribution(point: "EntryPoint") -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
+
+
+def _pip(extra: str) -> str:
+    return f"pip install 'shinglefold[{extra}]'"
+
+
+def _print(found: list[dict[str, Any]]) -> None:
+    print_table(
+        ("language", "scripts", "unit", "modes", "version", "from", "usable"),
+        [
+            (
+                one["code"],
+                " ".join(one.get("scripts", ())),
+                one.get("unit", ""),
+                " ".join(one.get("modes", ())),
+                one.get("version", ""),
+                one["distribution"],
+                "yes" if one["usable"] else f"no: {one.get('install', one['problem'])}",
+            )
+            for one in found
+        ],
+    )
