@@ -55,8 +55,7 @@ async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedInde
         opening = partial(open_blocking_twin, where, asyncio.get_running_loop())
     recipe, tiebreaker = await asyncio.to_thread(_read_index, opening, index, chosen)
     engine: Any = await asyncio.to_thread(open_async_engine, where, partial(_search_canonicalizer, recipe))
-    if isinstance(engine, RunsInThreads):
-        opening = partial(_blocking_of, engine)
+    opening = _blocking_of(engine) or opening
     try:
         return AsyncFoldedIndex(engine, index, recipe, chosen, settings, tiebreaker, opening)
     except BaseException:
@@ -77,8 +76,9 @@ def _search_canonicalizer(recipe: Recipe) -> Canonicalizer:
     return search_canonicalizer(recipe.scheme)
 
 
-def _blocking_of(engine: RunsInThreads) -> Engine:
-    return engine.blocking
+def _blocking_of(engine: object) -> Callable[[], Engine] | None:
+    """Return what opens the blocking engine of an awaited one that has it; None where it has none."""
+    return (lambda: engine.blocking) if isinstance(engine, RunsInThreads) else None
 
 
 class AsyncFoldedIndex:

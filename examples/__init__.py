@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Query", "articles", "queries"]
+__all__ = ["Query", "articles", "queries", "temporary_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,19 @@ def articles() -> Iterator[dict[str, Any]]:
 def queries() -> list[Query]:
     """Return the searches of the demo in order."""
     return [Query(**entry) for entry in tomllib.loads(_packaged("queries.toml"))["query"]]
+
+
+def temporary_index(index: str) -> str:
+    """Return a new temporary folder with an index of all articles, for examples."""
+    from tempfile import mkdtemp
+
+    import shinglefold
+
+    folder = mkdtemp()
+    shinglefold.setup(folder, index, text=["title", "body"], groups=True, passages=True)
+    with shinglefold.open(folder, index) as opened:
+        opened.index(articles())
+    return folder
 
 
 def _packaged(name: str) -> str:

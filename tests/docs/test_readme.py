@@ -18,6 +18,11 @@ def test_the_python_session_answers_what_it_shows():
     assert outcome.failed == 0
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("[hp]*.md")), ids=lambda page: page.name)
+def test_the_python_sessions_of_the_how_tos_answer_what_they_show(page):
+    assert doctest.testfile(str(page), module_relative=False, encoding="utf-8").failed == 0
+
+
 def test_the_page_of_results_is_what_the_demo_prints():
     shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     command = [str(Path(sys.executable).with_name("shinglefold")), "demo"]
