@@ -50,7 +50,7 @@ async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedInde
     """
     chosen = IndexOptions.parse(**options)
     settings = load_settings()
-    opening = partial(open_engine, where)
+    opening: Callable[[], Engine] = partial(open_engine, where)
     if is_async_client(where):
         opening = partial(open_blocking_twin, where, asyncio.get_running_loop())
     recipe, tiebreaker = await asyncio.to_thread(_read_index, opening, index, chosen)
