@@ -3,7 +3,7 @@
 The texts decide the uncertain pairs; ``apply_text_verdicts`` changes the groups of the page accordingly.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, compress, product
@@ -63,34 +63,45 @@ def pairs_beside(
 
 
 def apply_text_verdicts(
-    groups: Sequence[Group], verdicts: Mapping[Pair, bool], part: bool = True
+    groups: Sequence[Group],
+    verdicts: Mapping[Pair, bool],
+    part: bool = True,
+    order: Callable[[Sequence[int]], Sequence[int]] = tuple,
 ) -> DecidedGroups:
     """Return the groups of a page after text verdicts, in the order of their best-ranked members.
 
-    A member whose text differs from its representative's becomes a group of its own. A group whose
-    representative matches an earlier one joins that group. All verdicts involve a representative, so no
-    chain forms.
+    A group whose representative matches that of an earlier one joins it. A member whose text differs from
+    its representative's leaves the group: it joins another whose representative it matches, else it begins
+    one, which those that left later may join. All verdicts involve a representative, so no chain forms.
 
     Args:
         verdicts: of pairs of places, a < b; other pairs stay as they are.
         part: whether members may leave their groups; false for ``connected`` linkage.
+        order: returns places in the order in which they may represent a group; by default their rank.
     """
-    apart: list[Group] = []
+    gone: list[int] = []
     kept: list[Group] = []
     for group in groups:
-        gone = [at for at in group.members if part and verdicts.get(_pair(group.representative, at)) is False]
-        kept.append(Group(group.representative, tuple(at for at in group.members if at not in gone)))
-        apart += [Group(at, (at,)) for at in gone]
+        own = [at for at in group.members if part and verdicts.get(_pair(group.representative, at)) is False]
+        kept.append(Group(group.representative, tuple(at for at in group.members if at not in own)))
+        gone += own
     result: list[Group] = []
-    for group in sorted([*kept, *apart], key=lambda one: one.members[0]):
-        for place, other in enumerate(result):
-            if verdicts.get(_pair(other.representative, group.representative)):
-                members = tuple(sorted(other.members + group.members))
-                result[place] = Group(other.representative, members)
-                break
-        else:
-            result.append(group)
-    return DecidedGroups(result, len(kept) + len(apart) - len(result), len(apart))
+    for group in sorted(kept, key=lambda one: one.members[0]):
+        _join(result, group, verdicts)
+    for at in order(sorted(gone)):
+        _join(result, Group(at, (at,)), verdicts)
+    result.sort(key=lambda one: one.members[0])
+    return DecidedGroups(result, len(kept) + len(gone) - len(result), len(gone))
+
+
+def _join(groups: list[Group], group: Group, verdicts: Mapping[Pair, bool]) -> None:
+    """Add a group to the first one whose representative it matches, else to the list."""
+    for place, other in enumerate(groups):
+        if verdicts.get(_pair(other.representative, group.representative)):
+            members = tuple(sorted(other.members + group.members))
+            groups[place] = Group(other.representative, members)
+            return
+    groups.append(group)
 
 
 def _pair(one: int, other: int) -> Pair:
@@ -152,7 +163,7 @@ class ClassifiedPairs(NamedTuple):
     they are, as in the command ``pairs``.
     """
 
-    uncertain_range: list[Pair]
+    doubtful: list[Pair]
     sure: set[Pair]
     hopeful: set[Pair]
 

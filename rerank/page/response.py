@@ -10,6 +10,7 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
+from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
 from shinglefold.rerank.request.inner_hits import DUPLICATES
@@ -17,7 +18,7 @@ from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
 from shinglefold.rerank.window.window import WindowReader
 
 if TYPE_CHECKING:
-    from shinglefold.rerank.fold.text_verification import TextVerdict
+    from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
     from shinglefold.rerank.fold.uncertain_pairs import DecidedGroups, Pair
 
 
@@ -125,17 +126,54 @@ def _decide_by_text(
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
     pairs, sure, hopeful = signatures.weigh(pairs_of(groups, attached))
-    sources = {place: found[place].get("_source") or {} for place in {at for pair in pairs for at in pair}}
-    shown = read_source_filter(reading.body.get("_source"))
-    if pairs and not all(map(shown.shows, stage.fields)):
-        sources = yield from _fetch_fields(reading, sorted(sources), index, stage.fields)
-    texts = {at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()}
+    texts: dict[int, str] = {}
+    yield from _add_texts(reading, found, index, stage, pairs, texts)
     said = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in said.items()}
-    # A member that leaves its group may certainly match another representative.
-    sure |= signatures.weigh(pairs_beside(groups, attached, verdicts)).sure
+    # Members that leave their group may match each other, or another representative.
+    more, certain, hopes = signatures.weigh(pairs_beside(groups, attached, verdicts))
+    asked = [pair for pair in more if pair not in verdicts]
+    yield from _add_texts(reading, found, index, stage, asked, texts)
+    said |= stage.decide_texts(asked, texts, hopes)
+    verdicts |= {pair: one.alike for pair, one in said.items()}
+    sure |= certain
+    # No member leaves a group of chains.
     part = reading.options.linkage == "leader"
-    return apply_text_verdicts(groups, dict.fromkeys(sure, True) | verdicts, part=part), said
+    verdicts = dict.fromkeys(sure, True) | verdicts
+    return apply_text_verdicts(groups, verdicts, part, lambda gone: _preferred(reading, gone)), said
+
+
+def _preferred(reading: WindowReader, places: Sequence[int]) -> list[int]:
+    """Return places in the order in which the policies of the request would show them."""
+    policies = load_policies(reading.options.representative) if len(places) > 1 else ()
+    counts = reading.columns(places).shingles
+    left = [Candidate(at, int(counts[row]), reading.hits[at]) for row, at in enumerate(places)]
+    ordered = []
+    while policies and left:
+        best = choose(policies, left)
+        ordered.append(best.rank)
+        left.remove(best)
+    return ordered or list(places)
+
+
+def _add_texts(  # noqa: PLR0917 - of one page
+    reading: WindowReader,
+    found: Mapping[int, JSON],
+    index: str | None,
+    stage: "TextStage",
+    pairs: "Sequence[Pair]",
+    texts: dict[int, str],
+) -> "Steps[None]":
+    """Add the texts of the hits in some pairs, fetched where the request does not show them."""
+    places = sorted({at for pair in pairs for at in pair} - texts.keys())
+    if not places:
+        return
+    shown = read_source_filter(reading.body.get("_source"))
+    if all(map(shown.shows, stage.fields)):
+        sources: Mapping[int, JSON] = {place: found[place].get("_source") or {} for place in places}
+    else:
+        sources = yield from _fetch_fields(reading, places, index, stage.fields)
+    texts.update({at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()})
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:

@@ -180,3 +180,28 @@ def test_words_that_were_read_lately_say_the_same_again(scheme: Scheme, pages: l
     assert _decided(stage, [(0, 1)], {0: {"body": "\ud800 one two"}, 1: {"body": "\ud800 one two"}})[
         0, 1
     ].alike
+
+
+def test_members_that_leave_a_group_together_make_one(tmp_path, scheme):
+    """Cards of one product whose shown copy has another number fold with each other, the newest shown."""
+    body = "Смартфон с экраном, тройной камерой и быстрой зарядкой, корпус из стекла, защита от воды и пыли"
+    cards = [
+        {"id": "a1", "date": "2026-11-01", "body": f"Ока X5 128 ГБ. {body}"},
+        {"id": "b1", "date": "2026-11-02", "body": f"Ока X5 128 ГБ, новый. {body}"},
+        {"id": "a2", "date": "2026-11-03", "body": f"Ока X5 256 ГБ. {body}"},
+    ]
+    with EmbeddedEngine(tmp_path, split) as engine:
+        made = mappings(scheme)
+        made["properties"] |= {"body": {"type": "text"}, "date": {"type": "date"}}
+        engine.create_index("cards", made, {})
+        outcomes = Pipeline.from_json(default_definition(), scheme).run(cards)
+        engine.bulk(
+            {"_index": "cards", "_id": card["id"], "_source": outcome.document}
+            for card, outcome in zip(cards, outcomes, strict=True)
+        )
+        engine.refresh("cards")
+        options = FoldOptions.parse({"verify": "text", "facts": "numbers", "representative": "newest:date"})
+        for shown in (True, ["date"]):
+            body_of_search = {"query": {"match_all": {}}, "_source": shown}
+            page = FoldedSearch(engine, scheme).search("cards", body_of_search, options)
+            assert _shown(page) == {"b1": ["b1", "a1"], "a2": ["a2"]}
