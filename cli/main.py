@@ -43,7 +43,6 @@ _COMMANDS = {
     "regroup": "grouping",
     "sweep": "inspecting",
     "report": "grouping",
-    "retry": "indexing",
     "doctor": "inspecting",
     "stats": "inspecting",
     "delete": "indexing",

@@ -55,16 +55,12 @@ def make_read_options(
 
 
 def read_sources(
-    sources: Sequence[str],
-    options: "ReadOptions",
-    replayed: bool = False,
-    retried: Callable[[str], str] | None = None,
+    sources: Sequence[str], options: "ReadOptions", replaying: Callable[[str], str] | None = None
 ) -> Iterator["Record"]:
     """Return the records of all sources in order; ``fraction`` is of all of them, each counting alike.
 
     Args:
-        replayed: the sources are dead-letter files.
-        retried: from the name of a dead-letter file, the command that tries its letters again.
+        replaying: from the name of a dead-letter file, the command that indexes its documents again.
 
     Raises:
         InputError: one of them does not exist.
@@ -73,21 +69,19 @@ def read_sources(
     # Found by name before the first is read: a mistyped name costs no hour.
     from dataclasses import replace
 
-    from shinglefold.ingest import read, replay
+    from shinglefold.ingest import read
 
-    if replayed:
-        return _joined([replay(source, options) for source in sources])
     prefixes = page_prefixes(sources, options)
     return _joined(
         [
-            _documents(source, read(source, replace(options, prefix=prefixes.get(number, ""))), retried)
+            _documents(source, read(source, replace(options, prefix=prefixes.get(number, ""))), replaying)
             for number, source in enumerate(sources)
         ]
     )
 
 
 def _documents(
-    source: str, records: Iterator["Record"], retried: Callable[[str], str] | None
+    source: str, records: Iterator["Record"], replaying: Callable[[str], str] | None
 ) -> Iterator["Record"]:
     """Yield records, unless the first of them is a dead letter: stored, nobody would ever find it."""
     from shinglefold.errors import ConfigError
@@ -97,7 +91,7 @@ def _documents(
     if first is None:
         return
     if first.document is not None and is_bare_letter(first.document):
-        how = f": they are tried again with: {retried(source)}" if retried and source != "-" else ""
+        how = f": they are tried again with: {replaying(source)}" if replaying and source != "-" else ""
         raise ConfigError(f"{first.source} holds dead letters, not documents{how}")
     yield first
     yield from records

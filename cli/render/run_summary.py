@@ -75,7 +75,7 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     """Return what a run that indexed did as lines for people.
 
     Args:
-        retried: the command that tries again what failed, where it is not simply ``retry``.
+        retried: the command that indexes again what failed, where it needs more options.
     """
     # What shows as 0.0 says nothing, and a short run would be a line of it.
     took = [(name, f"{value:.1f}") for name, value in summary.seconds.items() if name != "total"]
@@ -87,7 +87,7 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     ]
     lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
-        again = retried or hints.command("retry", summary.dead_letters, index=summary.index)
+        again = retried or hints.command("index", summary.dead_letters, index=summary.index, replay=True)
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
         lines.append(f"{some} are kept; once mended: {again}")
     if summary.counts.get("not_kept"):
@@ -98,7 +98,12 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     return lines
 
 
-def retry_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
+def replay_command(asked: "Asked", letters: str) -> str:
+    """Return the command that indexes the documents of a dead-letter file again."""
+    return asked.hints.command("index", letters, index=asked.index, replay=True)
+
+
+def again_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
     """Return the command that tries the documents again which failed.
 
     Args:
@@ -112,5 +117,5 @@ def retry_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_b
     except EngineError:
         there = True
     if there:
-        return asked.hints.command("retry", letters, index=index)
+        return replay_command(asked, letters)
     return asked.hints.command("index", letters, index=index, replay=True, **made_by)

@@ -28,7 +28,7 @@ def completed(*words: str) -> list[str]:
         (["index", "art"], ["file,art"]),
         (["groups", "--pairs", "art"], ["file,art"]),
         (["compare", "old.txt", "ne"], ["file,ne"]),
-        (["retry", "fail"], ["file,fail"]),
+        (["index", "--replay", "fail"], ["file,fail"]),
         (["index", "--pipeline", "pi"], ["file,pi"]),
         (["search", "--config", "sh"], ["file,sh"]),
         (["stats", "--engine", "./st"], ["dir,./st"]),

@@ -67,7 +67,7 @@ def test_dead_letters_are_not_taken_for_documents(run, command):
     assert _indices(run) == ["pages"]
     if command == "index":
         told = run(command, "dead.jsonl", *into, "--workers", 1).err
-        assert told.rstrip().endswith("tried again with: shinglefold retry dead.jsonl --index news")
+        assert told.rstrip().endswith("tried again with: shinglefold index dead.jsonl --index news --replay")
 
 
 def test_documents_with_fields_of_letters_and_more_are_documents(run):

@@ -18,7 +18,7 @@ def test_every_hint_has_the_options_in_force(run):
     ran = run("index", "-", *where, "--dead-letters", "fail it.jsonl", "--workers", 1, stdin=bad)
     assert ran.code == 3
     (hint,) = hints(ran.out)
-    assert hint == ["retry", "fail it.jsonl", "--index", "pages", *where]
+    assert hint == ["index", "fail it.jsonl", "--index", "pages", "--replay", *where]
     letters = Path("fail it.jsonl")
     letters.write_text(letters.read_text().replace('"body": 5', '"body": "мост"'))
     run_hints(run, ran.out)

@@ -50,7 +50,7 @@ def test_bad_documents_are_counted_kept_and_can_be_replayed(run):
     ran = run("index", "mixed.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
     assert ran.code == 3
     assert "1 indexed into pages, 0 dropped, 2 failed, of 3 read" in ran.out
-    assert "shinglefold retry failed.jsonl --index pages" in ran.out
+    assert "shinglefold index failed.jsonl --index pages --replay" in ran.out
     letters = [json.loads(line) for line in Path("failed.jsonl").read_text().splitlines()]
     assert sorted(letter["line"] for letter in letters) == [2, 3]
     for letter in letters:
@@ -67,14 +67,17 @@ def test_a_row_of_csv_that_is_tried_again_keeps_its_reason_and_is_told_how_to_me
     Path("rows.csv").write_text("id,title,body\n1,Мост\n", "utf-8")
     run("index", "rows.csv", "--dead-letters", "dead.jsonl", "--workers", 1)
     for _ in range(2):
-        ran = run("retry", "dead.jsonl", "--json", "--workers", 1)
+        ran = run("index", "--replay", "dead.jsonl", "--json", "--workers", 1)
         (reason,) = ran.json()["reasons"]
         assert reason.startswith("2 values in a row, the header has 3; to mend it, write")
         assert reason.count("to mend it") == 1
     letter = json.loads(Path("dead.jsonl").read_text())
     del letter["raw"]
     _write("dead.jsonl", {**letter, "document": {"id": "1", "title": "Мост", "body": _TEXT}})
-    assert (run("retry", "dead.jsonl", "--workers", 1).code, Path("dead.jsonl").exists()) == (0, False)
+    assert (run("index", "--replay", "dead.jsonl", "--workers", 1).code, Path("dead.jsonl").exists()) == (
+        0,
+        False,
+    )
 
 
 def test_ids_under_another_spelling_are_told_with_a_command_that_takes_them(run):
@@ -91,7 +94,7 @@ def test_ids_under_another_spelling_are_told_with_a_command_that_takes_them(run)
 
 def test_the_command_for_a_file_of_documents_names_the_index_that_retry_was_given(run):
     path = _write("my pages.jsonl", {"id": "1", "body": "one"})
-    ran = run("retry", path, "--index", "news", "--engine", "folder")
+    ran = run("index", "--replay", path, "--index", "news", "--engine", "folder")
     assert ran.code == 1
     assert "indexed with: shinglefold index 'my pages.jsonl' --index news --engine folder" in ran.err
 
@@ -106,7 +109,7 @@ def test_dead_letters_are_not_mixed_into_a_source(run):
         assert "is a source" in ran.err
     assert Path(path).read_bytes() == before
     replayed = run("index", "--replay", path, "--dead-letters", path, "--workers", 1)
-    assert (replayed.code, "shinglefold retry pages.jsonl --index pages" in replayed.err) == (2, True)
+    assert (replayed.code, "leave --dead-letters out" in replayed.err) == (2, True)
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 1), ("{broken\n", 1), ("\n\n", 1)])
@@ -188,10 +191,10 @@ def test_a_record_without_the_field_named_for_ids_fails_and_is_mended_by_retry(r
     assert ran.code == 3
     assert "1 indexed into pages, 0 dropped, 1 failed, of 2 read" in ran.out
     assert "failed once: no [url], which the id is to come from; add it or name another" in ran.out
-    assert run("retry", "failed.jsonl", "--workers", 1).code == 1
+    assert run("index", "--replay", "failed.jsonl", "--workers", 1).code == 1
     letter = json.loads(Path("failed.jsonl").read_text())
     _write("failed.jsonl", letter | {"raw": json.dumps({"url": "v", "body": _TEXT})})
-    assert run("retry", "failed.jsonl", "--workers", 1).code == 0
+    assert run("index", "--replay", "failed.jsonl", "--workers", 1).code == 0
     hits = run("search", "мост", "--json", "--no-fold").json()["hits"]["hits"]
     assert sorted(hit["_id"] for hit in hits) == ["u", "v"]
 

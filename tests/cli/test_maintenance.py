@@ -89,7 +89,7 @@ def test_retry_leaves_only_what_failed_again(run):
     run("index", "-", "--dead-letters", "failed.jsonl", "--workers", 1, stdin="\n".join(lines) + "\n")
     letters = Path("failed.jsonl").read_text().replace('"body": 5', '"body": "теперь это текст"')
     Path("failed.jsonl").write_text(letters)
-    again = run("retry", "failed.jsonl", "--workers", 1)
+    again = run("index", "--replay", "failed.jsonl", "--workers", 1)
     assert again.code == 3
     assert "1 indexed into pages, 0 dropped, 1 failed, of 2 read" in again.out
     (left,) = map(json.loads, Path("failed.jsonl").read_text().splitlines())
@@ -104,7 +104,7 @@ def test_retry_leaves_only_what_failed_again(run):
         (("backfill", "pages", "--slice", "3/2"), 2, "such as 2/4"),
         (("backfill", "nowhere"), 1, "no index 'nowhere'"),
         (("doctor", "nowhere"), 1, "no index 'nowhere'"),
-        (("retry", "nowhere.jsonl"), 1, "check the path"),
+        (("index", "--replay", "nowhere.jsonl"), 1, "check the path"),
     ],
 )
 def test_what_can_not_be_done_is_one_line(run, arguments, code, said):

@@ -70,7 +70,7 @@ def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):
 @pytest.mark.parametrize(
     "command",
     [
-        *("index", "add", "backfill", "doctor", "retry", "search", "similar", "matches", "explain"),
+        *("index", "add", "backfill", "doctor", "replay", "search", "similar", "matches", "explain"),
         *("regroup", "sweep", "report"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_setting_that_names_another_field_is_refused_with_both(run, own, comma
     Path("letters.jsonl").write_text("")
     arguments = {
         "index": ["index", "-"],
-        "retry": ["retry", "letters.jsonl"],
+        "replay": ["index", "--replay", "letters.jsonl"],
         "add": ["add", own, "-"],
         "search": ["search", "мост"],
         "similar": ["similar", "page-1"],
@@ -115,13 +115,15 @@ def test_another_field_is_what_setup_changes(run, own, monkeypatch):
     assert run("doctor", own, "--workers", 1).code == 0
 
 
-@pytest.mark.parametrize("command", ["index", "backfill", "doctor", "retry"])
+@pytest.mark.parametrize("command", ["index", "backfill", "doctor", "replay"])
 @pytest.mark.parametrize("flag", ["--preset", "--pipeline"])
 def test_a_flag_that_contradicts_the_index_is_refused_and_its_remedy_works(run, own, command, flag):
     Path("other.json").write_text('{"processors": [{"supershingle": {"field": "content"}}]}')
     Path("letters.jsonl").write_text("")
     value = {"--preset": "fetterly", "--pipeline": "other.json"}[flag]
-    arguments = {"index": ["index", "-"], "retry": ["retry", "letters.jsonl"]}.get(command, [command, own])
+    arguments = {"index": ["index", "-"], "replay": ["index", "--replay", "letters.jsonl"]}.get(
+        command, [command, own]
+    )
     refused = run(*arguments, flag, value, stdin=lines(1))
     assert refused.code == 1
     assert f"{flag} {value}" in refused.err or f"fetterly ({flag})" in refused.err

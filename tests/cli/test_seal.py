@@ -108,7 +108,7 @@ def test_a_sealed_index_is_used_with_its_key_only(run, source, key, tmp_path):
         ("setup", "pages"),
         ("backfill", "pages"),
         ("doctor", "pages"),
-        ("retry", dead, "--index", "pages"),
+        ("index", "--replay", dead, "--index", "pages"),
         ("search", "ремонт"),
         ("explain", "a", "b"),
     ]

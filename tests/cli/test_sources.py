@@ -94,4 +94,4 @@ def test_a_gate_says_how_dead_letters_are_tried_again(run):
     assert run("setup", "pages").code == 0
     refused = run("add", "pages", "failed.jsonl")
     assert refused.code == 2
-    assert "they are tried again with: shinglefold retry failed.jsonl --index pages" in refused.err
+    assert "they are tried again with: shinglefold index failed.jsonl --index pages --replay" in refused.err

@@ -31,7 +31,7 @@ def test_a_missing_file_is_told_without_numbers(run, monkeypatch):
         (("index", "a.jsonl", "--dead-letters", "no/dead.jsonl"), "no/dead.jsonl"),
         (("index", "a.jsonl", "--dead-letters", "folder"), "folder"),
         (("index", "--replay", "folder"), "folder"),
-        (("retry", "folder"), "folder"),
+        (("index", "--replay", "folder", "--workers", "1"), "folder"),
         (("compare", "no.txt", "a.jsonl"), "no.txt"),
         (("groups", "--pairs", "no.jsonl"), "no.jsonl"),
         (("index", "a.jsonl", "--engine", "a.jsonl"), "a.jsonl"),

@@ -99,6 +99,7 @@ def add(
     FILE is read as by index; - is standard input. Many may add to an index at the same time. Exit code 3 says
     that some documents were not let in, 1 that none was.
     """
+    from shinglefold.cli.render.run_summary import replay_command
     from shinglefold.cli.session.open_index import opened_store, pipeline_of
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.bulk_run import Run
@@ -114,7 +115,7 @@ def add(
     records = read_sources(
         [file],
         make_read_options(format, id_field, encoding, header),
-        retried=lambda letters: asked.hints.command("retry", letters, index=index),
+        lambda letters: replay_command(asked, letters),
     )
     run, watch = Run(), FieldWatch(())
     with _kept(run), _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:

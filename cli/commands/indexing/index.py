@@ -24,7 +24,7 @@ from shinglefold.cli.options.sources import (
     read_sources,
     reading_options,
 )
-from shinglefold.cli.render.run_summary import retry_command, summary_lines
+from shinglefold.cli.render.run_summary import again_command, exit_code, replay_command, summary_lines
 from shinglefold.cli.render.warnings import code_of_run, id_warnings, page_notes, warnings_of
 from shinglefold.cli.session.field_types import check_types, mapping_told, read_properties
 
@@ -73,7 +73,11 @@ if TYPE_CHECKING:
 )
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
-@click.option("--replay", is_flag=True, help="The sources are dead-letter files: try their documents again.")
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="The source is a dead-letter file: index its documents again. It keeps what fails again.",
+)
 @preset_option
 @workers_option
 @click.pass_obj
@@ -119,18 +123,12 @@ def index(
 
     asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = asked.settings
-    check_dead_letters(dead_letters, sources, asked.hints.command("retry", dead_letters or "", index=index))
+    replaying = partial(replay_command, asked)
+    check_replay(sources if replay else None, dead_letters, recreate=recreate)
+    check_dead_letters(dead_letters, sources, replaying(dead_letters or ""))
     options = make_read_options(format, id_field, encoding, header)
-    own = {id_field: {"type": "keyword"}} if id_field and "." not in id_field else {}
-    types = read_properties(mapping)
-    if mapping and not recreate:
-        check_types(asked, types, mapping)
-    records = read_sources(
-        sources,
-        options,
-        replayed=replay,
-        retried=lambda file: asked.hints.command("retry", file, index=index),
-    )
+    types = _types(asked, mapping, recreate=recreate)
+    records = iter(()) if replay else read_sources(sources, options, replaying)
     chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
     if passages and not recipe.passages:
         chosen, recipe = passages_too(asked, chosen, recipe, fresh=recreate)
@@ -138,8 +136,7 @@ def index(
     check_groups(asked, recipe, wanted=groups and not recreate)
     rules = rules_of_groups(verify, min_similarity, numbered=numbered)
     kept = kept_groups(asked, recipe, numbered=numbered) if recreate else Kept()
-    layout = kept_layout(asked) if recreate else Layout()
-    left = left_beside(asked) if recreate else []
+    layout, left = (kept_layout(asked), left_beside(asked)) if recreate else (Layout(), [])
     recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
@@ -155,15 +152,16 @@ def index(
         rules=rules if numbered else None,
         mapping=mapping,
         records=watch.watch(records),
-        usual=own,
+        usual={id_field: {"type": "keyword"}} if id_field and "." not in id_field else {},
         layout=layout,
         properties={**kept.properties, **types},
-        dead_letters=dead_letters,
+        dead_letters=sources[0] if replay else dead_letters,
+        replayed=options if replay else None,
         workers=settings.workers if workers is None else workers,
     )
     try:
         summary = rebuild(opened, index, build) if recreate else build(index)
-        retried = retry_command(
+        again = again_command(
             asked, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
             groups=groups, passages=passages, id_field=id_field or None, verify=verify,
             min_similarity=None if min_similarity is None else str(min_similarity),
@@ -175,12 +173,23 @@ def index(
     # One that was broken off in the middle of learning a word is not to be trusted.
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
-    summary = _whole(summary, options, () if replay else tuple(page_notes(sources, options, summary)))
+    if replay:
+        _tell(invocation, summary, summary_lines(summary, asked.hints, again), ())
+        return exit_code(summary)
+    summary = _whole(summary, options, tuple(page_notes(sources, options, summary)))
     warned = [*left, *warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
     if summary.made:
         warned += filter(None, (kept.left, layout.left))
-    _tell(invocation, summary, summary_lines(summary, asked.hints, retried), warned)
+    _tell(invocation, summary, summary_lines(summary, asked.hints, again), warned)
     return code_of_run(summary, watch, named=bool(fields))
+
+
+def _types(asked: "Asked", mapping: str | None, *, recreate: bool) -> dict[str, Any]:
+    """Return the types of fields in a file; they must be those of an index that is there."""
+    types = read_properties(mapping)
+    if mapping and not recreate:
+        check_types(asked, types, mapping)
+    return types
 
 
 def _built(
@@ -196,11 +205,13 @@ def _built(
     usual: dict[str, Any],
     layout: "Layout",
     properties: dict[str, Any],
+    replayed: "ReadOptions | None",
     **options: Any,  # noqa: ANN401 - of the run
 ) -> "Summary":
     """Index documents under a name.
 
     Args:
+        replayed: how dead letters are read, where the documents are those of the file ``dead_letters``.
         rules: by which groups are numbered, None for no numbers.
         usual: types of further fields, unless the server's templates, ``layout`` or ``properties`` say
             otherwise; the last of these wins.
@@ -220,17 +231,11 @@ def _built(
     numbering, tools = None, pipeline.tools
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
+    options |= {"field": recipe.field, "groups": numbering, "properties": properties}
     with mapping_told(mapping), numbering_told(asked, numbering):
-        return run(
-            engine,
-            name,
-            records,
-            pipeline,
-            field=recipe.field,
-            groups=numbering,
-            properties=properties,
-            **options,
-        )
+        if replayed is None:
+            return run(engine, name, records, pipeline, **options)
+        return replay_letters(asked, engine, name, pipeline, reading=replayed, **options)
 
 
 def _whole(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
@@ -326,6 +331,46 @@ def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **opti
             progress=indexing_progress(bar),
             **options,
         )
+
+
+def check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, recreate: bool) -> None:
+    """Refuse options that mean nothing for a dead-letter file.
+
+    Args:
+        sources: those of ``--replay``; None without it.
+
+    Raises:
+        UsageError: there are several sources, or one of those options.
+    """
+    if sources is None:
+        return
+    if len(sources) != 1 or sources[0] == "-":
+        raise click.UsageError("--replay takes one dead-letter file")
+    if dead_letters is not None:
+        raise click.UsageError("--replay keeps what fails again in its file: leave --dead-letters out")
+    if recreate:
+        raise click.UsageError("--replay adds to an index: leave --recreate out")
+
+
+def replay_letters(
+    asked: "Asked",
+    engine: "Engine",
+    index: str,
+    pipeline: "Pipeline",
+    *,
+    dead_letters: str,
+    **options: Any,  # noqa: ANN401 - of the run
+) -> "Summary":
+    """Index the documents of a dead-letter file with a progress bar; the file keeps what fails again."""
+    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.maintenance import ForeignFile, retry
+
+    with progress_bar("replaying") as bar:
+        try:
+            return retry(engine, index, dead_letters, pipeline, progress=indexing_progress(bar), **options)
+        except ForeignFile as error:
+            indexed = asked.hints.command("index", dead_letters, index=index)
+            raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
 
 
 def indexing_progress(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
