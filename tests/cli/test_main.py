@@ -80,7 +80,7 @@ def test_help_loads_no_heavy_part():
         (["compare", ".", "b.txt"], 1, "InputError", "folder"),
         (["compare", "-", "-"], 2, "UsageError", "standard input"),
         (["compare", "--text", "a", "b", "--language", "rus"], 2, "UnknownLanguage", "ru"),
-        (["simulate", "nowhere.jsonl"], 1, "InputError", "nowhere.jsonl"),
+        (["index", "nowhere.jsonl", "--dry-run"], 1, "InputError", "nowhere.jsonl"),
         (["--config", "nowhere.toml", "info"], 2, "ConfigError", "nowhere.toml"),
         (["--config", "nowhere.toml", "demo"], 2, "ConfigError", "nowhere.toml"),
     ],

@@ -138,12 +138,10 @@ def test_a_pipe_of_the_shell_is_a_text(run, pages):
     assert (ran.code, "1 copy" in ran.out) == (0, True)
 
 
-def test_nothing_to_simulate_is_an_error(run):
+def test_a_dry_run_over_nothing_is_an_error(run):
     Path("empty.jsonl").write_text("\n")
-    for given in ("empty.jsonl", "docs.json"):
-        Path("docs.json").write_text('{"docs": []}')
-        ran = run("simulate", given)
-        assert (ran.code, f"{given} holds no documents" in ran.err) == (1, True)
+    ran = run("index", "empty.jsonl", "--dry-run")
+    assert (ran.code, "empty.jsonl holds no documents" in ran.err) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["advise"])

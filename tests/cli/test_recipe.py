@@ -71,7 +71,7 @@ def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):
     "command",
     [
         *("index", "add", "backfill", "doctor", "replay", "search", "similar", "matches", "explain"),
-        *("regroup", "sweep", "report"),
+        *("regroup", "report"),
     ],
 )
 def test_a_setting_that_names_another_field_is_refused_with_both(run, own, command, monkeypatch):

@@ -97,7 +97,13 @@ def library(examples_file, tmp_path_factory) -> Path:
 _EVERY = (
     *("similar ru-bridge-repair-1", "matches TEXT", "explain ru-bridge-repair-1 ru-bridge-repair-2"),
     *("passages TEXT TEXT", "groups FILE --pairs", "groups FILE", "groups FILE --csv", "advise sample FILE"),
-    *("advise width --shingles 99", "advise layout", "simulate FILE", "regroup pages", "sweep pages"),
+    *(
+        "advise width --shingles 99",
+        "advise layout",
+        "index FILE --dry-run",
+        "regroup pages",
+        "doctor pages --fix",
+    ),
     *("report pages", "stats", "stats pages", "doctor pages", "setup pages", "info", "search bridge"),
     *("add pages FILE --policy tag", "index FILE", "delete pages --dry-run", "backfill pages"),
 )

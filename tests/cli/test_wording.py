@@ -23,8 +23,8 @@ def test_a_missing_file_is_told_without_numbers(run, monkeypatch):
     for arguments, name in (
         (("search", "x", "--config", "no.toml"), "no.toml"),
         (("info", "--config", "folder"), "folder"),
-        (("simulate", "no.jsonl"), "no.jsonl"),
-        (("simulate", "folder"), "folder"),
+        (("index", "no.jsonl", "--dry-run"), "no.jsonl"),
+        (("index", "folder", "--dry-run"), "folder"),
         (("index", "a.jsonl", "--pipeline", "no.json"), "no.json"),
         (("index", "a.jsonl", "--pipeline", "folder"), "folder"),
         (("index", "a.jsonl", "--mapping", "folder"), "folder"),

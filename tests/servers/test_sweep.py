@@ -1,4 +1,4 @@
-"""sweep: what dead writers have left at a gate is found, shown and removed, and what is alive is not."""
+"""doctor --fix removes the placeholders of crashed writers, and leaves those of running ones."""
 
 import json
 import time
@@ -41,14 +41,13 @@ def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
         assert main([*arguments, "--engine", server.url]) == 0
         return capsys.readouterr().out
 
-    assert "shinglefold sweep" in run("stats", index)
-    shown = run("sweep", index, "--dry-run")
-    assert "found 2 places" in shown
-    assert "1 kept by gates that decide now" in shown
-    removed = json.loads(run("sweep", index, "--json"))
+    assert f"shinglefold doctor {index} --fix" in run("stats", index)
+    found = json.loads(run("doctor", index, "--json"))
+    assert (found["findings"]["kept"], "removed" in found) == (3, False)
+    removed = json.loads(run("doctor", index, "--fix", "--json"))
     assert {place["_id"] for place in removed["removed"]} == {"dead", "far"}
-    assert ([place["_id"] for place in removed["kept"]], removed["left"]) == (["alive"], [])
-    assert "removed 0 places" in run("sweep", index)
+    assert removed["findings"]["kept"] == 1
+    assert "removed 0 placeholders" in run("doctor", index, "--fix")
     with open_engine(server.url) as engine:
         engine.refresh(index)
         left = {hit["_id"] for hit in engine.search(index, {"size": 9})["hits"]["hits"]}
@@ -66,18 +65,17 @@ def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, ca
         return written(self, actions, **options)
 
     monkeypatch.setattr(GuardedEngine, "write", late)
-    assert main(["sweep", index, "--engine", server.url]) == 3
+    assert main(["doctor", index, "--fix", "--engine", server.url]) == 3
     told = capsys.readouterr()
-    assert "removed 0 places" in told.out
-    assert "2 could not be removed: " in told.err
+    assert "removed 0 placeholders" in told.out
+    assert "2 placeholders could not be removed: " in told.err
     assert "version conflict" in told.err
-    assert told.err.endswith(f"once mended: shinglefold sweep {index} --engine {server.url}\n")
 
 
 def test_a_block_is_told_with_what_lifts_it(server, index, capsys):
     server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": True})
     try:
-        assert main(["sweep", index, "--engine", server.url]) == 1
+        assert main(["doctor", index, "--fix", "--engine", server.url]) == 1
     finally:
         server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": None})
     assert "set index.blocks.* of the index to null" in capsys.readouterr().err

@@ -1,13 +1,13 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import printable, remark, write_json, write_line
 from shinglefold.cli.options.definitions import (
     engine_options,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
-    from shinglefold.ingest import Pipeline, Progress, ReadOptions, Summary
+    from shinglefold.ingest import Pipeline, Progress, ReadOptions, Record, Summary
     from shinglefold.model.recipe import Recipe
 
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     shinglefold index site/ --index site --recreate
     shinglefold index dump.csv --id-field page_id --dead-letters failed.jsonl
     zcat pages.jsonl.gz | shinglefold index - --index news --pipeline pipeline.json
+    shinglefold index documents.jsonl --pipeline pipeline.json --dry-run --verbose
     shinglefold index --replay failed.jsonl
     """
 )
@@ -78,6 +79,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="The source is a dead-letter file: index its documents again. It keeps what fails again.",
 )
+@click.option(
+    "--dry-run", is_flag=True, help="Write nothing: print what the pipeline makes of each document, as JSON."
+)
+@click.option("--verbose", is_flag=True, help="With --dry-run: the document after every step.")
 @preset_option
 @workers_option
 @click.pass_obj
@@ -93,6 +98,8 @@ def index(
     fields: tuple[str, ...],
     replay: bool,
     dead_letters: str | None,
+    dry_run: bool,
+    verbose: bool,
     preset: str | None,
     workers: int | None,
     mapping: str | None,
@@ -129,7 +136,9 @@ def index(
     options = make_read_options(format, id_field, encoding, header)
     types = _types(asked, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
-    chosen, recipe = pipeline_of(asked, invocation, fresh=recreate)
+    chosen, recipe = pipeline_of(asked, invocation, fresh=recreate or (dry_run and bool(pipeline)))
+    if dry_run:
+        return print_documents(sources, records, chosen, verbose=verbose)
     if passages and not recipe.passages:
         chosen, recipe = passages_too(asked, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
@@ -168,8 +177,7 @@ def index(
         )  # fmt: skip
     finally:
         unclosed = close(opened)
-    if unclosed and not summary.stopped:
-        summary = replace(summary, stopped=unclosed)
+    summary = replace(summary, stopped=summary.stopped or unclosed)
     # One that was broken off in the middle of learning a word is not to be trusted.
     if settings.lexicon_file and not summary.stopped:
         keep_lexicon(lexicon, settings.lexicon_file)
@@ -178,10 +186,38 @@ def index(
         return exit_code(summary)
     summary = _whole(summary, options, tuple(page_notes(sources, options, summary)))
     warned = [*left, *warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
-    if summary.made:
-        warned += filter(None, (kept.left, layout.left))
+    warned += filter(None, (kept.left, layout.left) if summary.made else ())
     _tell(invocation, summary, summary_lines(summary, asked.hints, again), warned)
     return code_of_run(summary, watch, named=bool(fields))
+
+
+def print_documents(
+    sources: Sequence[str], records: "Iterable[Record]", pipeline: "Pipeline", *, verbose: bool
+) -> int:
+    """Print what a pipeline makes of documents, in the shape of ``_ingest/pipeline/_simulate``."""
+    from shinglefold.errors import InputError
+
+    samples: list[dict[str, Any]] = []
+    unreadable = []
+    for record in records:
+        if record.document is None:
+            unreadable.append(
+                {"error": {"type": "unreadable", "reason": f"{record.source}:{record.line}: {record.reason}"}}
+            )
+        else:
+            source = dict(record.document)
+            id_ = source.pop("_id", None)
+            samples.append({**({} if id_ is None else {"_id": id_}), "_source": source})
+    if not samples and not unreadable:
+        raise InputError(f"{', '.join(sources)} holds no documents")
+    made = pipeline.simulate(samples, verbose=verbose)["docs"] if samples else []
+    write_json({"docs": [*made, *unreadable]})
+    return PARTLY if unreadable or any(map(_is_failed, made)) else DONE
+
+
+def _is_failed(one: Mapping[str, Any] | None) -> bool:
+    steps = (one or {}).get("processor_results", ())
+    return one is not None and ("error" in one or bool(steps and "error" in steps[-1]))
 
 
 def _types(asked: "Asked", mapping: str | None, *, recreate: bool) -> dict[str, Any]:

@@ -1,19 +1,23 @@
 """``shinglefold doctor INDEX``: whether the stored fingerprints are those of the texts."""
 
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import chain
-from shinglefold.cli.framework.output import printable, write_json, write_line
+from shinglefold.cli.framework.output import printable, remark, write_json, write_line
 from shinglefold.cli.session.maintenance import opened_index, reporter, scan_options
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
+    from shinglefold.grouping.gate.housekeeping import Placeholder
     from shinglefold.maintenance import Diagnosis
     from shinglefold.model.recipe import Recipe
 
+_SHOWN = 10
 #: Findings in words, in the order of the report.
 _SAID = {
     "sound": "have the fingerprint of their text",
@@ -35,9 +39,11 @@ _MENDED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
 @command(
     examples="""
     shinglefold doctor pages
+    shinglefold doctor pages --fix
     """
 )
 @click.argument("index", metavar="INDEX")
+@click.option("--fix", is_flag=True, help="First remove the placeholders that crashed writers left.")
 @scan_options
 @click.pass_obj
 def doctor(
@@ -45,6 +51,7 @@ def doctor(
     /,
     *,
     index: str,
+    fix: bool,
     engine: str | None,
     pipeline: str | None,
     part: str,
@@ -54,13 +61,14 @@ def doctor(
 ) -> int:
     """Examine the mappings and the fingerprints of an INDEX.
 
-    Tells whether each fingerprint is that of its text; nothing is changed. Exit code 3 says that something
-    has to be mended; the last lines say how.
+    Tells whether each fingerprint is that of its text. Nothing is changed, except that --fix removes the
+    placeholders of crashed writers. Exit code 3 says that something has to be mended; the last lines say how.
     """
     from dataclasses import replace
 
     from shinglefold.cli.commands.indexing.recreate import left_beside
     from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
     from shinglefold.maintenance import DoctorOptions, Slice, diagnose
 
     share = Slice.parse(part)
@@ -68,15 +76,30 @@ def doctor(
     with opened_index(invocation, asked) as (opened, chosen, recipe, _):
         count = asked.settings.workers if workers is None else workers
         options = DoctorOptions(recipe.field, share, requests_per_second, count)
+        swept = sweep(opened, index, recipe.field) if fix else SweepResult()
+        left = [one for one in placeholders(opened, index, recipe.field) if one.expired] if fix else []
         with progress_bar("doctor") as bar:
             found = diagnose(opened, index, chosen, options, progress=reporter(bar))
     found = replace(found, remarks=(*found.remarks, *left_beside(asked)))
     if invocation.json:
-        write_json(found.to_json())
+        removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
+        write_json({**found.to_json(), **(removed if fix else {})})
     else:
-        for line in _lines(found, asked, recipe):
+        for line in [*(_swept(swept.removed) if fix else ()), *_lines(found, asked, recipe)]:
             write_line(printable(asked.hints.completed(line)))
-    return DONE if found.healthy else PARTLY
+    if left:
+        why = "; ".join(swept.reasons) or "they were left meanwhile"
+        remark(printable(f"{len(left):,} placeholders could not be removed: {why}"))
+    return DONE if found.healthy and not left else PARTLY
+
+
+def _swept(removed: "Sequence[Placeholder]") -> "Iterator[str]":
+    yield f"removed {len(removed):,} placeholders of crashed writers"
+    for place in removed[:_SHOWN]:
+        until = datetime.fromtimestamp(place.until / 1000, UTC)
+        yield f"  {place.id}, kept until {until:%Y-%m-%d %H:%M:%S} UTC"
+    if len(removed) > _SHOWN:
+        yield f"  and {len(removed) - _SHOWN:,} more"
 
 
 def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
@@ -118,7 +141,8 @@ def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]
             "examine the index as a user who sees it"
         )
     if found.findings.get("kept"):
-        lines.append(f"places that dead writers have left: {asked.hints.command('sweep', found.index)}")
+        fix = asked.hints.command("doctor", found.index, fix=True)
+        lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]

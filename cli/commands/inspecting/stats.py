@@ -140,7 +140,7 @@ def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
     if one.kept:
         lines.append(
             f"places kept   {one.kept:,} by a gate, for documents that it decides on; they are none yet. "
-            f"What dead writers have left: {hints.command('sweep', one.info.name)}"
+            f"Those of crashed writers are removed by: {hints.command('doctor', one.info.name, fix=True)}"
         )
     return lines
 
