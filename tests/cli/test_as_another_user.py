@@ -35,7 +35,7 @@ _BODY = "The old bridge is closed until Monday because the river rises, buses ta
 _WORKS = (
     "search bridge",
     "similar a",
-    "explain a b",
+    "compare a b --index pages",
     "matches a.txt",
     "stats pages",
     "stats",
@@ -47,7 +47,7 @@ _WORKS = (
     "sign pages.jsonl --workers 1",
     "groups --pairs pages.jsonl --workers 1",
     "groups pages.jsonl --workers 1",
-    "passages a.txt a.txt",
+    "compare a.txt a.txt",
     "advise sample pages.jsonl --workers 1",
 )
 #: What does not, and the file that is named.
@@ -72,7 +72,7 @@ _REFUSED = {
     "sign pages.jsonl --dead-letters failed.jsonl": "failed.jsonl",
     "groups --pairs secret.jsonl": "secret.jsonl",
     "compare secret.jsonl a.txt": "secret.jsonl",
-    "passages a.txt a.txt --html page.html": "page.html",
+    "compare a.txt a.txt --html page.html": "page.html",
     "report pages --html page.html": "page.html",
     "advise layout --svg curve.svg": "curve.svg",
     "index secret.jsonl --dry-run": "secret.jsonl",

@@ -33,7 +33,7 @@ def test_every_hint_has_the_options_in_force(run):
     assert hints(planned.out) == [["backfill", "pages", *where]]
     run_hints(run, ill.out)
     run_hints(run, run("backfill", "pages", *where, "--preset", "classic").err)
-    missing = run("explain", "page-1", "nobody", *where)
+    missing = run("compare", "page-1", "nobody", "--index", "pages", *where)
     assert hints(missing.err) == [["search", "WORDS", "--index", "pages", "--json", "--no-fold", *where]]
     run_hints(run, missing.err)
     first = run("search", "Страница", *where, "--size", 2, "--cursor", "new")

@@ -132,7 +132,7 @@ def test_fingerprints_are_kept_in_the_field_the_settings_name(run, monkeypatch):
     monkeypatch.setenv("SHINGLEFOLD_FIELD", "near")
     run("index", _write("a.jsonl", {"id": "1", "body": _TEXT}, {"id": "2", "body": _TEXT}), "--workers", 1)
     assert run("search", "мост", "--json").json()["dedup"]["folded"] == 1
-    assert run("explain", "1", "2", "--json").json()["folds"]
+    assert run("compare", "1", "2", "--index", "pages", "--json").json()["folds"]
 
 
 def test_an_index_of_another_preset_is_searched_by_its_own_scheme(run):

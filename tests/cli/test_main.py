@@ -208,7 +208,7 @@ def _settings(text):
     [
         ["search", "закроют", "мост", "--explain", "--passages"],
         ["search", "мост", "--no-fold"],
-        ["explain", "ru-bridge-repair-1", "ru-bridge-repair-3"],
+        ["compare", "ru-bridge-repair-1", "ru-bridge-repair-3", "--index", "pages"],
     ],
 )
 def test_piped_lines_end_where_their_text_ends(run, engine_folder, arguments):

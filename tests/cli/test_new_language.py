@@ -63,7 +63,7 @@ def test_a_language_installed_later_changes_nothing_about_an_index(installed: Pa
         ["backfill", "pages", "--workers", "1"],
         ["doctor", "pages", "--workers", "1"],
         ["search", "Страница"],
-        ["explain", "page-1", "page-2"],
+        ["compare", "page-1", "page-2", "--index", "pages"],
         ["setup", "pages"],
     ):
         ran = run(*command, path=installed, stdin=lines)

@@ -51,7 +51,7 @@ def test_a_page_is_written_beside_nobodys_file(run):
     for name in ("a.txt", "b.txt"):
         Path(name).write_text(_TEXT)
     Path("page.html.part").write_text("precious")
-    assert run("passages", "a.txt", "b.txt", "--html", "page.html").code == 0
+    assert run("compare", "a.txt", "b.txt", "--html", "page.html").code == 0
     assert Path("page.html.part").read_text() == "precious"
     assert sorted(place.name for place in Path.cwd().glob("*.part")) == ["page.html.part"]
     assert not list(Path.cwd().glob(".page*"))
@@ -108,7 +108,13 @@ def test_an_empty_folder_of_data_is_not_the_working_folder(run, pages, monkeypat
 
 
 def test_an_empty_name_is_no_source(run):
-    for command in (("index", ""), ("sign", ""), ("groups", ""), ("similar", ""), ("explain", "", "x")):
+    for command in (
+        ("index", ""),
+        ("sign", ""),
+        ("groups", ""),
+        ("similar", ""),
+        ("compare", "", "x", "--index", "pages"),
+    ):
         ran = run(*command)
         assert (ran.code, "empty" in ran.err) == (2, True), command
 

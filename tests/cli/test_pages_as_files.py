@@ -24,7 +24,7 @@ def site(run):
 
 @pytest.mark.usefixtures("site")
 def test_equal_texts_are_equal_whatever_their_files_are_called(run):
-    told = run("explain", "one.txt", "another.txt", "--json").json()
+    told = run("compare", "one.txt", "another.txt", "--index", "pages", "--json").json()
     assert told["same_text"] is True
     assert run("groups", "--pairs", "site", "--min-resemblance", "1", "--json").out.count("\n") == 1
 

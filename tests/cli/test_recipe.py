@@ -44,7 +44,7 @@ def test_no_command_needs_a_flag_again(run, own):
     assert run("similar", "page-0", "--json").code == 0
     added = run("add", own, "-", "--json", stdin=lines(1, title="headline", body="content"))
     assert added.json()["documents"][0].get("replaced") is True, added
-    told = run("explain", "page-0", "page-0", "--json").json()
+    told = run("compare", "page-0", "page-0", "--index", "pages", "--json").json()
     assert (told["folds"], len(told["passages"]) > 0) == (True, True)
     assert run("setup", own).out.splitlines()[-1] == "nothing to change"
 
@@ -70,7 +70,7 @@ def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):
 @pytest.mark.parametrize(
     "command",
     [
-        *("index", "add", "backfill", "doctor", "replay", "search", "similar", "matches", "explain"),
+        *("index", "add", "backfill", "doctor", "replay", "search", "similar", "matches", "compare"),
         *("regroup", "report"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_setting_that_names_another_field_is_refused_with_both(run, own, comma
         "search": ["search", "мост"],
         "similar": ["similar", "page-1"],
         "matches": ["matches", "--text", "мост"],
-        "explain": ["explain", "page-1", "page-2"],
+        "compare": ["compare", "page-1", "page-2", "--index", "pages"],
     }
     monkeypatch.setenv("SHINGLEFOLD_FIELD", "copies")
     refused = run(*arguments.get(command, [command, own]), stdin=lines(1))
@@ -271,7 +271,8 @@ def test_a_field_that_the_index_has_not_is_told_with_the_nearest(run, engine_fol
 
 def test_explain_refuses_a_field_that_the_index_has_not(run, engine_folder):
     ran = run(
-        "explain", "ru-bridge-repair-1", "ru-bridge-repair-3", "--engine", engine_folder, "--field", "titel"
+        *("compare", "ru-bridge-repair-1", "ru-bridge-repair-3", "--index", "pages"),
+        *("--engine", engine_folder, "--field", "titel"),
     )
     assert (ran.code, "did you mean 'title'?" in ran.err) == (2, True)
 

@@ -87,7 +87,7 @@ def test_a_forged_document_is_found_by_doctor_mended_by_backfill_and_never_folde
     assert "1 have one that lacks the seal of the index: altered, or made without its key: c" in told.out
     assert run("doctor", "pages", "--json").json()["findings"] == {"sound": 2, "unsealed": 1}
     assert "backfill pages" in told.out
-    refused = run("explain", "a", "c")
+    refused = run("compare", "a", "c", "--index", "pages")
     assert refused.code == 1
     assert "does not have the seal" in refused.err
 
@@ -95,7 +95,7 @@ def test_a_forged_document_is_found_by_doctor_mended_by_backfill_and_never_folde
     assert stored("c") == own
     assert run("doctor", "pages").code == 0
     assert found(run)[1]["unreadable"] == 0
-    assert run("explain", "a", "b", "--json").json()["folds"]
+    assert run("compare", "a", "b", "--index", "pages", "--json").json()["folds"]
 
 
 def test_a_sealed_index_is_used_with_its_key_only(run, source, key, tmp_path):
@@ -110,7 +110,7 @@ def test_a_sealed_index_is_used_with_its_key_only(run, source, key, tmp_path):
         ("doctor", "pages"),
         ("index", "--replay", dead, "--index", "pages"),
         ("search", "ремонт"),
-        ("explain", "a", "b"),
+        ("compare", "a", "b", "--index", "pages"),
     ]
     for value in ("", "another key, of sixteen bytes"):
         key(value)

@@ -23,7 +23,7 @@ ADDRESSES = [
 COMMANDS = [
     ["index", "pages.jsonl"],
     ["search", "word"],
-    ["explain", "1", "2"],
+    ["compare", "1", "2", "--index", "pages"],
     ["setup", "pages"],
     ["backfill", "pages"],
     ["doctor", "pages"],

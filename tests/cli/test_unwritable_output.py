@@ -95,8 +95,12 @@ def library(examples_file, tmp_path_factory) -> Path:
 
 #: Every command that writes lines of its own, and is not above.
 _EVERY = (
-    *("similar ru-bridge-repair-1", "matches TEXT", "explain ru-bridge-repair-1 ru-bridge-repair-2"),
-    *("passages TEXT TEXT", "groups FILE --pairs", "groups FILE", "groups FILE --csv", "advise sample FILE"),
+    *(
+        "similar ru-bridge-repair-1",
+        "matches TEXT",
+        "compare ru-bridge-repair-1 ru-bridge-repair-2 --index pages",
+    ),
+    *("compare TEXT TEXT", "groups FILE --pairs", "groups FILE", "groups FILE --csv", "advise sample FILE"),
     *(
         "advise width --shingles 99",
         "advise layout",

@@ -1,14 +1,24 @@
-"""``shinglefold compare A B``: two texts, how alike they are and where."""
+"""``shinglefold compare A B``: two texts, or two documents of an index: how alike they are, and where."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, Name, command
-from shinglefold.cli.framework.output import make_console, printable, write_json
+from shinglefold.cli.framework.output import (
+    check_page,
+    make_console,
+    printable,
+    remark,
+    write_json,
+    write_page,
+)
 from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
+    engine_option,
+    options,
     passages_option,
     preset_option,
     text_options,
@@ -17,25 +27,84 @@ from shinglefold.cli.options.definitions import (
 if TYPE_CHECKING:
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.compare_texts import Comparison
+    from shinglefold.passages.shingle_positions import Elements
+
+#: Options that mean something for stored documents.
+_OF_DOCUMENTS = {"a", "b", "index", "engine", "fields", "passages"}
+#: What counts as a passage.
+_passage_options = options(
+    click.option(
+        "--width",
+        type=click.IntRange(1, 10),
+        default=5,
+        show_default=True,
+        metavar="N",
+        help="Words in a row that must be equal somewhere in a passage.",
+    ),
+    click.option(
+        "--gap",
+        type=click.IntRange(0, 100),
+        default=6,
+        show_default=True,
+        metavar="N",
+        help="Words that may differ within a passage, one after another.",
+    ),
+    click.option(
+        "--tolerant", is_flag=True, help="Also take words in another order for equal; takes longer."
+    ),
+    passages_option,
+    click.option("--html", metavar="FILE", help="Write both texts side by side as one HTML file."),
+)
 
 
 @command(
     examples="""
     shinglefold compare draft.txt published.html
+    shinglefold compare draft.txt published.html --html passages.html
     shinglefold compare --text 'Мост закроют на ремонт в мае' 'Мост закрыли на ремонт в мае'
     curl -s https://example.org/ | shinglefold compare --format html - saved.html
+    shinglefold compare page-17 page-18 --index site
     """
 )
 @click.argument("a", type=Name("file"))
 @click.argument("b", type=Name("file"))
+@click.option("--index", metavar="NAME", help="A and B are ids of documents in this index.")
+@engine_option
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="FIELD",
+    help="With --index: field whose text is aligned; repeat it for more. By default those with fingerprints.",
+)
 @text_options("A and B are the texts themselves, not files", "of both")
-@passages_option
+@_passage_options
 @preset_option
 @decision_options
-@click.pass_obj
-def compare(
+@click.pass_context
+def compare(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as click gives them
+    """Compare two texts, or two documents of an index.
+
+    A and B are files, or - for standard input; with --index they are ids of documents. The figures are the
+    language and the shingles of each, the resemblance, shared supershingles, whether the two fold, and the
+    passages that match.
+    """
+    if given["index"] is None:
+        if given["fields"] or given["engine"]:
+            raise click.UsageError("--field and --engine are of stored documents: name their --index")
+        return compare_files(
+            context.obj, **{name: given[name] for name in given.keys() - {"index", "engine", "fields"}}
+        )
+    source = click.core.ParameterSource.DEFAULT
+    for name in sorted(given.keys() - _OF_DOCUMENTS):
+        if context.get_parameter_source(name) is not source:
+            option = next(one for one in context.command.params if one.name == name).opts[0]
+            raise click.UsageError(f"--index compares documents as they are stored: leave {option} out")
+    return compare_documents(context.obj, **{name: given[name] for name in _OF_DOCUMENTS})
+
+
+def compare_files(
     invocation: Invocation,
-    /,
     *,
     a: str,
     b: str,
@@ -43,35 +112,167 @@ def compare(
     kind: str,
     encoding: str,
     language: str | None,
+    width: int,
+    gap: int,
+    tolerant: bool,
     passages: int,
+    html: str | None,
     preset: str | None,
     **decision: str | float | None,
 ) -> int:
-    """Compare two texts and show the passages that match.
-
-    A and B are files, or - for standard input. The figures are the tokens, shingles and language of each, the
-    resemblance, exact and estimated, containment, shared supershingles, and whether the scheme folds the two.
-    """
+    """Compare two texts that are given, or in files."""
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.text_input import check_language, two_texts
     from shinglefold.cli.render.side_by_side import passage_json, print_passages
     from shinglefold.offline.compare_texts import compare_texts
-    from shinglefold.rerank import find_passages
+    from shinglefold.passages.alignment import passages_between
+    from shinglefold.passages.coverage import shares
+    from shinglefold.passages.html_report import Shown, page
+    from shinglefold.passages.shingle_positions import elements_of
 
+    check_page(html, "--html", () if text else (a, b))
     scheme = chosen_scheme(invocation, preset, **decision)
     check_language(scheme, language)
     texts, names = two_texts(a, b, kind, encoding, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     found = compare_texts(texts, names, (language, language), scheme, canonicalizer)
-    matched = find_passages(*(canonicalizer.placed(one, language) for one in texts))
+    sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
+    matched, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)
+    _warn_of_repetitions(names[0], left_out, crowded)
+    parts = shares(*sides)
+    if html is not None:
+        tokens = [side.tokens for side in sides]
+        shown = [Shown(*one) for one in zip(names, texts, tokens, parts, strict=True)]
+        write_page(html, page(shown, matched, width))
     if invocation.json:
-        told = [passage_json(passage, *texts) for passage in matched]
-        write_json({**found.to_json(scheme), "passages": told})
+        told = found.to_json(scheme)
+        for side, share in zip(("a", "b"), parts, strict=True):
+            told[side]["share"] = round(share, 4)
+        told["passages"] = [passage_json(one, *texts) for one in matched]
+        write_json({**told, "left_out": left_out, "crowded": crowded})
         return DONE
     console = make_console()
     _print_figures(found, scheme)
-    print_passages(console, matched, texts, names, passages)
+    for line in _share_lines(names, sides, parts, width):
+        console.print(line, highlight=False, markup=False)
+    console.print()
+    print_passages(console, matched, texts, names, passages, least=width)
+    if html is not None:
+        console.print(f"\nwritten to {printable(html)}", highlight=False, markup=False, soft_wrap=True)
     return DONE
+
+
+def _warn_of_repetitions(name: str, left_out: int, crowded: int) -> None:
+    if left_out:
+        remark(
+            f"warning: both texts repeat much: {left_out:,} pairs of equal places were not compared each "
+            "with each, but in the order in which they come, so that some repetitions may be missing"
+        )
+    if crowded:
+        remark(
+            f"warning: {crowded:,} places of {printable(name)} resemble so many others by a word that "
+            "they repeat that they were compared with those of the same words alone"
+        )
+
+
+def _share_lines(
+    names: Sequence[str], sides: "Sequence[Elements]", parts: Sequence[float], width: int
+) -> list[str]:
+    told = [f"{side.tokens:,} words of {printable(name)}" for name, side in zip(names, sides, strict=True)]
+    return [
+        f"{share:6.1%} of the {words} stand {width} in a row in the other text"
+        for words, share in zip(told, parts, strict=True)
+    ]
+
+
+def compare_documents(
+    invocation: Invocation,
+    *,
+    a: str,
+    b: str,
+    index: str,
+    engine: str | None,
+    fields: tuple[str, ...],
+    passages: int,
+) -> int:
+    """Compare two documents of an index by what is stored of them."""
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.render.side_by_side import passage_json, print_passages
+    from shinglefold.cli.session.open_index import opened_store, stored_hit
+    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.rerank.explanation.stored_pair import explain_pair
+    from shinglefold.rerank.request.field_check import check_fields
+
+    if not (a and b):
+        raise click.UsageError("an id is empty: name two documents")
+    asked = invocation.asked(index, engine)
+    with opened_store(asked) as store:
+        check_fields(store.mappings.values(), index, fields, "--field")
+        scheme, seal = store.scheme, seal_of_index(asked, store.recipe)
+        one = stored_hit(store, asked, a, invocation.arguments)
+        other = stored_hit(store, asked, b, invocation.arguments)
+    canonicalizer = Canonicalizer.of(scheme)
+    found = explain_pair(
+        (one, other), scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal
+    )
+    if invocation.json:
+        matched = [passage_json(passage, *found.texts) for passage in found.passages]
+        write_json({**found.told, "passages": matched})
+        return DONE
+    console = make_console()
+    for line in stored_figures(found.told, scheme):
+        console.print(line)
+    console.print()
+    print_passages(console, found.passages, found.texts, (a, b), passages)
+    return DONE
+
+
+def stored_figures(told: dict[str, Any], scheme: "Scheme") -> list[str]:
+    """Return an explanation as lines, the verdict last."""
+    one, other = told["a"], told["b"]
+    keywords = f"{len(told['shared'])} of {scheme.sketch.groups} shared {' '.join(told['shared'])}".rstrip()
+    shown = [
+        f"A  {printable(one['id'])}: {one['lang']}, {one['shingles']:,} shingles",
+        f"B  {printable(other['id'])}: {other['lang']}, {other['shingles']:,} shingles",
+        f"scheme            {told['scheme']}",
+        f"same canonical text: {'yes' if told['same_text'] else 'no'}",
+        f"supershingles     {keywords}",
+    ]
+    if told["estimate"] is None:
+        shown.append("resemblance       no estimate: too few shingles for a signature")
+    else:
+        made = told["estimate"]
+        shown.append(
+            f"resemblance       {made['resemblance']:.3f} ± {made['standard_error']:.3f} by estimate"
+        )
+    shown.append(f"length ratio      {told['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
+    shown.append(f"edit similarity   {_stored_similarity(told['text'])}")
+    needed = f"estimate needed {scheme.decision.min_resemblance}"
+    return [
+        *shown,
+        f"verdict: {_verdict(told['folds'])} ({needed})",
+        f"by text: {_verdict(told['text']['folds'])} ({_by_text(told['text'], needed)})",
+    ]
+
+
+def _stored_similarity(text: dict[str, Any]) -> str:
+    if text["similarity"] is None:
+        return "not told: a text is missing, or has over 20,000 words"
+    return f"{text['similarity']:.3f} of the words as written"
+
+
+def _by_text(text: dict[str, Any], needed: str) -> str:
+    """Say what decides where texts do: of pairs beyond doubt the signature."""
+    if text["decided"]:
+        anywhere = (1 + text["needed"]) / 2
+        return f"edit similarity needed {text['needed']}, or {anywhere:.2g} of the tokens anywhere"
+    if text["asked"]:
+        return f"the texts can't be asked; {needed}"
+    return f"the signatures leave no doubt; {needed}"
+
+
+def _verdict(folds: bool) -> str:
+    return "they fold" if folds else "they do not fold"
 
 
 def _print_figures(found: "Comparison", scheme: "Scheme") -> None:

@@ -128,7 +128,7 @@ def test_commands_that_take_an_id_look_through_an_alias_as_a_search_does(run, en
     ask(server.url, "POST", "/_aliases", {"actions": [{"add": alias}]})
     code, out, _ = run("similar", "one", "--index", f"{name}-all", "--json")
     assert (code, [match["_id"] for match in json.loads(out)["matches"]]) == (0, ["two"])
-    assert run("explain", "one", "two", "--index", f"{name}-all")[0] == 0
+    assert run("compare", "one", "two", "--index", "pages", "--index", f"{name}-all")[0] == 0
     for hidden in (("similar", "hidden"), ("explain", "one", "hidden")):
         code, _, err = run(*hidden, "--index", f"{name}-all")
         assert (code, bool(re.search("no document ('hidden'|of this id)", err))) == (1, True)

@@ -1,4 +1,4 @@
-"""explain: the stored facts of two documents, the verdict of a search, the passages."""
+"""compare --index: the stored facts of two documents, the verdict of a search, the passages."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from shinglefold.examples import articles
 
 @pytest.fixture
 def explain(run, engine_folder):
-    return lambda *arguments: run("explain", "--engine", engine_folder, *arguments)
+    return lambda *arguments: run("compare", "--index", "pages", "--engine", engine_folder, *arguments)
 
 
 def test_copies_fold_and_share_supershingles(explain):
@@ -53,6 +53,8 @@ def test_a_missing_document_or_index_is_told(explain):
     assert missing.code == 1
     assert "'nowhere'" in missing.err
     assert explain("a", "b", "--index", "other").code == 1
+    refused = explain("a", "b", "--width", "3")
+    assert (refused.code, "leave --width out" in refused.err) == (2, True)
 
 
 def test_the_text_stage_is_told_beside_the_verdict_of_signatures(explain):
@@ -67,7 +69,9 @@ def test_the_text_stage_is_told_beside_the_verdict_of_signatures(explain):
     assert "by text: they fold (" in shown
 
 
-@pytest.mark.parametrize("words", [["explain", "ru-bridge-repair-1", "gone"], ["similar", "gone"]])
+@pytest.mark.parametrize(
+    "words", [["compare", "ru-bridge-repair-1", "gone", "--index", "pages"], ["similar", "gone"]]
+)
 def test_an_id_that_is_not_there_is_told_with_some_that_are(run, engine_folder, words):
     ran = run(*words, "--engine", engine_folder)
     assert ran.code == 1
