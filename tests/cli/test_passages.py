@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 A = "The old bridge across the river will be closed for repair in May. Bread rises best in a warm kitchen."
 B = "News: the old bridge across the river will be closed for repair in June, it says. Buses take long."
 
@@ -93,16 +91,15 @@ def test_what_is_left_out_of_texts_that_repeat_much_is_told(run):
     assert run("compare", "--text", "--json", A, B).json()["left_out"] == 0
 
 
-@pytest.mark.parametrize("command", ["passages", "compare"])
-def test_the_encoding_that_is_to_be_tried_can_be_given(run, tmp_path, command):
+def test_the_encoding_that_is_to_be_tried_can_be_given(run, tmp_path):
     text = "Старый мост через реку закроют на ремонт в мае, сообщил совет в понедельник днём."
     one = tmp_path / "one.txt"
     one.write_bytes(text.encode("windows-1251"))
-    refused = run(command, one, one)
+    refused = run("compare", one, one)
     assert (refused.code, "try --encoding windows-1251" in refused.err) == (1, True)
-    told = run(command, "--json", "--encoding", "windows-1251", one, one).json()
+    told = run("compare", "--json", "--encoding", "windows-1251", one, one).json()
     assert told["passages"][0]["a"]["text"].startswith("Старый мост")
-    assert run(command, "--encoding", "klingon", one, one).code == 2
+    assert run("compare", "--encoding", "klingon", one, one).code == 2
 
 
 def test_a_text_with_nuls_is_told(run, tmp_path):
